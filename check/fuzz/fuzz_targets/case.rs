@@ -1,15 +1,15 @@
-//! Text to a case of `torture --sim`: refused, or read, written and read again to the same case, and its
-//! machine can be built and runs for a moment.
+//! Text to a case of `torture --sim`: refused, or read, written and read again to the same case; its machine
+//! can be built and runs for a short time.
 
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use quiescent_sim::torture::Case;
 
-/// A machine with more is not built: it takes the memory it was asked for.
+/// A larger machine is not built: it takes as much memory as the case requests.
 const CPUS: u32 = 64;
 
-/// So long it runs, in virtual nanoseconds: the actors of the seeds have begun by then, and more takes real
+/// The run's length in virtual nanoseconds: the actors of the seeds have begun by then, and more takes real
 /// time.
 const MOMENT: u64 = 5_000_000;
 

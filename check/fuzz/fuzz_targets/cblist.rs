@@ -1,4 +1,4 @@
-//! Bytes to operations on two callback lists, compared after each with a model that knows no segments.
+//! Bytes to operations on two callback lists, compared after each with a model without segments.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Text to a scenario of torture: read, with threads in its cast, or refused with a place that is in the
+//! Text to a scenario of torture: read, with at least one thread, or refused with a place that is in the
 //! text; never a panic.
 
 #![no_main]
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     match Scenario::read("fuzz", "fuzz.toml", text) {
         Ok(it) => {
             let threads: usize = it.cast.0.iter().sum();
-            assert!(threads > 0, "a run of nobody");
+            assert!(threads > 0, "a run without threads");
             let _ = it.options().long_enough();
         }
         Err(Error::File {

@@ -1,6 +1,6 @@
-//! Bytes to a trace, plain or compressed, through every consumer of its records, all analyses and the
-//! timeline among them: read to the end or refused, never a panic. The summary has to add up, and a thread
-//! that reads ahead changes nothing in it.
+//! Bytes to a trace, plain or compressed, through every consumer of its records, including all analyses and
+//! the timeline: read to the end or refused, never a panic. The summary has to add up, and a thread that
+//! reads ahead changes nothing in it.
 
 #![no_main]
 
@@ -15,18 +15,26 @@ fuzz_target!(|bytes: &[u8]| {
     let mut reader = Reader::new("fuzz", input);
     let mut measure = Measure::new(None);
     let mut recorder = Recorder::new(Options::default());
-    let mut analyses = [Kind::Wakeups, Kind::Callbacks, Kind::Batches, Kind::Gps, Kind::Idle]
-        .map(|kind| Analysis::new(kind, Filter::default()));
+    let mut analyses = [
+        Kind::Wakeups,
+        Kind::Callbacks,
+        Kind::Batches,
+        Kind::Gps,
+        Kind::Idle,
+    ]
+    .map(|kind| Analysis::new(kind, Filter::default()));
     let mut timeline = Analysis::timeline(Filter::default(), Box::new(io::sink()));
     while let Ok(Some(record)) = reader.next_record() {
         measure.feed(&record);
         recorder.feed(&record);
-        analyses.iter_mut().for_each(|analysis| analysis.feed(&record));
+        analyses
+            .iter_mut()
+            .for_each(|analysis| analysis.feed(&record));
         timeline.feed(&record);
     }
     let summary = reader.summary();
     assert!(summary.records + summary.malformed.count() <= summary.lines);
-    // Whether there are figures is not the question here.
+    // Whether the figures exist is not tested here.
     let _ = measure.finish(summary);
     let _ = recorder.finish(summary);
     let _ = timeline.finish(summary);

@@ -1,5 +1,5 @@
-//! Bytes to a `trace.dat`, and every line that it stands for to a decoder and to all analyses: read to the
-//! end or refused with the byte, never a panic. A file has no more records than bytes.
+//! Bytes to a `trace.dat`, and every line that it contains to a decoder and to all analyses: read to the end
+//! or refused with the byte, never a panic. A file has at most as many records as bytes.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use quiescent_trace::{Analysis, Filter, Kind, Reader, from_seek};
 use std::io::Cursor;
 
 fuzz_target!(|bytes: &[u8]| {
-    // Almost nothing begins like this by chance.
+    // Random bytes almost never begin like this.
     let mut file = b"\x17\x08\x44tracing".to_vec();
     file.extend_from_slice(bytes.strip_prefix(&file[..]).unwrap_or(bytes));
     let most = file.len() as u64;
@@ -20,15 +20,27 @@ fuzz_target!(|bytes: &[u8]| {
         }
     };
     let mut reader = Reader::new("fuzz", input);
-    let mut analyses = [Kind::Wakeups, Kind::Callbacks, Kind::Batches, Kind::Gps, Kind::Idle]
-        .map(|kind| Analysis::new(kind, Filter::default()));
+    let mut analyses = [
+        Kind::Wakeups,
+        Kind::Callbacks,
+        Kind::Batches,
+        Kind::Gps,
+        Kind::Idle,
+    ]
+    .map(|kind| Analysis::new(kind, Filter::default()));
     while let Ok(Some(record)) = reader.next_record() {
         let _ = record.decode();
-        analyses.iter_mut().for_each(|analysis| analysis.feed(&record));
+        analyses
+            .iter_mut()
+            .for_each(|analysis| analysis.feed(&record));
     }
     let summary = reader.summary();
     for analysis in analyses {
         let _ = analysis.finish(summary);
     }
-    assert!(summary.records <= most, "{} records of {most} bytes", summary.records);
+    assert!(
+        summary.records <= most,
+        "{} records of {most} bytes",
+        summary.records
+    );
 });

@@ -6,7 +6,7 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use quiescent_sim::{Error, Workload};
 
-/// A machine with more is not built: it takes the memory it was asked for.
+/// A larger machine is not built: it takes as much memory as the workload requests.
 const CPUS: u32 = 64;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {

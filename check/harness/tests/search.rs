@@ -5,8 +5,8 @@
 //! * `cargo test -p quiescent-harness --test search -- --nocapture` prints what was searched.
 //! * `… -- --ignored` searches larger bounds: minutes, and some gigabytes of memory.
 //!
-//! What it does not see is weak memory: each action is seen by all at once. The fences are the business
-//! of the store-buffer explorer and of loom.
+//! The search does not model weak memory: each action is visible to all threads at once. The store-buffer
+//! explorer and loom check the fences.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,8 @@ use quiescent_harness::search::{large, small};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use quiescent_engine::EarlyQs;
 
-/// Searches all of them, as many at once as there are processors; what was reached, taken together.
+/// Searches all configurations, as many at once as there are processors; returns the union of the marks
+/// reached.
 fn search(list: &[Bounds]) -> Marks {
     println!(
         "{:>9} {:>10} {:>5} {:>8} {:>5}  bounds",
@@ -48,7 +49,7 @@ fn search(list: &[Bounds]) -> Marks {
     reached
 }
 
-/// The reports in the order of the list. Panics with what is wrong, as soon as something is.
+/// The reports in the order of the list. Panics at the first violation, with its text.
 fn explored(list: &[Bounds]) -> Vec<Report> {
     let next = AtomicUsize::new(0);
     let reports = Mutex::new(Vec::new());
@@ -58,9 +59,12 @@ fn explored(list: &[Bounds]) -> Vec<Report> {
         {
             let report = explore(bounds);
             if report.is_err() {
-                next.store(list.len(), Ordering::Relaxed); // the others need not be looked at
+                next.store(list.len(), Ordering::Relaxed); // no further configuration is searched
             }
-            reports.lock().expect("nobody panics").push((index, report));
+            reports
+                .lock()
+                .expect("no search panics")
+                .push((index, report));
         }
     };
     thread::scope(|scope| {
@@ -68,7 +72,7 @@ fn explored(list: &[Bounds]) -> Vec<Report> {
             scope.spawn(work);
         }
     });
-    let mut reports = reports.into_inner().expect("nobody panicked");
+    let mut reports = reports.into_inner().expect("no search panicked");
     reports.sort_by_key(|(index, _)| *index);
     let wrong = |violation| -> Report { panic!("{violation}") };
     let reports = reports.into_iter().map(|(_, report)| report);
@@ -91,7 +95,7 @@ fn every_interleaving_within_small_bounds_is_right() {
     reached = reached.union(search(&small::preempted()));
     reached = reached.union(search(&small::expedited()));
     let missing = Marks::of(Mark::ALL).without(reached);
-    assert!(missing.is_empty(), "the search never got to: {missing}");
+    assert!(missing.is_empty(), "the search never reached: {missing}");
 }
 
 #[test]
@@ -101,12 +105,12 @@ fn every_interleaving_within_larger_bounds_is_right() {
     assert!(reached.has(Mark::CreditChanged) && reached.has(Mark::HandOver));
 }
 
-/// Larger machines are not searched to the end, but walked through at random.
+/// Larger machines are not searched completely: random paths are taken.
 #[test]
 fn random_walks_over_larger_machines_are_right() {
     let bytes = proptest::collection::vec(proptest::num::u8::ANY, 500..3000);
     for bounds in large::walks() {
-        // Always the same walks: a gate must not fail by chance. A violation is shrunk.
+        // The paths are the same each time, so that the test does not fail by chance. A violation is shrunk.
         let config = Config {
             cases: 96,
             failure_persistence: None,
@@ -125,13 +129,13 @@ fn random_walks_over_larger_machines_are_right() {
         }
         assert!(
             reached.get().len() > 20,
-            "few places were reached in {bounds}: {}",
+            "few marks were reached in {bounds}: {}",
             reached.get()
         );
     }
 }
 
-/// The rules find what they are there for: hosts with a planted defect are caught, by the right rule.
+/// Hosts with a planted defect are caught, each by the rule that is meant to find it.
 #[test]
 fn planted_defects_of_a_host_are_found() {
     for (bounds, rule) in large::broken() {
@@ -145,8 +149,8 @@ fn planted_defects_of_a_host_are_found() {
     }
 }
 
-/// Found by `ci/fuzz`: the rules said that all CPUs sleep, where no CPU was left on which a preempted task
-/// could go on.
+/// Found by `ci/fuzz`: rule b reported that all CPUs sleep, although a preempted task had no CPU left to
+/// continue on.
 #[test]
 fn the_last_cpu_stays_for_a_preempted_task() {
     let may_depart_after = |absent, actions: &[Action]| {
@@ -167,5 +171,5 @@ fn the_last_cpu_stays_for_a_preempted_task() {
     let over = [Action::Resume(0, 1), Action::Exit(1)];
     assert!(!may_depart_after(0b1, &preempted));
     assert!(may_depart_after(0b1, &[preempted, over].concat()));
-    assert!(may_depart_after(0, &preempted), "there is another one");
+    assert!(may_depart_after(0, &preempted), "there is another CPU");
 }

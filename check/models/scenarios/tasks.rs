@@ -1,4 +1,4 @@
-//! A task on a thread of the model: polled, and asleep on a word in between.
+//! A task on a thread of the model: it is polled, and sleeps on a word in between.
 
 use std::future::Future;
 use std::pin::pin;
@@ -23,12 +23,12 @@ impl Wake for Bell {
     }
 }
 
-/// Polls it once, with a waker without effect, and drops it.
+/// Polls the future once, with a waker without effect, and drops it.
 pub fn abandon<F: Future>(future: F) {
     let _ = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
 }
 
-/// Runs a future to its end. Only a wake-up gets it on.
+/// Runs a future to its end. Only a wake-up makes it continue.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let bell = Arc::new(Bell(AtomicU32::new(0)));

@@ -1,6 +1,6 @@
-//! Random numbers, the same for the same seed.
+//! Random numbers, the same for each seed.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): enough for choosing schedules, and seeds are plain numbers.
+/// SplitMix64 (Steele, Lea and Flood, 2014): good enough to choose schedules; any number is a seed.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -10,7 +10,7 @@ impl Rng {
         Rng(seed)
     }
 
-    /// The next one.
+    /// The next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

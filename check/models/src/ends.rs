@@ -1,5 +1,5 @@
-//! Work at the end of an execution, on the exploring thread: frees memory that readers may use during the
-//! execution. Otherwise memory would limit a search.
+//! Work at the end of an execution, on the exploring thread: it frees memory that readers may use during the
+//! execution. Without it, memory would limit a search.
 
 use std::cell::RefCell;
 
@@ -13,8 +13,8 @@ pub(crate) fn add(end: impl FnOnce() + 'static) {
     ENDS.with_borrow_mut(|ends| ends.push(Box::new(end)));
 }
 
-/// The execution is over, and no thread of it goes on. If it failed, threads were left where they were, with
-/// references to all.
+/// The execution is over, and none of its threads runs again. If it failed, its threads were left suspended,
+/// with references to the memory.
 pub(crate) fn carry_out(failed: bool) {
     for end in ENDS.take() {
         match failed {

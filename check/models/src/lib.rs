@@ -1,8 +1,8 @@
-//! Models of the library's primitives (its layer `prim`): three modules with the same names in each.
+//! Models of the library's primitives (its layer `prim`): three modules with the same interface.
 //!
 //! | module | memory | schedules | finds |
 //! |---|---|---|---|
-//! | [`explorer`] | store buffers (TSO, PSO) | few preemptions: all; random walks | missing fences, lost wake-ups |
+//! | [`explorer`] | store buffers (TSO, PSO) | few preemptions: all; walks | missing fences, lost wake-ups |
 //! | [`loom`] | C11 | all with few preemptions | missing acquire and release |
 //! | [`shuttle`] | sequentially consistent | random, of long executions | wrong logic |
 //!
@@ -15,17 +15,17 @@ pub mod explorer;
 pub mod loom;
 pub mod shuttle;
 
-/// Slots in a leaf of the library's slot table: few, so that scenarios run out of them.
+/// Slots in a leaf of the library's slot table: few, so that scenarios use them all.
 pub const LEAF_SLOTS: usize = 4;
-/// Leaves a domain can have.
+/// The largest number of leaves of a domain.
 pub const MAX_LEAVES: usize = 2;
 
-/// Numbered cells of each model thread: its thread-locals.
+/// The number of cells of each model thread: its thread-locals.
 const CELLS: usize = 2;
-/// Nanoseconds of a model that each look at its clock takes.
+/// Nanoseconds of a model that each reading of its clock takes.
 const TICK_NS: u64 = 100;
 
-/// What a panic said.
+/// The message of a panic.
 fn message(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());

@@ -1,8 +1,8 @@
 //! loom behind the names that the library's layer `prim` imports.
 //!
-//! loom explores the C11 memory model (release sequences, acquire loads of old values, SeqCst fences)
-//! up to a number of preemptions. Its types work without `--cfg loom`: that flag is only a convention
-//! for switching, so these checks run inside plain `cargo test`.
+//! loom explores the C11 memory model (release sequences, acquire loads of old values, SeqCst fences) up to a
+//! number of preemptions. Its types work without `--cfg loom`: that flag is only a convention for switching,
+//! so these checks run inside plain `cargo test`.
 //!
 //! # Fences
 //! loom has no `membarrier(2)` and no compiler fence. The product runs in one of its two modes:
@@ -39,24 +39,24 @@ pub use loom::sync::{Mutex, MutexGuard};
 pub use loom::thread::{yield_now, yield_now as doze};
 pub use loom::{model, thread};
 
-/// What a kernel without `membarrier(2)` answers.
+/// The answer of a kernel without `membarrier(2)`.
 const ENOSYS: i32 = 38;
-/// Threads that loom can run.
+/// The largest number of threads that loom can run.
 const MAX_THREADS: usize = 5;
 
 std::thread_local! {
-    /// Model threads are fibers on the OS thread that runs the model, so this is one choice a model.
+    /// Model threads are fibers on the OS thread that runs the model, so this is one choice for a model.
     static MEMBARRIER: Cell<bool> = const { Cell::new(false) };
-    /// Numbers given to threads of this execution, in the order of their first light fences.
+    /// The numbers of this execution's threads, in the order of their first light fences.
     static NUMBERED: Cell<usize> = const { Cell::new(0) };
     /// The time of this execution.
     static CLOCK: Cell<u64> = const { Cell::new(0) };
-    /// Who sleeps on which address.
+    /// The sleepers of each address.
     static SLEEPERS: RefCell<Vec<(usize, thread::Thread)>> = const { RefCell::new(Vec::new()) };
 }
 
 loom::lazy_static! {
-    /// The words of light fences, one a thread.
+    /// The words of light fences, one for each thread.
     static ref LIGHT: [AtomicU32; MAX_THREADS] = std::array::from_fn(|_| AtomicU32::new(0));
 }
 
@@ -65,7 +65,7 @@ loom::thread_local! {
     static NUMBER: usize = NUMBERED.replace(NUMBERED.get() + 1);
 }
 
-/// Runs models on this OS thread in which the product uses membarrier.
+/// Runs models on this OS thread in which the library uses membarrier.
 ///
 /// ```
 /// use quiescent_models::loom::{model, register_heavy_fence, with_membarrier};
@@ -80,7 +80,7 @@ pub fn with_membarrier<R>(models: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Pairs with [`heavy_fence`] in membarrier models; else nothing.
+/// Pairs with [`heavy_fence`] in membarrier models; otherwise it has no effect.
 pub fn light_fence() {
     if MEMBARRIER.get() {
         let number = NUMBER.with(|&number| number);
@@ -103,10 +103,10 @@ pub fn heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Whether the product may use its membarrier mode. Call it first, before any thread is started.
+/// Refuses or allows the membarrier mode. Call it first, before any thread is started.
 ///
 /// # Errors
-/// `ENOSYS` where the product is to run its fenced mode.
+/// `ENOSYS` where the library has to run its fenced mode.
 pub fn register_heavy_fence() -> Result<(), i32> {
     SLEEPERS.with_borrow_mut(Vec::clear); // of an execution that failed
     CLOCK.set(0);
@@ -114,15 +114,15 @@ pub fn register_heavy_fence() -> Result<(), i32> {
         return Err(ENOSYS);
     }
     NUMBERED.set(0);
-    let _ = LIGHT.len(); // made here: making them later would order threads that nothing orders
+    let _ = LIGHT.len(); // made here: making them later would add an order
     Ok(())
 }
 
 /// Sleeps while `word` holds `expected`, until [`futex_wake`].
 ///
-/// The kernel has full barriers between entering the queue and comparing, and between the caller's
-/// change of the word and looking into the queue; so one sees the other. loom's SeqCst fences order a
-/// little more than C11's do: all that came before an earlier one.
+/// The kernel has full barriers between entering the queue and comparing, and between the caller's change of
+/// the word and the search of the queue; so one of the two sees the other. loom's SeqCst fences order a
+/// little more than C11's do: everything before an earlier one.
 pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
     let me = thread::current();
     let (id, address) = (me.id(), std::ptr::from_ref(word).addr());
@@ -151,14 +151,20 @@ pub fn futex_wake(word: *const AtomicU32) {
     }
 }
 
-/// A clock that goes on by a little at each look of any thread: what one thread has set is over when another
-/// one looks later. loom does not see it, and tries no other order because of it.
+/// A clock that advances a little at each reading by any thread: a time that one thread has set has passed
+/// when another one reads the clock later. loom does not know it, and tries no other order because of it.
 pub fn now_ns() -> u64 {
     CLOCK.set(CLOCK.get() + TICK_NS);
     CLOCK.get()
 }
 
-/// Never: loom's types are numbers of what their execution has, and it tells of no end.
+/// Calls `make` on a stack of its own, because those of loom's threads are small. It must not wait.
+pub fn on_large_stack<R>(make: impl FnOnce() -> R) -> R {
+    let stack = corosensei::stack::DefaultStack::new(256 << 10);
+    corosensei::on_stack(stack.expect("memory for a stack"), make)
+}
+
+/// Never runs: loom's types only exist within their execution, and loom does not signal its end.
 pub fn at_end(_end: impl FnOnce() + 'static) {}
 
 /// Reads a numbered cell of this model thread.

@@ -1,7 +1,7 @@
 ----------------------------- MODULE GracePeriod -----------------------------
 (* The grace period of the thread host, as a protocol: readers that store without a fence, one driver with process-wide     *)
-(* fences, waiters that share grace periods. It is small on purpose; that the source does the same is the explorer's and   *)
-(* the loom models' business (docs/verification.md).                                                                         *)
+(* fences, waiters that share grace periods. The model is small on purpose; the explorer and the loom models check that    *)
+(* the source does the same (docs/verification.md).                                                                          *)
 (*                                                                                                                           *)
 (* A reader's stores wait in a buffer, in their order, until the processor writes them (Flush) or a fence reaches it. A      *)
 (* process-wide fence empties each buffer at some moment between its beginning and its end, and not all of them at once.      *)
@@ -15,19 +15,19 @@ EXTENDS Naturals, Sequences, FiniteSets
 CONSTANTS Readers, Waiters, Sections, Bug
 
 VARIABLES
-    rpc,        \* reader: "new", "out", "in", "left" (it has stored that it is outside, and looks at its flag next)
-    section,    \* its section's number, from 1; at rest the last one's
+    rpc,        \* reader: "new", "out", "in", "left" (it has stored that it is outside, and checks its flag next)
+    section,    \* its section's number, from 1; at rest that of the last one
     word,       \* its word in memory: 0 outside, else the section's number
     buffer,     \* stores of it that are still to be made
     flag,       \* its flag in memory: the driver wants to be woken
     registered, \* threads in the bitmap
-    dpc,        \* where the driver is
+    dpc,        \* the driver's phase
     started,    \* grace periods that have begun,
     done,       \* and that have ended
-    known,      \* threads that this grace period looks at
-    holdouts,   \* of which these are in the way,
-    seen,       \* with this word when they were looked at
-    unfenced,   \* threads whom the fence has still to reach
+    known,      \* threads that this grace period includes
+    holdouts,   \* of which these are holdouts,
+    seen,       \* with this word at the first scan
+    unfenced,   \* threads that the fence has still to reach
     flagging,   \* flags that the driver has stored, in its buffer
     asleep,     \* the driver has declared itself asleep
     wpc,        \* waiter: "idle", "waits", "back"
@@ -122,7 +122,7 @@ Fenced == \* the bitmap is read after the fence [REG-1]; the bug is to keep that
     /\ dpc' = "look"
     /\ UNCHANGED <<started, done, unfenced, flagging, reader, flag, asleep, waiter>>
 
-First(r) == \* the first look at somebody: outside, or inside with this word
+First(r) == \* the first scan of a reader: outside, or inside with this word
     /\ dpc = "look" /\ r \in holdouts /\ seen[r] = 0
     /\ IF word[r] = 0
        THEN holdouts' = holdouts \ {r} /\ UNCHANGED seen
@@ -159,7 +159,7 @@ FlagsFenced ==
 
 Gone(r) == word[r] # seen[r] \* outside by now, or in a later section
 
-Again == \* the last look; whoever is left will wake the driver
+Again == \* the last scan; each reader that is left will wake the driver
     /\ dpc = "again"
     /\ LET left == {r \in holdouts : ~Gone(r)} IN
         /\ holdouts' = left
@@ -168,7 +168,7 @@ Again == \* the last look; whoever is left will wake the driver
            ELSE dpc' = "declared" /\ asleep' = TRUE
     /\ UNCHANGED <<started, done, known, seen, unfenced, flagging, reader, flag, waiter>>
 
-Declared == \* asleep by its own word, it looks at the flags once more [FS-1]: one that was cleared tells of a reader that has left
+Declared == \* declared asleep, it checks the flags once more [FS-1]: a cleared one shows that a reader has left
     /\ dpc = "declared"
     /\ LET cleared == \E r \in holdouts : ~flag[r] /\ r \notin flagging IN
         IF cleared /\ Bug # "no-last-look"
@@ -181,7 +181,7 @@ Woken ==
     /\ dpc' = "rescan"
     /\ UNCHANGED <<started, done, known, holdouts, seen, unfenced, flagging, reader, flag, asleep, waiter>>
 
-Rescan == \* whoever has left is credited; flags again for the rest, with a fence
+Rescan == \* readers that have left are credited; flags again for the rest, with a fence
     /\ dpc = "rescan"
     /\ holdouts' = {r \in holdouts : ~Gone(r)}
     /\ dpc' = "look"
@@ -192,7 +192,7 @@ Drive == Start \/ Fenced \/ End \/ Flag \/ MakeFlags \/ FlagsFenced \/ Again \/ 
 -----------------------------------------------------------------------------
 (* Waiters *)
 
-Wait(w) == \* a full fence, then the request [SNAP-1]: one that has begun may have missed what was changed before
+Wait(w) == \* a full fence, then the request [SNAP-1]: a grace period that has begun may have missed earlier changes
     /\ wpc[w] = "idle"
     /\ wpc' = [wpc EXCEPT ![w] = "waits"]
     /\ snap' = [snap EXCEPT ![w] = IF started > done /\ Bug # "snap-too-early" THEN done + 2 ELSE done + 1]
@@ -211,7 +211,7 @@ Next ==
     \/ \E w \in Waiters : Wait(w) \/ Return(w)
     \/ Drive
 
-(* Sections end, processors write, fences arrive, and the driver runs, each at last. Nobody has to register, read or wait. *)
+(* Sections end, processors write, fences arrive, and the driver runs, each at last. Registering, reading and waiting are optional. *)
 Fair ==
     /\ \A r \in Readers :
         WF_vars(Unlock(r)) /\ WF_vars(LookAtFlag(r)) /\ WF_vars(Flush(r)) /\ WF_vars(Reach(r)) /\ WF_vars(First(r))

@@ -2,10 +2,10 @@
 //!
 //! The library frees a block without destructor without running code of the program, so the allocator checks
 //! it. When such a block is freed, its mark becomes poison, its entry is completed if it was retired as a
-//! plain one, and it waits in a ring before the system gets it back (so that a late reader loads poison and
-//! not the next owner's data). A block whose mark is poison already is freed for the second time.
+//! plain one, and it stays in a ring before the system gets it back, so that a late reader loads poison and
+//! not the next owner's data. A block whose mark is already poison is freed for the second time.
 //!
-//! The mark distinguishes other users of the same layout. Nothing here allocates, locks or panics.
+//! The mark tells elements from other blocks of the same layout. Nothing here allocates, locks or panics.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -23,12 +23,12 @@ static RING: [AtomicPtr<u8>; MOST] = [const { AtomicPtr::new(std::ptr::null_mut(
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static SIZE: AtomicUsize = AtomicUsize::new(0);
 
-/// Keeps the last so many freed blocks, at most 16 384.
+/// Keeps the last `count` freed blocks, at most 16 384.
 pub fn keep(blocks: usize) {
     SIZE.store(blocks.min(MOST), Ordering::Relaxed);
 }
 
-/// The allocator, for the program to declare.
+/// The allocator, which the program declares as its global one.
 #[derive(Debug)]
 pub struct Watching;
 
@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for Watching {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let block = match layout == SHAPE {
-            // SAFETY: the caller's promise: a block of this layout, given up.
+            // SAFETY: the caller's promise: a block of this layout that is no longer used.
             true => unsafe { freed(block) },
             false => block,
         };
@@ -69,13 +69,14 @@ unsafe impl GlobalAlloc for Watching {
     }
 }
 
-/// A block of our shape is freed; what the system gets instead, or null.
+/// A block with the layout of an [`Element`] is freed; returns the block that the system gets instead, or
+/// null.
 ///
 /// # Safety
 /// The block has the layout of an [`Element`], and its owner has given it up.
 unsafe fn freed(block: *mut u8) -> *mut u8 {
-    // SAFETY: inside the block, and aligned. (In a block that is not ours this may be memory that was
-    // never written, of which any value will do.)
+    // SAFETY: inside the block, and aligned. (In another owner's block this may be memory that was never
+    // written; any value is valid.)
     let mark = unsafe { AtomicU64::from_ptr(block.add(Element::MARK).cast()) };
     match mark.load(Ordering::Relaxed) {
         ALIVE => {}
@@ -83,9 +84,9 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
             Finding::DoubleFree.note(None, FREED.load(Ordering::Relaxed));
             return std::ptr::null_mut();
         }
-        _ => return block, // somebody else's
+        _ => return block, // not an element
     }
-    // What was on the stack before may be in the block of an empty cell; but an `Option` that is `None` has
+    // The block of an empty cell may contain an old mark from the stack; but an `Option` that is `None` has
     // no kind. SAFETY: inside the block.
     if usize::from(unsafe { block.add(Element::KIND).read() }) >= KINDS {
         return block;
@@ -104,8 +105,8 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
         _ => RING[NEXT.fetch_add(1, Ordering::Relaxed) % size].swap(block, Ordering::AcqRel),
     };
     if !oldest.is_null() {
-        // The next owner, of any kind, may not write there at all before it gives the block up.
-        // SAFETY: as for `mark`; the oldest block is nobody's but ours.
+        // The next owner, of any kind, may not write to the mark before it frees the block.
+        // SAFETY: as for `mark`; only this code uses the oldest block.
         unsafe { AtomicU64::from_ptr(oldest.add(Element::MARK).cast()) }
             .store(0, Ordering::Relaxed);
     }
@@ -135,7 +136,7 @@ mod tests {
         // SAFETY: the block is in the ring, which keeps it.
         let mark = unsafe { (*block).mark() };
         assert_eq!(mark, POISON);
-        // SAFETY: as above; a second free of what is in the ring is counted and not carried out.
+        // SAFETY: as above; a second free of a block in the ring is counted and not performed.
         unsafe { WATCHING.dealloc(block.cast(), SHAPE) };
         assert_eq!(Finding::DoubleFree.count(), 1);
         assert_eq!(FREED.load(Ordering::Relaxed), before + 1);

@@ -1,7 +1,7 @@
-//! The callback after a grace period: it completes the entry, frees the block, and now and then does what
+//! The callback after a grace period: it completes the entry, frees the block, and sometimes does what
 //! callbacks may do: read, queue itself again in another way, panic.
 //!
-//! It runs on the thread that the library chooses: the worker, a draining one, a waiting one.
+//! It runs on a thread that the library chooses: the worker, a draining or a waiting thread.
 
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
@@ -22,10 +22,10 @@ use crate::role::Role;
 use crate::target;
 use crate::world::{self, World};
 
-/// Under what a callback can queue itself again.
+/// The grace periods under which a callback can queue itself again.
 pub enum Own {
-    /// Nothing of the program's that is known to be there.
-    Nobody,
+    /// The global domain; none of the program's own.
+    Global,
     /// An `Srcu`.
     Srcu(Whose<Srcu>),
     /// A domain of the program's own.
@@ -33,7 +33,7 @@ pub enum Own {
 }
 
 impl Own {
-    /// What has this number and is always there; else this.
+    /// The target with this number if it always exists; otherwise `self`.
     fn or_static(self, under: u32) -> Own {
         match (target::static_srcu(under), target::static_domain(under)) {
             (Some(srcu), _) => Own::Srcu(Whose::Static(srcu)),
@@ -43,23 +43,23 @@ impl Own {
     }
 }
 
-/// What a planned panic carries.
+/// The payload of a planned panic.
 pub struct Planned;
 
 /// A block that a callback owns.
 pub struct Block(pub NonNull<Element>);
 
-// SAFETY: elements go from thread to thread; whoever holds the block is its only owner.
+// SAFETY: elements move between threads; the holder of the block is its only owner.
 unsafe impl Send for Block {}
 
 impl Block {
-    /// A grace period has passed for the block: completes its entry and frees it. A second run finds
-    /// the entry completed and leaves the block alone.
+    /// A grace period has passed for the block: completes its entry and frees it. A second run finds the
+    /// entry completed and leaves the block as it is.
     pub fn end(self, entry: &'static Entry, word: u64) {
-        self.end_under(entry, word, Own::Nobody);
+        self.end_under(entry, word, Own::Global);
     }
 
-    /// As [`Block::end`], by a callback that keeps what it was queued under.
+    /// As [`Block::end`], for a callback that keeps the grace periods under which it was queued.
     pub fn end_under(self, entry: &'static Entry, word: u64, own: Own) {
         if completed(entry, word) {
             // SAFETY: made by `Box::into_raw`; the first and only completion with this word owns it.
@@ -74,7 +74,7 @@ impl Block {
 /// As [`Block::end`], for a head inside an element.
 ///
 /// # Safety
-/// The head of an [`Element`] that was queued with its word noted in it, with the right to all of it.
+/// The head of an [`Element`] that was queued with its word noted in it, with the right to the whole element.
 pub unsafe fn head_of_element(head: NonNull<Head>) {
     let block = head.cast::<Element>();
     // SAFETY: the caller's promise.
@@ -98,11 +98,11 @@ unsafe fn head_of_entry(head: NonNull<Head>) {
 /// The destructor of an object ran after a grace period, or a callback without a block did.
 pub fn ran(entry: &'static Entry, word: u64) {
     if completed(entry, word) {
-        follow(entry, Own::Nobody);
+        follow(entry, Own::Global);
     }
 }
 
-/// A plain block is being freed. Called by the allocator: no allocation, no lock, no panic.
+/// A plain block is being freed. The allocator calls this: no allocation, no lock, no panic.
 pub fn freed(entry: &'static Entry, word: u64) {
     if completed(entry, word) {
         entry.release();
@@ -123,8 +123,8 @@ fn completed(entry: &'static Entry, word: u64) -> bool {
     completed
 }
 
-/// What a callback does after its duty. It goes on under the same grace periods, if it can: with those that
-/// it keeps, or that are always there.
+/// What a callback does after its main work. It continues under the same grace periods, if it keeps them or
+/// they always exist.
 fn follow(entry: &'static Entry, own: Own) {
     let Some(world) = world::current() else {
         return entry.release();
@@ -132,7 +132,7 @@ fn follow(entry: &'static Entry, own: Own) {
     let under = entry.under();
     let stays = target::static_srcu(under).is_some() || target::static_domain(under).is_some();
     let own = own.or_static(under);
-    // A dropped one can no longer be asked for its count.
+    // A dropped target can no longer be asked for its count.
     let counted = under == DOMAIN || stays;
     let may_panic = world.options.panics && !entry.kind().waits() && counted;
     let mut numbers = Numbers::new(world.options.seed, entry.word());
@@ -143,18 +143,18 @@ fn follow(entry: &'static Entry, own: Own) {
         match &own {
             Own::Srcu(srcu) => ask_own_for_too_much(world, &**srcu, &mut numbers),
             Own::Domain(domain) => ask_own_for_too_much(world, &**domain, &mut numbers),
-            Own::Nobody => ask_for_too_much(world, &mut numbers),
+            Own::Global => ask_for_too_much(world, &mut numbers),
         }
     }
-    // Only where other actors have callbacks run elsewhere: otherwise there may be no thread for it yet.
+    // Only where other actors let callbacks run elsewhere: otherwise no such thread may exist yet.
     let kinds = &world.options.kinds;
     let elsewhere = kinds.iter().any(|kind| !kind.waits() && !kind.plain());
     if elsewhere && numbers.once_in(4) && entry.age() < OLDEST && !world.stopped() {
         match own {
             Own::Srcu(srcu) => queue_under(world, &srcu, entry, &mut numbers),
             Own::Domain(domain) => queue_under(world, &domain, entry, &mut numbers),
-            Own::Nobody if under == DOMAIN => queue_again(world, entry, &mut numbers),
-            Own::Nobody => entry.release(),
+            Own::Global if under == DOMAIN => queue_again(world, entry, &mut numbers),
+            Own::Global => entry.release(),
         }
     } else {
         entry.release();
@@ -167,7 +167,7 @@ fn follow(entry: &'static Entry, own: Own) {
     }
 }
 
-/// What waits is refused inside a callback; `drain` does what it can without waiting.
+/// Calls that wait are refused inside a callback; `drain` does what it can without waiting.
 fn ask_for_too_much(world: &World, numbers: &mut Numbers) {
     let drains = world.options.cast.of(Role::Drain) > 0;
     match numbers.below(256) {
@@ -179,7 +179,7 @@ fn ask_for_too_much(world: &World, numbers: &mut Numbers) {
     }
 }
 
-/// The same of what is the program's own.
+/// The same under the program's own grace periods.
 fn ask_own_for_too_much(world: &World, own: &impl Periods, numbers: &mut Numbers) {
     match numbers.below(256) {
         0 => assert!(
@@ -208,7 +208,7 @@ struct Ager {
 impl Drop for Ager {
     fn drop(&mut self) {
         if completed(self.entry, self.word) {
-            follow(self.entry, std::mem::replace(&mut self.own, Own::Nobody));
+            follow(self.entry, std::mem::replace(&mut self.own, Own::Global));
         }
     }
 }
@@ -220,7 +220,7 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
         NonNull::from(Box::leak(Box::new(Ager {
             entry,
             word,
-            own: Own::Nobody,
+            own: Own::Global,
         })))
     };
     // In a scenario without hurried kinds callbacks are not hurried either.
@@ -231,7 +231,7 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
     };
     match way {
         0 => defer_lazy(move || ran(entry, word)),
-        // SAFETY: entries live for ever; the head is free, since whoever completed the entry holds it.
+        // SAFETY: entries live for ever; the thread that completed the entry holds its free head.
         1 => unsafe { intrusive::defer_lazy(entry.head(), head_of_entry) },
         // SAFETY: just made, never published.
         2 => unsafe { Retired::from_raw(ager()).retire() },
@@ -246,7 +246,7 @@ fn queue_again(world: &World, entry: &'static Entry, numbers: &mut Numbers) {
     }
 }
 
-/// As [`queue_again`], under what is the program's own.
+/// As [`queue_again`], under the program's own grace periods.
 fn queue_under<P: Periods>(
     world: &World,
     own: &Whose<P>,

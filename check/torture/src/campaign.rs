@@ -1,5 +1,5 @@
-//! Scenarios one after the other, a process each: settings of the library are for the life of a process, and
-//! a run that crashes is a finding and does not end the campaign.
+//! Scenarios one after the other, each in a process: settings of the library last for the life of a process,
+//! and a run that crashes is a finding and does not end the campaign.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -12,41 +12,41 @@ use std::time::{Duration, Instant};
 use quiescent_report::Error;
 use quiescent_report::Report;
 
-use crate::child::{Ask, Said};
+use crate::child::{Message, Request};
 use crate::kept::Kept;
 use crate::report::EVENTS;
 use crate::scenario::Scenario;
 
-/// No run is shorter, but for the last, or the only one.
+/// No run is shorter, except the last or the only one.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// Nor longer: others want their turn.
+/// No run is longer, so that every scenario gets a turn.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long a run may take beyond what it was told, and its patience several times.
+/// How long a run may take beyond its duration, in addition to several times its patience.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// What is to be run.
+/// A campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// The program that [`serve`](crate::child::serve)s what is its argument.
+    /// The program that calls [`serve`](crate::child::serve) with its argument.
     pub program: PathBuf,
-    /// Which, by turns.
+    /// The scenarios, run in turn.
     pub scenarios: Vec<Scenario>,
-    /// For how long, all together.
+    /// The duration of the whole campaign.
     pub duration: Duration,
-    /// What each is asked, but for its name, its time, and its seed: the first has this one, each
-    /// further one the next.
-    pub ask: Ask,
+    /// The options of each run, except for its name, its duration, and its seed: the first run has this seed,
+    /// each further one the next number.
+    pub request: Request,
 }
 
-/// What the campaign tells.
+/// Progress of the campaign.
 #[derive(Debug)]
-pub enum Event<'a> {
+pub enum CampaignEvent<'a> {
     /// A run begins.
-    Begin(&'a Ask),
-    /// So much of the campaign's time is over.
+    Begin(&'a Request),
+    /// So much of the campaign's time has passed.
     Tick(Duration),
-    /// How the run goes.
-    Line(&'a Ask, &'a str),
+    /// Progress of the run.
+    Line(&'a Request, &'a str),
     /// It has ended.
     End(&'a Run),
 }
@@ -54,27 +54,27 @@ pub enum Event<'a> {
 /// A run that has ended.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What it was asked.
-    pub ask: Ask,
-    /// How long it took, with its start and its end.
+    /// The options of the run.
+    pub request: Request,
+    /// Its duration, with start and end of the process.
     pub elapsed: Duration,
-    /// What it found.
+    /// Its end.
     pub end: End,
-    /// The last events, if it did not come to a report.
+    /// The last events, if the run made no report.
     pub last: Vec<String>,
 }
 
 /// The end of a run.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// It says so itself.
+    /// The run made a report.
     Report(Box<Report>),
-    /// It did not come to that: a crash, a process that did not end.
+    /// The run made none: it crashed, or its process did not end.
     Died(String),
 }
 
 impl Run {
-    /// What was found, a line each.
+    /// The findings, one a line.
     pub fn findings(&self) -> Vec<String> {
         match &self.end {
             End::Report(report) => words(report, "findings"),
@@ -82,7 +82,7 @@ impl Run {
         }
     }
 
-    /// The last events before that.
+    /// The last events before the finding.
     pub fn events(&self) -> Vec<String> {
         match &self.end {
             End::Report(report) => words(report, "events"),
@@ -90,7 +90,7 @@ impl Run {
         }
     }
 
-    /// An option of the report, if it is a text.
+    /// An option of the report, if its value is a text.
     pub fn text(&self, name: &str) -> &str {
         match &self.end {
             End::Report(report) => report.options.get(name).and_then(|it| it.as_str()),
@@ -99,7 +99,7 @@ impl Run {
         .unwrap_or_default()
     }
 
-    /// Is everything as it should be?
+    /// Did the run find nothing?
     pub fn is_good(&self) -> bool {
         self.findings().is_empty()
     }
@@ -112,14 +112,14 @@ fn words(report: &Report, option: &str) -> Vec<String> {
 }
 
 impl Campaign {
-    /// Runs all of it, or until something is found, or until `stop`.
+    /// Runs the whole campaign, or until something is found, or until `stop`.
     ///
     /// # Errors
-    /// A process cannot be started, or the library refuses what it is told.
+    /// If a process cannot be started, or the library refuses its settings.
     pub fn run(
         &self,
         stop: &AtomicBool,
-        mut tell: impl FnMut(Event<'_>),
+        mut tell: impl FnMut(CampaignEvent<'_>),
     ) -> Result<Vec<Run>, Error> {
         let start = Instant::now();
         let mut runs = Vec::new();
@@ -128,25 +128,25 @@ impl Campaign {
             if turn > 0 && (left < SHORTEST / 2 || stop.load(Ordering::Relaxed)) {
                 break;
             }
-            let ask = Ask {
+            let request = Request {
                 scenario: scenario.name.clone(),
-                seed: self.ask.seed.wrapping_add(turn),
+                seed: self.request.seed.wrapping_add(turn),
                 duration: match turn {
                     0 => slice(self.duration, self.scenarios.len(), turn),
                     _ => slice(left, self.scenarios.len(), turn),
                 },
-                ..self.ask.clone()
+                ..self.request.clone()
             };
-            tell(Event::Begin(&ask));
-            let run = self.one(ask, stop, |event| match event {
-                Event::Tick(_) => tell(Event::Tick(start.elapsed())),
+            tell(CampaignEvent::Begin(&request));
+            let run = self.one(request, stop, |event| match event {
+                CampaignEvent::Tick(_) => tell(CampaignEvent::Tick(start.elapsed())),
                 event => tell(event),
             })?;
-            tell(Event::End(&run));
+            tell(CampaignEvent::End(&run));
             let good = run.is_good();
             runs.push(run);
             if !good {
-                break; // what was found is to be looked at
+                break; // a finding ends the campaign
             }
         }
         Ok(runs)
@@ -154,17 +154,17 @@ impl Campaign {
 
     fn one(
         &self,
-        ask: Ask,
+        request: Request,
         stop: &AtomicBool,
-        mut tell: impl FnMut(Event<'_>),
+        mut tell: impl FnMut(CampaignEvent<'_>),
     ) -> Result<Run, Error> {
         let start = Instant::now();
-        let mut kept = Kept::new().ok(); // without, a crash has no last events
-        let told = Ask {
+        let mut kept = Kept::new().ok(); // without it, a crash has no last events
+        let request = Request {
             events: kept.as_ref().map(Kept::number),
-            ..ask.clone()
+            ..request.clone()
         };
-        let json = serde_json::to_string(&told).expect("numbers and words always serialise");
+        let json = serde_json::to_string(&request).expect("numbers and words always serialise");
         let failed = |why| {
             let what = format!("cannot start {}", self.program.display());
             Error::failed(what, why, "is there memory, and room for a process?")
@@ -177,19 +177,19 @@ impl Campaign {
             .map_err(failed)?;
         let mut input = child.stdin.take();
         let said = listen(&mut child);
-        let end = start + ask.duration + 4 * ask.patience + GRACE;
+        let end = start + request.duration + 4 * request.patience + GRACE;
         let mut report = None;
         let mut killed = false;
         loop {
             match said.recv_timeout(Duration::from_millis(100)) {
-                Ok(Said::Line(line)) => tell(Event::Line(&ask, &line)),
-                Ok(Said::Report(text)) => report = Some(Report::from_json(&text)?),
-                Ok(Said::Failed(why)) => return Err(Error::Usage(why)),
-                Err(RecvTimeoutError::Timeout) => tell(Event::Tick(start.elapsed())),
+                Ok(Message::Line(line)) => tell(CampaignEvent::Line(&request, &line)),
+                Ok(Message::Report(text)) => report = Some(Report::from_json(&text)?),
+                Ok(Message::Failed(why)) => return Err(Error::Usage(why)),
+                Err(RecvTimeoutError::Timeout) => tell(CampaignEvent::Tick(start.elapsed())),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if stop.load(Ordering::Relaxed) {
-                input = None; // it stops
+                input = None; // the run stops
             }
             if Instant::now() > end && !killed {
                 killed = child.kill().is_ok();
@@ -204,7 +204,7 @@ impl Campaign {
             (None, None) => End::Died(format!("the run ended without a report: {status}")),
         };
         Ok(Run {
-            ask,
+            request,
             elapsed: start.elapsed(),
             last: match (&end, &mut kept) {
                 (End::Died(_), Some(kept)) => kept.last(EVENTS),
@@ -215,8 +215,8 @@ impl Campaign {
     }
 }
 
-/// What the process says, until it says no more.
-fn listen(child: &mut Child) -> Receiver<Said> {
+/// Reads the lines that the process prints, until it ends.
+fn listen(child: &mut Child) -> Receiver<Message> {
     let (sender, receiver) = channel();
     if let Some(output) = child.stdout.take() {
         std::thread::spawn(move || {
@@ -231,8 +231,8 @@ fn listen(child: &mut Child) -> Receiver<Said> {
     receiver
 }
 
-/// The time of a run: an equal share of what is left for all that have yet to come in this round. (Starts and
-/// ends of runs take time of their own.)
+/// The duration of a run: an equal share of the time left for all runs of this round that are left. (Starts
+/// and ends of runs take extra time.)
 fn slice(left: Duration, scenarios: usize, turn: u64) -> Duration {
     let to_come = scenarios as u64 - turn % scenarios as u64;
     match scenarios {

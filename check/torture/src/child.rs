@@ -1,8 +1,8 @@
 //! The process of one run: its last argument has its options; it prints a line of JSON for each interval and
 //! one at the end, and stops when its standard input ends.
 //!
-//! It ignores Ctrl-C: the parent handles it, and closes the child's input. The end of the parent closes it,
-//! too.
+//! It ignores Ctrl-C: the parent handles it and closes the child's input. The end of the parent closes the
+//! input, too.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -16,54 +16,54 @@ use crate::options::{Broken, Options};
 use crate::run;
 use crate::scenario::Scenario;
 
-/// What such a process is asked.
+/// The options of such a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct Request {
     /// The name of the scenario, or its path.
     pub scenario: String,
     /// The seed of this run.
     pub seed: u64,
-    /// How long it goes on.
+    /// The duration of the run.
     pub duration: Duration,
-    /// How often it says how it goes.
+    /// The interval of its progress lines.
     pub interval: Duration,
-    /// What is a hang.
+    /// Without progress for so long, a thread hangs.
     pub patience: Duration,
-    /// In place of the scenario's fence mode.
+    /// A fence mode in place of the scenario's.
     pub fence: Option<Fence>,
-    /// In place of the scenario's readers and writers, so many of both together.
+    /// The number of readers and writers together, in place of the scenario's.
     pub threads: Option<usize>,
-    /// The misuse.
+    /// A misuse of the library.
     pub broken: Option<String>,
     /// The number of a file in memory for the last events.
     pub events: Option<i32>,
 }
 
-/// A fence mode that was asked for.
+/// A fence mode as an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fence {
-    /// Whatever there is.
+    /// The library chooses.
     Any,
-    /// `membarrier(2)`, or nothing.
+    /// `membarrier(2)`; an error if there is none.
     Membarrier,
     /// Readers carry the fence.
     Fenced,
 }
 
-/// What it says.
+/// A line that the process prints.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
-    /// How it goes.
+pub enum Message {
+    /// Progress.
     Line(String),
-    /// What it has found: a report of the common shape.
+    /// The results, as a report of the common form.
     Report(String),
-    /// Why it could not begin.
+    /// The reason why the run could not begin.
     Failed(String),
 }
 
-impl Ask {
+impl Request {
     /// The run.
     fn options(&self) -> Result<Options, String> {
         let scenario = Scenario::named(&self.scenario).map_err(|why| why.to_string())?;
@@ -90,43 +90,45 @@ impl Ask {
     }
 }
 
-/// Does what it is asked; the exit code.
-pub fn serve(ask: &str) -> u8 {
+/// Runs with these options; returns the exit code.
+pub fn serve(request: &str) -> u8 {
     // SAFETY: ignoring a signal has no handler that could go wrong.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     let stop = Arc::new(AtomicBool::new(false));
-    let told = stop.clone();
+    let stopping = stop.clone();
     std::thread::spawn(move || {
         let mut rest = Vec::new();
-        _ = std::io::stdin().read_to_end(&mut rest); // an error is an end as well
-        told.store(true, Ordering::Relaxed);
+        _ = std::io::stdin().read_to_end(&mut rest); // an error counts as the end
+        stopping.store(true, Ordering::Relaxed);
     });
-    let asked = serde_json::from_str::<Ask>(ask).map_err(|why| why.to_string());
-    let ran = asked.and_then(|ask| ask.options()).and_then(|options| {
-        let ran = run(&options, |moment| {
-            if let Some(line) = moment.line {
-                say(&Said::Line(line.to_owned()));
-            }
-            !stop.load(Ordering::Relaxed)
+    let asked = serde_json::from_str::<Request>(request).map_err(|why| why.to_string());
+    let ran = asked
+        .and_then(|request| request.options())
+        .and_then(|options| {
+            let ran = run(&options, |moment| {
+                if let Some(line) = moment.line {
+                    send(&Message::Line(line.to_owned()));
+                }
+                !stop.load(Ordering::Relaxed)
+            });
+            ran.map_err(|why| why.to_string())
         });
-        ran.map_err(|why| why.to_string())
-    });
     match ran {
         Ok(report) => {
-            say(&Said::Report(report.shared().to_json()));
+            send(&Message::Report(report.shared().to_json()));
             u8::from(!report.is_good())
         }
         Err(why) => {
-            say(&Said::Failed(why));
+            send(&Message::Failed(why));
             2
         }
     }
 }
 
-fn say(said: &Said) {
-    if let Ok(line) = serde_json::to_string(said) {
+fn send(message: &Message) {
+    if let Ok(line) = serde_json::to_string(message) {
         let mut out = std::io::stdout().lock();
-        // A parent that has gone away does not listen.
+        // A parent that has ended reads nothing more.
         _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }

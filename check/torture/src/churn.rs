@@ -1,5 +1,5 @@
 //! Short-lived threads: they read, retire, defer, and end with queued entries. Some continue in a destructor
-//! of a thread-local, some in one of a thread-specific key, which runs later still.
+//! of a thread-local, some in the destructor of a thread-specific key, which runs even later.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -16,7 +16,7 @@ use crate::role::Role;
 use crate::world::{BURST, World};
 use crate::{domain_reader, own_writer, reader, srcu_reader, storm, writer};
 
-/// Starts bursts of short lives until it is over.
+/// Starts bursts of short-lived threads until the run is over.
 pub fn lane(world: &'static World, lane: usize) {
     let mut numbers = Numbers::new(world.options.seed, u64::MAX - 1 - lane as u64);
     let places: Vec<usize> = world.of(Role::Churn).map(|(place, _)| place).collect();
@@ -31,12 +31,12 @@ pub fn lane(world: &'static World, lane: usize) {
                 .name(Role::Churn.name().into())
                 .spawn(body)
         });
-        // All of them first, then wait.
+        // Starts all of them, then waits.
         for born in burst.collect::<Vec<_>>() {
             match born.map(JoinHandle::join) {
                 Ok(Ok(())) => world.acted(Role::Churn, 1),
                 Ok(Err(_)) => Finding::Panicked.note(None, lane as u64),
-                Err(_) => thread::sleep(Duration::from_millis(10)), // no memory for a stack just now
+                Err(_) => thread::sleep(Duration::from_millis(10)), // no memory for a stack now
             }
         }
         thread::sleep(Duration::from_micros(numbers.next() % 5000));
@@ -78,7 +78,7 @@ thread_local! {
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// Does something in its destructor, and ends the storm for its thread.
+/// Its destructor runs some actions, and ends the storm for its thread.
 struct Last(Option<Hand>);
 
 impl Drop for Last {
@@ -102,15 +102,15 @@ unsafe extern "C" fn drop_last(value: *mut c_void) {
 
 /// The library's own key is older, so its destructor runs before this one.
 fn at_the_very_end(last: Box<Last>) {
-    // SAFETY: the key exists, and its destructor takes what it is given here.
+    // SAFETY: the key exists, and its destructor takes the value that is set here.
     let set = unsafe { libc::pthread_setspecific(key(), Box::into_raw(last).cast()) };
     assert_eq!(set, 0, "no memory for thread-specific data");
 }
 
-/// The key, made when first needed. No `OnceLock`: ThreadSanitizer cannot see into std's, and reports its
+/// The key, made at its first use. Without `OnceLock`: ThreadSanitizer cannot see into std's, and reports its
 /// first use.
 fn key() -> libc::pthread_key_t {
-    /// One more than the key.
+    /// The key plus one.
     static KEY: AtomicU64 = AtomicU64::new(0);
     let known = KEY.load(Ordering::Acquire);
     if known != 0 {
@@ -124,7 +124,7 @@ fn key() -> libc::pthread_key_t {
     match KEY.compare_exchange(0, more, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => key,
         Err(other) => {
-            // SAFETY: nobody else has seen this key.
+            // SAFETY: no other thread has this key.
             unsafe { libc::pthread_key_delete(key) };
             (other - 1) as libc::pthread_key_t
         }

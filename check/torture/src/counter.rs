@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_and_told_apart() {
+    fn names_are_found_and_distinct() {
         for counter in COUNTERS {
             assert_eq!(named(counter.name).map(|it| it.name), Some(counter.name));
             let same = COUNTERS.iter().filter(|it| it.name == counter.name);

@@ -1,5 +1,5 @@
 //! The minimum of a run that was long enough: every actor has acted, a lazy callback has run, and the
-//! counters that its scenario names have increased. A run that exercises nothing finds nothing.
+//! counters that its scenario names have increased. A run that does nothing proves nothing.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::kind::Kind;
 use crate::role::Role;
 use crate::world::World;
 
-/// What has not been exercised so far, in words.
+/// What has not happened so far, as texts.
 pub fn missing(world: &World) -> Vec<String> {
     let roles = Role::ALL.into_iter();
     let idle = roles.filter(|role| world.options.cast.of(*role) > 0 && world.acts(*role) == 0);
@@ -28,7 +28,7 @@ pub fn missing(world: &World) -> Vec<String> {
     missing
 }
 
-/// What was queued lazily and has run.
+/// The number of lazily queued entries that have run.
 pub fn lazily(world: &World) -> u64 {
     let lazy = Kind::ALL.into_iter().filter(|kind| kind.is_lazy());
     lazy.map(|kind| world.tallies[kind as usize].done.load(Ordering::Relaxed))

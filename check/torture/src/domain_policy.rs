@@ -12,7 +12,7 @@ use crate::own_writer;
 use crate::srcu_reader;
 use crate::target::Target;
 
-/// Changes until it is over.
+/// Changes settings until the run is over.
 pub fn run(mut hand: Hand) {
     let first = Domain::new();
     let (times, before) = (first.flush_times(), first.statistics());
@@ -35,13 +35,13 @@ pub fn run(mut hand: Hand) {
             }
             1 if hand.world.barriers_allowed() => drained(&mut hand, &target),
             2 => {
-                // Never sooner than the process's: a report before that is a finding.
+                // Not before the process's stall time: an earlier report is a finding.
                 let at_least = hand.world.options.library.stall_after.unwrap_or_default();
                 let later = Duration::from_millis(hand.numbers.next() % 500);
                 domain.set_stall_after(at_least + later);
             }
             _ => {
-                // Never longer than at first: that is what is late.
+                // Not longer than the first one, by which entries count as late.
                 let shorter = |most: Duration, draw| most * (draw % 5) as u32 / 4;
                 domain.set_flush_times(FlushTimes {
                     lazy: shorter(times.lazy, hand.numbers.next()),
@@ -54,7 +54,7 @@ pub fn run(mut hand: Hand) {
     }
 }
 
-/// For a while the program runs the domain's callbacks itself: this thread does.
+/// For some time the program runs the domain's callbacks itself, on this thread.
 fn drained(hand: &mut Hand, target: &Target<Domain>) {
     target.whose.set_drained(true);
     for _ in 0..hand.numbers.below(20) {

@@ -1,5 +1,5 @@
-//! Readers under a program's own [`Domain`]s: as [`srcu_reader`], but sections stay on their thread;
-//! they are opened in many domains by turns and inside one another, repinned, and opened in signal handlers.
+//! Readers under a program's own [`Domain`]s: as [`srcu_reader`], but sections stay on their thread; they are
+//! opened in many domains in turn and inside one another, repinned, and opened in signal handlers.
 
 use std::sync::Arc;
 use std::thread;
@@ -17,7 +17,7 @@ use crate::srcu_reader::{asking, end, inside_another, last, nested, target, upda
 use crate::target::{Held, TARGETS, Target};
 use crate::world::World;
 
-/// Reads until it is over.
+/// Reads until the run is over.
 pub fn run(mut hand: Hand) {
     for turn in 0u64.. {
         if !hand.goes_on() {
@@ -25,7 +25,7 @@ pub fn run(mut hand: Hand) {
         }
         section(&mut hand);
         if turn % 64 == 0 {
-            thread::sleep(Duration::from_micros(50)); // others want to run too
+            thread::sleep(Duration::from_micros(50)); // lets others run
         }
         if turn == 1000 && hand.world.is_broken(Broken::StuckReader) {
             std::mem::forget(DOMAINS[0].read_lock());
@@ -88,7 +88,7 @@ fn many(hand: &mut Hand) {
     }
 }
 
-/// Waits for a domain inside a section of an earlier one, which prevents a circle of waiting.
+/// Waits for a domain inside a section of an earlier one, which prevents circular waiting.
 fn waiting_for_another(hand: &mut Hand) {
     let earlier = hand.numbers.below(TARGETS - 1);
     let later = earlier + 1 + hand.numbers.below(TARGETS - 1 - earlier);
@@ -98,26 +98,27 @@ fn waiting_for_another(hand: &mut Hand) {
     };
     let held = outer.hold(hand.numbers.next() as usize);
     hand.begin(Kind::Synchronize);
-    // Refused where the thread has no slot: then it is not known of which domain its section is.
+    // Refused where the thread has no slot: then the library does not know to which domain its section
+    // belongs.
     _ = inner.whose.try_synchronize();
     hand.end();
     end(hand, held);
 }
 
-/// The section, or a cell that is read, outlives the target: its cells may outlive the domain.
+/// The section, or a cell that is read, outlives the target: the target's cells may outlive the domain.
 fn outliving(hand: &mut Hand, target: Arc<Target<Domain>>) {
     let held = target.hold(hand.numbers.next() as usize);
     let domain = target.whose.clone();
     drop(target);
     stay(hand.numbers.below(1000));
     if !domain.in_section() {
-        Finding::TooShort.note(None, 2); // it does not know of its own reader
+        Finding::TooShort.note(None, 2); // it missed its own reader
     }
     drop(domain);
     end(hand, held);
 }
 
-/// A nested section in a signal handler: nothing but loads and atomic additions.
+/// A nested section in a signal handler: only loads and atomic additions.
 pub fn in_handler(world: &'static World, draw: usize) {
     let Some(target) = world.domains.first().and_then(|slot| slot.fixed.as_ref()) else {
         return;

@@ -2,7 +2,7 @@
 //!
 //! [`Element`] has no destructor: if it is retired itself, only the allocator sees its end. [`Dropping`] is
 //! the same block with a destructor. Both have a mark that the allocator of this crate turns into poison when
-//! the block is freed, so an early free shows without a sanitizer too.
+//! the block is freed, so an early free is detected without a sanitizer.
 
 use std::cell::UnsafeCell;
 use std::mem::{needs_drop, offset_of};
@@ -28,14 +28,14 @@ pub static MADE: AtomicU64 = AtomicU64::new(0);
 #[repr(C, align(32))]
 pub struct Element {
     /// First, so that its address is the element's.
-    /// Written by the library while readers still look at the rest.
+    /// The library writes to it while readers still use the rest.
     head: UnsafeCell<Head>,
-    /// Whatever an allocator writes into freed memory first is not the mark.
+    /// An allocator that writes into freed memory writes here first, not to the mark.
     _front: [u64; 6],
     mark: AtomicU64,
     entry: &'static Entry,
     birth: u64,
-    /// What completes the entry, for ends without an argument.
+    /// The word that completes the entry, for ends without an argument.
     word: AtomicU64,
     kind: Kind,
     _rest: [u64; 21],
@@ -46,19 +46,19 @@ const _: () = assert!(
     "the plain kinds need a plain block"
 );
 
-// SAFETY: nobody but the library touches the head, from the moment it is queued; all else is atomic,
-// or not written once published.
+// SAFETY: only the library touches the head, from the moment it is queued; everything else is atomic, or not
+// written once published.
 unsafe impl Send for Element {}
 // SAFETY: as above.
 unsafe impl Sync for Element {}
 
 impl Element {
-    /// Where the mark is.
+    /// The offset of the mark.
     pub const MARK: usize = offset_of!(Element, mark);
-    /// Where the kind is.
+    /// The offset of the kind.
     pub const KIND: usize = offset_of!(Element, kind);
 
-    /// A block for this entry. It has to end in the allocator.
+    /// A block for this entry. The allocator must see its end.
     pub fn new(entry: &'static Entry, birth: u64, kind: Kind) -> Element {
         MADE.fetch_add(1, Ordering::Relaxed);
         Element {
@@ -73,7 +73,7 @@ impl Element {
         }
     }
 
-    /// Its entry.
+    /// The entry.
     pub fn entry(&self) -> &'static Entry {
         self.entry
     }
@@ -83,27 +83,27 @@ impl Element {
         self.birth
     }
 
-    /// How it is to be waited for.
+    /// The way in which it is disposed of.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The mark: [`ALIVE`], or something is wrong.
+    /// The mark: [`ALIVE`], or an error.
     pub fn mark(&self) -> u64 {
         self.mark.load(Ordering::Relaxed)
     }
 
-    /// Notes the word to complete the entry with.
+    /// Stores the word that will complete the entry.
     pub fn set_word(&self, word: u64) {
         self.word.store(word, Ordering::Relaxed);
     }
 
-    /// The word to complete the entry with.
+    /// The word that completes the entry.
     pub fn word(&self) -> u64 {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// What a reader does before it uses it; false if it is not safe to go on.
+    /// A reader's checks before it uses the element; false if it must not continue.
     pub fn check(&self) -> bool {
         let mark = self.mark();
         if mark != ALIVE {

@@ -1,16 +1,16 @@
-//! The pipe: an entry for everything that is published and queued, never freed itself.
+//! The pipe: an entry for everything that is published and queued. Entries are never freed.
 //!
 //! * **Age** (the classic oracle): 0 while published, 1 once removed, one more for each grace period that has
 //!   passed for it. A section that found the element sees 0 or 1 until it ends.
 //! * **Word**: the right to complete it. `number << 8 | stage << 2 | phase`. The number is new each time the
 //!   owner queues an entry, the stage counts how often callbacks queued it again. A callback carries the word
-//!   it was queued with, and completes the entry by exchanging exactly that word: a second run finds another
-//!   one. This is the exactly-once oracle.
+//!   with which it was queued, and completes the entry by exchanging exactly that word: a second run finds
+//!   another one. This is the exactly-once oracle.
 //! * **Fit** (the classic `mbtest`): set before an element is published, cleared at the end of its entry. A
-//!   reader that finds the element unfit has seen a pointer without the earlier stores, or an element that is
-//!   gone.
+//!   reader that finds the element unfit has seen a pointer without the earlier stores, or an element that
+//!   has ended.
 //!
-//! # Why right
+//! # Correctness
 //! Accesses to the age are relaxed: the grace period under test orders a section's load before the increment.
 //! An entry is used again only when it is free, and by its owner only; `[TO-1]` completing is an
 //! acquire-release exchange and the owner's load of a free word acquires, so the next use's stores come after
@@ -35,39 +35,39 @@ const PHASE: u64 = 3;
 const STAGE: u64 = 1 << 2;
 const NUMBER: u64 = 1 << 8;
 
-/// Entries whose elements wait for the domain's grace periods.
+/// The number that stands for the global domain's grace periods.
 pub const DOMAIN: u32 = 0;
 /// The number of entries that no barrier has to cover.
 pub const NO_NUMBER: u64 = u64::MAX / NUMBER;
 
-/// Callbacks queue an entry again until its age is this.
+/// The age up to which callbacks queue an entry again.
 pub const OLDEST: u32 = 10;
 
 /// One entry of the pipe.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Entry {
-    /// For being queued without a block of memory. First, so that its address is the entry's.
+    /// The head with which it is queued without a block of memory. First, so that its address is the entry's.
     head: UnsafeCell<Head>,
     word: AtomicU64,
     birth: AtomicU64,
-    /// Ticks of the watchdog when it was queued.
+    /// The time at which it was queued, in ticks of the watchdog.
     since: AtomicU32,
     age: AtomicU32,
     kind: AtomicU8,
     fit: AtomicBool,
-    /// Whose grace periods its element waits for.
+    /// The grace periods for which its element waits.
     under: AtomicU32,
 }
 
-// SAFETY: the head is touched by whoever completed the entry (one thread, by [TO-1]) until it is
-// queued, and by the library then.
+// SAFETY: only the thread that completed the entry (one, by [TO-1]) touches the head until it is queued, and
+// then only the library.
 unsafe impl Sync for Entry {}
 // SAFETY: as above.
 unsafe impl Send for Entry {}
 
 impl Entry {
-    /// A free one.
+    /// A free entry.
     pub fn new() -> Entry {
         Entry {
             head: UnsafeCell::new(Head::new()),
@@ -81,7 +81,7 @@ impl Entry {
         }
     }
 
-    /// Takes a free one for an element to be published. Its owner only.
+    /// Takes a free entry for an element that will be published. Only its owner calls this.
     pub fn take(&self, birth: u64, kind: Kind, under: u32) -> bool {
         // Acquire: [TO-1].
         if self.word.load(Ordering::Acquire) & PHASE != FREE {
@@ -95,12 +95,12 @@ impl Entry {
         true
     }
 
-    /// Its element may be found from now on. Before it is published.
+    /// Its element may be found from now on. Called before the element is published.
     pub fn make_fit(&self) {
         self.fit.store(true, Ordering::Relaxed); // the publication orders it: [TO-3]
     }
 
-    /// May its element be found?
+    /// May readers find its element?
     pub fn is_fit(&self) -> bool {
         self.fit.load(Ordering::Relaxed)
     }
@@ -110,15 +110,16 @@ impl Entry {
         self.age.store(1, Ordering::Relaxed);
     }
 
-    /// About to be queued by its owner; the word to complete it with.
+    /// Called by the owner before it queues the entry; returns the word that completes it.
     pub fn queue(&self, number: u64, now: u32) -> u64 {
         let word = (number * NUMBER) | QUEUED;
         self.since.store(now, Ordering::Relaxed);
-        self.word.store(word, Ordering::Release); // for the watchdog's look at `since`
+        self.word.store(word, Ordering::Release); // for the watchdog's read of `since`
         word
     }
 
-    /// A grace period has passed. Was it queued with this word, and is it completed for the first time?
+    /// A grace period has passed. Was the entry queued with this word, and is it completed for the first
+    /// time?
     pub fn complete(&self, word: u64) -> bool {
         let done = (word & !PHASE) | HELD;
         let exchanged = self
@@ -136,7 +137,8 @@ impl Entry {
         }
     }
 
-    /// About to be queued again by the callback that completed it; the word to complete it with.
+    /// Called before the callback that completed the entry queues it again; returns the word that completes
+    /// it.
     pub fn queue_again(&self, now: u32) -> u64 {
         let word = ((self.word.load(Ordering::Relaxed) & !PHASE) + STAGE) | QUEUED;
         self.since.store(now, Ordering::Relaxed);
@@ -144,7 +146,7 @@ impl Entry {
         word
     }
 
-    /// Done. Called by the callback that completed it.
+    /// Frees the entry. The callback that completed it calls this.
     pub fn release(&self) {
         self.fit.store(false, Ordering::Relaxed);
         self.word.store(FREE, Ordering::Release); // [TO-1]
@@ -167,7 +169,7 @@ impl Entry {
         word & PHASE == QUEUED && by_owner && word / NUMBER <= number
     }
 
-    /// Since when it is queued, in the watchdog's ticks, if it is.
+    /// The time at which it was queued, in the watchdog's ticks, if it is queued.
     pub fn queued_since(&self) -> Option<u32> {
         let queued = self.word.load(Ordering::Acquire) & PHASE == QUEUED;
         queued.then(|| self.since.load(Ordering::Relaxed))
@@ -178,27 +180,27 @@ impl Entry {
         self.word.load(Ordering::Acquire) & PHASE == FREE
     }
 
-    /// Grace periods since its removal, and one for that.
+    /// Grace periods since its removal, plus one for the removal.
     pub fn age(&self) -> u32 {
         self.age.load(Ordering::Relaxed)
     }
 
-    /// Whose it is: the number of the element.
+    /// The number of its element.
     pub fn birth(&self) -> u64 {
         self.birth.load(Ordering::Relaxed)
     }
 
-    /// Whose grace periods its element waits for: [`DOMAIN`], or the number of a [target](crate::target).
+    /// The grace periods for which its element waits: [`DOMAIN`], or the number of a [target](crate::target).
     pub fn under(&self) -> u32 {
         self.under.load(Ordering::Relaxed)
     }
 
-    /// How its element waits, or waited.
+    /// The kind of the present or last wait.
     pub fn kind(&self) -> Kind {
         Kind::ALL[usize::from(self.kind.load(Ordering::Relaxed))]
     }
 
-    /// The word in words, for reports.
+    /// The word as a text, for reports.
     pub fn word(&self) -> u64 {
         self.word.load(Ordering::Relaxed)
     }
@@ -228,7 +230,10 @@ mod tests {
         assert!(entry.complete(word));
         let again = entry.queue_again(4);
         assert_ne!(again, word);
-        assert!(!entry.is_queued_up_to(u64::MAX), "not its owner's any more");
+        assert!(
+            !entry.is_queued_up_to(u64::MAX),
+            "a callback has queued it again"
+        );
         assert!(entry.complete(again));
         assert_eq!(
             (entry.age(), entry.birth(), entry.kind()),

@@ -1,11 +1,11 @@
 //! The last events of every thread, printed with a finding.
 //!
-//! Each place has a small ring that only its thread writes, and one more is for other threads (callbacks on
-//! the worker, the allocator). From the first finding on nothing is recorded, so that the events before it
-//! stay. Entries are two words, not written as one: one that is being written when it is read may be mixed
-//! from two. They are for people, not for an oracle.
+//! Each place has a small ring that only its thread writes; one more is for other threads (callbacks on the
+//! worker, the allocator). From the first finding on nothing is recorded, so that the events before it stay.
+//! An event is two words that are not written as one: an event that is read while it is written may be a
+//! mixture. Events help a person; no oracle uses them.
 //!
-//! Rings may be in memory that outlives the process ([`kept`](crate::kept)): so they have no pointers, and
+//! Rings may be in memory that outlives the process ([`kept`](crate::kept)): they have no pointers, and
 //! contain their owner's name.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,9 +17,9 @@ use crate::world::{self, World};
 
 /// Events of one ring.
 pub(crate) const LENGTH: usize = 64;
-/// Words of one ring: whose it is, the next place, and two for each event.
+/// Words of one ring: its owner, the next place, and two for each event.
 pub(crate) const WORDS: usize = 2 + 2 * LENGTH;
-/// Whose ring it is that is no thread's.
+/// The owner of a ring that belongs to no thread.
 const ELSEWHERE: u64 = u64::MAX;
 /// No kind.
 const NONE: u64 = 0xff;
@@ -28,31 +28,31 @@ const NONE: u64 = 0xff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum What {
-    /// Something is disposed of: its number.
+    /// An element is disposed of: its number.
     Queue,
-    /// The caller has waited for it: its number.
+    /// The caller's wait for it has ended: its number.
     Waited,
     /// A callback completed an entry: its word.
     Ran,
-    /// A barrier is called.
+    /// A call of `barrier` begins.
     Barrier,
-    /// It has returned.
+    /// A call of `barrier` has returned.
     BarrierEnd,
     /// An unneeded request for a grace period.
     Ask,
-    /// A section begins that lasts.
+    /// A long section begins.
     Stay,
-    /// It ends: reports about it.
+    /// A long section ends: the number of reports about it.
     Left,
     /// A fork: the child's number.
     Fork,
     /// The child has ended: its status.
     ForkEnd,
-    /// Memory is said to be low: how often at once.
+    /// Low memory is reported: how often at once.
     Low,
     /// A new budget: bytes.
     Budget,
-    /// A setting: which.
+    /// A setting changes: its number.
     Set,
     /// A flood begins: callbacks.
     Flood,
@@ -60,7 +60,7 @@ pub enum What {
     Pause,
     /// A stall is reported: its age in milliseconds.
     Stalled,
-    /// Something is found: the value.
+    /// A finding: its value.
     Found,
 }
 
@@ -89,7 +89,7 @@ impl What {
 #[derive(Default)]
 #[repr(C)]
 struct Event {
-    /// Nanoseconds since the start, and one; 0 for none yet.
+    /// Nanoseconds since the start, plus one; 0 for none yet.
     at: AtomicU64,
     /// `value << 16 | kind or finding << 8 | what`.
     what: AtomicU64,
@@ -116,8 +116,8 @@ impl Default for Ring {
     }
 }
 
-/// Nothing is recorded any more in this process. For the child of a fork: the memory may still be its
-/// parent's.
+/// No event is recorded any more in this process. For the child of a fork: the memory may still belong to its
+/// parent.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// This process is the child of a fork, and records nothing.
@@ -126,18 +126,18 @@ pub fn silence() {
 }
 
 impl Ring {
-    /// It is that of the thread with this role and number.
+    /// The ring belongs to the thread with this role and number.
     pub fn belongs_to(&self, role: Role, number: usize) {
         let whose = (number as u64) << 8 | (role as u64 + 1);
         self.whose.store(whose, Ordering::Relaxed);
     }
 
-    /// It is for whatever runs on threads without a place.
+    /// The ring is for code that runs on threads without a place.
     pub fn belongs_elsewhere(&self) {
         self.whose.store(ELSEWHERE, Ordering::Relaxed);
     }
 
-    /// Records one, unless something has been found.
+    /// Records an event, unless something has been found.
     pub fn record(&self, world: &World, what: What, kind: Option<Kind>, value: u64) {
         if !finding::any() {
             let ns = world.start.elapsed().as_nanos() as u64;
@@ -145,7 +145,7 @@ impl Ring {
         }
     }
 
-    /// Records one, so many nanoseconds after the start.
+    /// Records an event, so many nanoseconds after the start.
     pub(crate) fn put(&self, ns: u64, what: What, kind: Option<Kind>, value: u64) {
         let which = kind.map_or(NONE, |kind| u64::from(kind as u8));
         self.write(ns, what, which, value);
@@ -162,7 +162,7 @@ impl Ring {
         event.at.store(ns + 1, Ordering::Relaxed);
     }
 
-    /// Whose it is, and its places.
+    /// The owner, and the places.
     fn read(&self) -> Recorded {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         let events = self.events.iter();
@@ -171,10 +171,10 @@ impl Ring {
     }
 }
 
-/// Whose a ring is, and its events as they are in memory, in no order.
+/// The owner of a ring, and its events as they are in memory, in no order.
 pub(crate) type Recorded = (u64, Vec<(u64, u64)>);
 
-/// Something was found, for the first time. Safe anywhere, also in the allocator.
+/// Something was found for the first time. May be called anywhere, also in the allocator.
 pub(crate) fn found(finding: Finding, value: u64) {
     if let Some(world) = world::current() {
         let which = u64::from(finding as u8);
@@ -194,14 +194,14 @@ pub fn last(world: &World, count: usize) -> Vec<String> {
 pub(crate) fn merged(rings: Vec<Recorded>, count: usize) -> Vec<String> {
     let mut events: Vec<(u64, bool, String)> = Vec::new();
     for (whose, ring) in rings {
-        let who = name(whose);
+        let owner = name(whose);
         let written = ring.into_iter();
         let written = written.filter_map(|(at, what)| Some((at.checked_sub(1)?, what)));
         let mut own: Vec<(u64, u64)> = written.collect();
         own.sort_unstable();
         let last = own.len().saturating_sub(1);
         let own = own.into_iter().enumerate();
-        events.extend(own.map(|(n, (at, word))| (at, n == last, line(&who, at, word))));
+        events.extend(own.map(|(n, (at, word))| (at, n == last, line(&owner, at, word))));
     }
     events.sort_unstable();
     let first = events.len().saturating_sub(count);
@@ -218,7 +218,7 @@ fn name(whose: u64) -> String {
     }
 }
 
-fn line(who: &str, at: u64, word: u64) -> String {
+fn line(owner: &str, at: u64, word: u64) -> String {
     let (what, which, value) = (word & 0xff, (word >> 8) & 0xff, word >> 16);
     let text = What::ALL.get(what as usize).map_or("?", |it| it.1);
     let found = what == What::Found as u64;
@@ -228,7 +228,7 @@ fn line(who: &str, at: u64, word: u64) -> String {
     };
     let name = name.map(|name| format!(" {name}")).unwrap_or_default();
     let (seconds, micros) = (at / 1_000_000_000, at / 1000 % 1_000_000);
-    format!("{seconds:>4}.{micros:06} {who:<12} {text}{name} {value:#x}")
+    format!("{seconds:>4}.{micros:06} {owner:<12} {text}{name} {value:#x}")
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Fake writers: they request grace periods, in every way, and have no object that needs one. A thread with
-//! an object must get a whole one all the same.
+//! an object must get a full one nevertheless.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::waking;
 
-/// Asks until it is over.
+/// Requests grace periods until the run is over.
 pub fn run(mut hand: Hand) {
     let pause = hand.world.options.delays.writer_us;
     while hand.goes_on() {
@@ -33,7 +33,7 @@ fn ask(hand: &mut Hand, way: usize) {
         0 | 1 => synchronize(),
         2 => synchronize_expedited(),
         3 => assert!(try_synchronize().is_ok(), "outside of all sections"),
-        // Given up, most of the time.
+        // Cancelled, most of the time.
         4 => _ = synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
         5 => {
             let cookie = start_grace_period();
@@ -51,7 +51,7 @@ fn ask(hand: &mut Hand, way: usize) {
     }
 }
 
-/// Takes cookies and waits for the last: all of them are done then.
+/// Takes cookies and waits for the last: then all of them must be satisfied.
 fn waited(hand: &mut Hand, count: usize) {
     let mut cookies = Vec::new();
     for _ in 0..count {

@@ -9,51 +9,51 @@ use crate::kind::Kind;
 
 const FINDINGS: usize = 21;
 
-/// Something that must not be.
+/// An error that the run has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Finding {
     /// A reader saw an age above 1 at the end of its section.
     TooShort,
-    /// A reader's entry was another element's at the end of its section.
+    /// At the end of a section the entry of a reader belonged to another element.
     Reused,
-    /// A reader saw a block that was freed.
+    /// A reader found a freed block.
     Poisoned,
     /// A callback ran, or a block was freed, inside the section that queued it.
     InsideSection,
     /// A callback ran that was not queued: a second time, or before its time.
     RanTwice,
-    /// A callback had not run when everything was over.
+    /// A callback had not run at the end of the run.
     NeverRan,
-    /// A barrier returned before something queued earlier had run.
+    /// A barrier returned before an entry that was queued earlier had run.
     BarrierEarly,
-    /// A cookie was said to be done too early or too late.
+    /// A cookie was reported satisfied too early or too late.
     Cookie,
     /// A block was freed twice.
     DoubleFree,
-    /// A block had not been freed when everything was over.
+    /// A block had not been freed at the end of the run.
     Leaked,
-    /// A queued entry was not run for too long, and no thread waited for it.
+    /// A queued entry did not run for too long, and no thread waited for it.
     Late,
     /// Threads made no progress.
     Hang,
     /// A thread panicked.
     Panicked,
-    /// The library counted other panics of callbacks than were planned.
+    /// The library's count of panics of callbacks differs from the planned ones.
     PanicsMiscounted,
-    /// The library still has something queued, wanted or timed when everything was over.
+    /// The library still had an entry, a request or a timer at the end of the run.
     NotIdle,
-    /// A reader found what was not yet, or no longer, fit to be found (`mbtest`).
+    /// A reader found an element before it was initialised, or after its end (`mbtest`).
     Unfit,
     /// Readers blocked a grace period, and there was no report.
     StallUnreported,
     /// A stall was reported before its time.
     StallTooEarly,
-    /// The child of a fork did not pass its checks.
+    /// The child of a fork failed its checks.
     ForkedChild,
-    /// An actor, or a path that has to be there, did nothing in a run that was long enough.
+    /// An actor, or a counter that has to increase, did nothing in a run that was long enough.
     NotExercised,
-    /// A section of one `Srcu` or domain held up another one, or the process.
+    /// A section of one `Srcu` or domain delayed another one, or the process.
     NotIsolated,
 }
 
@@ -83,7 +83,7 @@ impl Finding {
         Finding::NotIsolated,
     ];
 
-    /// What a report calls it.
+    /// Its name in reports.
     pub fn text(self) -> &'static str {
         match self {
             Finding::TooShort => "grace period too short",
@@ -96,7 +96,7 @@ impl Finding {
             Finding::Cookie => "wrong answer to a cookie",
             Finding::DoubleFree => "block freed twice",
             Finding::Leaked => "block never freed",
-            Finding::Late => "nobody came for something queued",
+            Finding::Late => "queued entry not served",
             Finding::Hang => "no progress",
             Finding::Panicked => "thread panicked",
             Finding::PanicsMiscounted => "panics of callbacks miscounted",
@@ -110,7 +110,7 @@ impl Finding {
         }
     }
 
-    /// Notes one. `value` says more: an age, a word, a number of things.
+    /// Notes a finding. `value` has details: an age, a word, a count.
     pub fn note(self, kind: Option<Kind>, value: u64) {
         let record = &RECORDS[self as usize];
         if record.count.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -123,12 +123,12 @@ impl Finding {
         }
     }
 
-    /// How often.
+    /// How often it was found.
     pub fn count(self) -> u64 {
         RECORDS[self as usize].count.load(Ordering::Relaxed)
     }
 
-    /// A line about it, for people.
+    /// A line about it.
     pub fn line(self) -> String {
         let record = &RECORDS[self as usize];
         let mut line = format!("{}: {}", self.text(), self.count());
@@ -148,11 +148,11 @@ pub fn any() -> bool {
     ANY.load(Ordering::Relaxed)
 }
 
-/// The first of its kind says more than the rest.
+/// The details of the first finding of a kind.
 struct Record {
     count: AtomicU64,
     value: AtomicU64,
-    /// One more than the kind; 0 for none.
+    /// The kind plus one; 0 for none.
     kind: AtomicU64,
 }
 

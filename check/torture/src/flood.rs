@@ -1,7 +1,7 @@
-//! Forward progress: so many callbacks at once that they have to run while more are coming, and a chain of
+//! Forward progress: so many callbacks at once that they have to run while more arrive, and a chain of
 //! callbacks each of which queues the next. All of them run, each once.
 //!
-//! The thread reports progress only when another callback has run: if none does, it hangs, which the watchdog
+//! The thread reports progress only when another callback has run: if none runs, it hangs, which the watchdog
 //! reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::options::Broken;
 use crate::periods::{DOMAINS, SRCUS};
 use crate::target::TARGETS;
 
-/// Callbacks of a flood, at most.
+/// The largest number of callbacks of a flood.
 const MOST: usize = 20_000;
 
 /// Where callbacks are queued.
@@ -54,7 +54,7 @@ impl At {
     }
 }
 
-/// Floods until it is over.
+/// Starts floods until the run is over.
 pub fn run(hand: Hand) {
     floods(hand, |_| At::Process);
 }
@@ -81,13 +81,33 @@ fn floods(mut hand: Hand, at: impl Fn(&mut Hand) -> At) {
     }
 }
 
-/// Callbacks that were queued and that ran, since the run began. One for each place, never freed.
+/// The numbers of callbacks that were queued and that ran, since the run began. One for each place, never
+/// freed.
 #[derive(Default)]
 pub struct Tide {
     queued: AtomicU64,
     ran: AtomicU64,
-    /// The chain goes on.
+    /// The chain continues while this is set.
     rising: AtomicBool,
+}
+
+impl Tide {
+    /// One more is queued.
+    pub fn queue(&self) {
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One has run.
+    pub fn ran(&self) {
+        self.ran.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many have been queued, and have run.
+    pub fn both(&self) -> [u64; 2] {
+        // In this order: what runs may queue before it counts as run.
+        let ran = self.ran.load(Ordering::Acquire);
+        [self.queued.load(Ordering::Relaxed), ran]
+    }
 }
 
 fn flood(hand: &mut Hand, at: At) {
@@ -110,14 +130,14 @@ fn flood(hand: &mut Hand, at: At) {
     }
     tide.rising.store(false, Ordering::Relaxed);
     tide.queued.fetch_add(1, Ordering::Relaxed);
-    at.defer_hurry(|| _ = tide.ran.fetch_add(1, Ordering::Relaxed)); // what is lazy goes along
+    at.defer_hurry(|| _ = tide.ran.fetch_add(1, Ordering::Relaxed)); // lazy ones run with it
     if hand.world.is_broken(Broken::LostFlood) {
         tide.queued.fetch_add(1, Ordering::Relaxed);
     }
     ebb(hand, tide);
 }
 
-/// A callback that queues the next one, as long as the tide rises.
+/// A callback that queues the next one, as long as the flood lasts.
 fn chain(tide: &'static Tide, at: At) {
     tide.queued.fetch_add(1, Ordering::Relaxed);
     at.defer_hurry(move || {
@@ -133,7 +153,7 @@ fn ebb(hand: &mut Hand, tide: &Tide) {
     hand.begin(Kind::Call);
     let mut last = 0;
     loop {
-        // In this order: the chain queues before it counts as run.
+        // In this order: the chain queues the next callback before it counts as run.
         let ran = tide.ran.load(Ordering::Acquire);
         let queued = tide.queued.load(Ordering::Relaxed);
         if ran > queued {

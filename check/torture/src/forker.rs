@@ -21,16 +21,16 @@ use crate::reader;
 use crate::world::World;
 use crate::writer;
 
-/// What the child found; 0 for nothing. Statuses of the child, so they are small.
+/// The error that the child found, as its status, so a small number; 0 for none.
 #[derive(Clone, Copy)]
 enum Fault {
     /// Forks are miscounted.
     Forks = 11,
-    /// No grace period, in all the time that there is.
+    /// No grace period within the time limit.
     NoGracePeriod,
     /// Its callbacks did not run once each.
     Callbacks,
-    /// It ran what was queued in the parent.
+    /// It ran entries that were queued in the parent.
     Inherited,
     /// An oracle of the run has found something.
     Finding,
@@ -38,7 +38,7 @@ enum Fault {
     Panicked,
 }
 
-/// Forks until it is over.
+/// Forks until the run is over.
 pub fn run(mut hand: Hand) {
     while hand.goes_on() {
         for _ in 0..hand.numbers.below(10) {
@@ -53,13 +53,13 @@ pub fn run(mut hand: Hand) {
     }
 }
 
-/// One child, to its end. True if it went well.
+/// Makes one child, and waits for its end. True if it found no error.
 fn fork(hand: &mut Hand) -> bool {
     let forks = statistics().forks;
-    start_grace_period(); // a grace period is wanted, or under way
+    start_grace_period(); // a grace period is requested, or in flight
     let guard = hand.numbers.once_in(2).then(read_lock);
-    // SAFETY: the child uses what the library promises to work there, and an allocator that does; it ends
-    // with `_exit`.
+    // SAFETY: the child uses only functions that the library allows there, and an allocator that works there;
+    // it ends with `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
         events::silence();
@@ -70,12 +70,12 @@ fn fork(hand: &mut Hand) -> bool {
             Ok(Err(fault)) => fault as i32,
             Err(_) => Fault::Panicked as i32,
         };
-        // SAFETY: ends the process, with nothing run.
+        // SAFETY: ends the process; no destructor runs.
         unsafe { libc::_exit(status) };
     }
     drop(guard);
     if child < 0 {
-        return false; // no memory, or no room for a process just now
+        return false; // no memory, or no room for a process now
     }
     hand.record(What::Fork, None, child as u64);
     let status = wait_for(hand, child);
@@ -86,7 +86,7 @@ fn fork(hand: &mut Hand) -> bool {
     status == 0
 }
 
-/// The status of the child: its code, or 1000 and the signal that ended it.
+/// The status of the child: its exit code, or 1000 plus the signal that ended it.
 fn wait_for(hand: &Hand, child: libc::pid_t) -> i32 {
     let start = Instant::now();
     let mut status = 0;
@@ -95,7 +95,7 @@ fn wait_for(hand: &Hand, child: libc::pid_t) -> i32 {
         let ended = unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) };
         match ended {
             0 if start.elapsed() > hand.world.options.patience => {
-                // SAFETY: as above. It does not come to its end by itself: the status will say so.
+                // SAFETY: as above. The child does not end by itself: the status will show that.
                 unsafe { libc::kill(child, libc::SIGKILL) };
             }
             0 => {}
@@ -114,7 +114,7 @@ fn code_done(world: &World) -> u64 {
         .sum()
 }
 
-/// Domains of the program's own: no other reader is inside, and they work.
+/// The program's own domains: no other reader is inside, and they work.
 fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> {
     let patience = hand.world.options.patience;
     ran.store(0, Ordering::Relaxed);
@@ -134,13 +134,13 @@ fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> 
     }
 }
 
-/// In the child.
+/// Runs in the child.
 fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
     let before = code_done(hand.world);
     if statistics().forks != forks + 1 {
         return Err(Fault::Forks);
     }
-    // In the parent there may be a thread that runs callbacks in place of the worker. Here there is none.
+    // In the parent another thread may run callbacks in place of the worker; in the child there is none.
     set_drained(false);
     reader::glance(hand.world, &mut hand.numbers);
     if synchronize_timeout(hand.world.options.patience).is_err() {

@@ -1,5 +1,5 @@
-//! The state of a thread of the run: its place, its choices, its counts. Counts are merged now and then, and
-//! when the thread drops it.
+//! The state of a thread of the run: its place, its choices, its counts. Counts are merged from time to time,
+//! and when the thread drops it.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -15,15 +15,15 @@ use crate::world::{AGES, Place, World};
 /// Sections after which counts are merged.
 const MERGE: u64 = 64;
 
-/// A thread's own.
+/// A thread's own state.
 pub struct Hand {
     /// The run.
     pub world: &'static World,
     /// Its place, exclusively as long as the hand lives.
     pub place: &'static Place,
-    /// Which place that is.
+    /// The number of the place.
     pub number: usize,
-    /// Its choices.
+    /// Its random numbers.
     pub numbers: Numbers,
     /// How often it saw each age.
     ages: Box<[[u64; AGES]; KINDS]>,
@@ -32,7 +32,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// Takes a place. `turn` tells the short-lived threads of one place apart.
+    /// Takes a place. `turn` distinguishes the short-lived threads of one place.
     pub fn new(world: &'static World, place: usize, turn: u64) -> Hand {
         let thread = place as u64 | turn << 16;
         // SAFETY: gettid has no arguments and cannot fail.
@@ -48,12 +48,12 @@ impl Hand {
         }
     }
 
-    /// Its ledger.
+    /// The ledger of its place.
     pub fn ledger(&self) -> &'static Ledger {
         &self.place.ledger
     }
 
-    /// Reports progress; pauses when all actors do. False at the end.
+    /// Reports progress; pauses when all actors do. False at the end of the run.
     pub fn goes_on(&self) -> bool {
         self.beat();
         while self.world.paused() {
@@ -62,7 +62,7 @@ impl Hand {
         !self.world.stopped()
     }
 
-    /// A sign of life.
+    /// Reports progress.
     pub fn beat(&self) {
         self.place.beat.fetch_add(1, Ordering::Relaxed);
     }
@@ -75,27 +75,27 @@ impl Hand {
         found.unwrap_or_else(|| Kind::deferred(self.numbers.below(64)))
     }
 
-    /// Busy with this kind.
+    /// The thread is busy with this kind.
     pub fn begin(&self, kind: Kind) {
         self.place.doing.store(kind as u8 + 1, Ordering::Relaxed);
     }
 
-    /// It has done what its role is there for.
+    /// The thread has performed one action of its role.
     pub fn acted(&self) {
         self.world.acted(self.place.role, 1);
     }
 
-    /// Something happened.
+    /// Records an event.
     pub fn record(&self, what: What, kind: Option<Kind>, value: u64) {
         self.place.ring.record(self.world, what, kind, value);
     }
 
-    /// Busy with nothing that waits.
+    /// The thread is busy with nothing that waits.
     pub fn end(&self) {
         self.place.doing.store(0, Ordering::Relaxed);
     }
 
-    /// Does nothing for so long, or until it is over.
+    /// Does nothing for so long, or until the run is over.
     pub fn sleep(&self, time: Duration) {
         const SLICE: Duration = Duration::from_millis(20);
         let start = Instant::now();

@@ -1,9 +1,9 @@
-//! The last events in memory that outlives the writing process: a run that is ended by a signal makes no
-//! report, and the events before the crash explain it.
+//! The last events in memory that outlives the writing process: a run that a signal ends makes no report, and
+//! the events before the crash explain it.
 //!
 //! The campaign makes a file in memory for each run, whose process inherits it, maps it, and has its `Ring`s
-//! there. When that process is gone, however it ended, the campaign reads the file. Both are the same
-//! program's code, so the layout is private. A run without such a file has its rings on the heap.
+//! there. When that process has ended, the campaign reads the file. Both run the same program, so the layout
+//! is private. A run without such a file has its rings on the heap.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -17,27 +17,27 @@ use crate::events::{self, LENGTH, Ring, WORDS};
 pub struct Kept(File);
 
 impl Kept {
-    /// An empty one.
+    /// An empty file.
     ///
     /// # Errors
-    /// The kernel has none to give.
+    /// If the kernel has no memory for it.
     pub fn new() -> io::Result<Kept> {
-        // Not closed by exec: the run's process has it under the same number. So has any other that is
-        // started meanwhile, which is no harm. SAFETY: a name that ends, and no flags.
+        // Not closed by exec: the run's process has it under the same number. Other processes that are
+        // started meanwhile have it, too, which does no harm. SAFETY: a terminated name, and no flags.
         let file = unsafe { libc::memfd_create(c"quiescent-torture".as_ptr(), 0) };
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just made, and nobody else's.
+        // SAFETY: just made, and not used elsewhere.
         Ok(Kept(unsafe { File::from_raw_fd(file) }))
     }
 
-    /// What the run's process is told.
+    /// The number that the run's process gets.
     pub fn number(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 
-    /// The last events, the oldest first, and the last of each thread. Empty if the process came to none.
+    /// The last events, the oldest first, and the last of each thread. Empty if the process recorded none.
     pub fn last(&mut self, count: usize) -> Vec<String> {
         let mut bytes = Vec::new();
         let read = self
@@ -49,7 +49,7 @@ impl Kept {
                 .chunks_exact(8)
                 .map(|it| u64::from_ne_bytes(it.try_into().expect("eight")))
                 .collect(),
-            Err(_) => Vec::new(), // it is for people: less is better than an error in place of a finding
+            Err(_) => Vec::new(), // without events, but with the finding
         };
         let rings = words.chunks_exact(WORDS).map(|ring| {
             let pairs = ring[WORDS - 2 * LENGTH..].chunks_exact(2);
@@ -59,8 +59,7 @@ impl Kept {
     }
 }
 
-/// So many rings: in the file with this number, if there is one that can be mapped. For the life of the
-/// process.
+/// So many rings: in the file with this number, if it can be mapped. They last for the life of the process.
 pub(crate) fn rings(file: Option<RawFd>, count: usize) -> &'static [Ring] {
     match file.and_then(|file| mapped(file, count)) {
         Some(rings) => rings,
@@ -71,18 +70,19 @@ pub(crate) fn rings(file: Option<RawFd>, count: usize) -> &'static [Ring] {
 fn mapped(file: RawFd, count: usize) -> Option<&'static [Ring]> {
     let length = count * size_of::<Ring>();
     let size = libc::off_t::try_from(length).ok()?;
-    // SAFETY: numbers. What is no file, or not ours to size, is refused.
+    // SAFETY: plain numbers. The kernel refuses a number that is no file, or a file of another size.
     if unsafe { libc::ftruncate(file, size) } != 0 {
         return None;
     }
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping, wherever there is room.
+    // SAFETY: a new mapping at an address that the kernel chooses.
     let start = unsafe { libc::mmap(ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0) };
     if start == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: as long as the rings, page-aligned, never unmapped; zeroes are rings, all of whose fields are
-    // atomic. The file does not shrink: the other process that has it only reads it, when this one is gone.
+    // SAFETY: as long as the rings, page-aligned, never unmapped; zeroes are valid rings, all of whose fields
+    // are atomic. The file does not shrink: the other process that has it only reads it, after this one has
+    // ended.
     Some(unsafe { std::slice::from_raw_parts(start.cast(), count) })
 }
 
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn what_is_written_to_the_rings_is_in_the_file() {
         let mut kept = Kept::new().expect("a file in memory");
-        assert_eq!(kept.last(9), [""; 0], "nobody has mapped it");
+        assert_eq!(kept.last(9), [""; 0], "no process has mapped it");
         let rings = rings(Some(kept.number()), 2);
         rings[0].belongs_to(Role::Flood, 7);
         rings[1].belongs_elsewhere();
@@ -104,7 +104,11 @@ mod tests {
         }
         rings[1].put(2_000_000, What::Pause, None, 1);
         let all = kept.last(1000);
-        assert_eq!(all.len(), LENGTH + 1, "the oldest three are gone: {all:?}");
+        assert_eq!(
+            all.len(),
+            LENGTH + 1,
+            "the oldest three are overwritten: {all:?}"
+        );
         assert_eq!(all[0], "   0.000004 flood 7      budget 0x4");
         assert_eq!(all[LENGTH], "   0.002000 elsewhere    all pause 0x1");
         assert_eq!(kept.last(1).len(), 2, "and the last of each thread");
@@ -112,7 +116,7 @@ mod tests {
 
     #[test]
     fn without_a_file_they_are_on_the_heap() {
-        // Something that cannot be a file of that size.
+        // A file that cannot have that size.
         let (reader, _writer) = io::pipe().expect("a pipe");
         for file in [None, Some(reader.as_raw_fd())] {
             let rings = rings(file, 3);

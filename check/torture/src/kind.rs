@@ -1,12 +1,12 @@
 //! The ways to wait for the disposal of a removed element.
 
-/// How many kinds there are.
+/// The number of kinds.
 pub const KINDS: usize = 21;
 
-/// How many of them wait; they are the first.
+/// The number of kinds that wait; they are the first.
 const WAITING: usize = 7;
 
-/// A way to wait for a grace period. Every published element carries the one it will be disposed of by.
+/// A way to wait for a grace period. Every published element has the one by which it will be disposed of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -14,41 +14,41 @@ pub enum Kind {
     Synchronize,
     /// `synchronize_expedited`, then free.
     Expedited,
-    /// `start_poll`, `poll` until it says yes, then free.
+    /// `start_poll`, `poll` until it returns true, then free.
     Poll,
     /// `start_poll`, then `wait` for the cookie, then free.
     Cookie,
     /// `grace_period().await`, then free.
     Future,
-    /// `Retired::wait`, and its kin with a deadline.
+    /// `Retired::wait`, and its variants with a deadline.
     RetiredWait,
     /// `Retired::retire_wait`: waits for room, not for a grace period.
     RetireWait,
     /// `call` of a closure that frees.
     Call,
-    /// The same in a hurry.
+    /// The same, hurried.
     CallHurry,
-    /// The same lazily.
+    /// The same, lazily.
     CallLazy,
     /// `call_head` with a head inside the element.
     CallHead,
-    /// The same in a hurry.
+    /// The same, hurried.
     CallHeadHurry,
-    /// The same lazily.
+    /// The same, lazily.
     CallHeadLazy,
     /// `retire_ptr` of an object with `Drop`.
     RetireDrop,
-    /// The same in a hurry.
+    /// The same, hurried.
     RetireDropHurry,
-    /// `Retired::retire`, weighed or not, or dropped.
+    /// `Retired::retire`, with a weight or without, or a drop of the `Retired`.
     Retired,
     /// `Retired::retire_hurry`.
     RetiredHurry,
-    /// `Retired::try_retire`; what comes back is retired.
+    /// `Retired::try_retire`; a refused value is retired.
     TryRetire,
-    /// `retire_ptr` of a plain block: no code of ours runs but the allocator's.
+    /// `retire_ptr` of a plain block: only the allocator sees its end.
     RetirePtr,
-    /// The same in a hurry.
+    /// The same, hurried.
     RetirePtrHurry,
     /// `retire_ptr_no_reclaim` of a plain block.
     RetirePtrNoReclaim,
@@ -112,17 +112,17 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// May the caller wait? Then it may not be inside a section or a callback.
+    /// May the caller wait? Then it must not be inside a section or a callback.
     pub fn waits(self) -> bool {
         (self as usize) < WAITING
     }
 
-    /// Does the caller wait for a grace period, so that it can be timed?
+    /// Does the caller wait for a grace period, so that the wait can be timed?
     pub fn is_timed(self) -> bool {
         self.waits() && self != Kind::RetireWait
     }
 
-    /// Does it wait for its flush time, unless something else comes along?
+    /// Does it wait for its flush time, unless another entry starts a grace period?
     pub fn is_lazy(self) -> bool {
         matches!(
             self,
@@ -156,7 +156,7 @@ impl Kind {
         )
     }
 
-    /// The nearest that an `Srcu` has.
+    /// The nearest kind that an `Srcu` has.
     pub fn of_srcu(self) -> Kind {
         match self {
             Kind::RetireWait => Kind::RetiredWait,
@@ -169,7 +169,7 @@ impl Kind {
         }
     }
 
-    /// The nearest that a domain of the program's own has.
+    /// The nearest kind that a program's own domain has.
     pub fn of_domain(self) -> Kind {
         match self {
             Kind::RetireWait | Kind::TryRetire => self,
@@ -177,12 +177,12 @@ impl Kind {
         }
     }
 
-    /// Any of those that do not wait.
+    /// Any kind that does not wait.
     pub fn deferred(draw: usize) -> Kind {
         Kind::ALL[WAITING + draw % (KINDS - WAITING)]
     }
 
-    /// Any of the lazy ones.
+    /// Any lazy kind.
     pub fn lazy(draw: usize) -> Kind {
         let mut lazy = Kind::ALL.into_iter().filter(|kind| kind.is_lazy()).cycle();
         lazy.nth(draw % KINDS).unwrap_or(Kind::CallLazy)

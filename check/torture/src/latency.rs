@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const BUCKETS: usize = 252;
 
-/// Times, counted.
+/// A histogram of times.
 pub struct Histogram([AtomicU64; BUCKETS]);
 
 impl Default for Histogram {
@@ -29,24 +29,24 @@ fn most(bucket: usize) -> u64 {
         return bucket as u64;
     }
     let (shift, quarter) = (bucket as u32 / 4 + 1, bucket as u64 % 4);
-    // In 128 bits: the last bucket ends where the numbers do.
+    // In 128 bits: the last bucket ends at the largest number.
     ((u128::from(5 + quarter) << (shift - 2)) - 1) as u64
 }
 
 impl Histogram {
-    /// One more.
+    /// Adds a time.
     pub fn add(&self, time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.0[bucket(ns)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What it has counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         Counts(self.0.iter().map(|it| it.load(Ordering::Relaxed)).collect())
     }
 }
 
-/// What a histogram has counted.
+/// The counts of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts(Vec<u64>);
 
@@ -57,19 +57,19 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// How many times there are.
+    /// The number of times.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Adds another's.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Counts) {
         for (sum, more) in self.0.iter_mut().zip(&other.0) {
             *sum += more;
         }
     }
 
-    /// So many thousandths of the times are at most this long, in nanoseconds. `None` if there are none.
+    /// The time, in nanoseconds, that so many thousandths of the times do not exceed. `None` without times.
     pub fn at(&self, thousandths: u64) -> Option<u64> {
         let total = self.total();
         let wanted = (total * thousandths).div_ceil(1000).max(1);
@@ -82,7 +82,7 @@ impl Counts {
         found.filter(|_| total > 0).map(most)
     }
 
-    /// The powers of two (in nanoseconds, lower end) that have times, and how many.
+    /// The powers of two (in nanoseconds, lower end) that have times, and the number of times of each.
     pub fn powers(&self) -> Vec<(u64, u64)> {
         let low = self.0[..4].iter().sum();
         let rest = self.0[4..].chunks(4).zip(2u32..);

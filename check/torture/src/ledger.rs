@@ -2,7 +2,7 @@
 //!
 //! Only its owner replaces the elements in a ledger's slots, so the thread that publishes an element also
 //! disposes of it, and "everything that this thread queued" is everything queued in this ledger. A ledger
-//! passes to a new owner when a short-lived thread has been joined.
+//! passes to a new owner when its short-lived thread has been joined.
 //!
 //! # The barrier oracle
 //! Each queued entry gets the next number. `[TO-2]` once the queuing call has returned, its number is
@@ -22,25 +22,25 @@ use crate::kind::Kind;
 
 /// Slots of each sort.
 pub const SLOTS: usize = 4;
-/// Entries of a ledger: what it can have published and queued at a time.
+/// Entries of a ledger: the number of elements that can be published and queued at a time.
 const ENTRIES: usize = 2048;
-/// Entries that are looked at for a free one.
+/// Entries that are searched for a free one.
 const LOOK: usize = 256;
 
-/// One thread's.
+/// The ledger of one thread.
 pub struct Ledger {
     entries: Vec<Entry>,
     cursor: AtomicUsize,
     last: AtomicU64,
     committed: AtomicU64,
-    /// Published by pointers that own nothing.
+    /// Elements published by pointers that own nothing.
     pub raw: [AtomicPtr<Element>; SLOTS],
-    /// Published by pointers that own.
+    /// Elements published by pointers that own them.
     pub cells: [RcuOption<Dropping>; SLOTS],
 }
 
 impl Ledger {
-    /// An empty one.
+    /// An empty ledger.
     pub fn new() -> Ledger {
         Ledger {
             entries: (0..ENTRIES).map(|_| Entry::new()).collect(),
@@ -52,8 +52,8 @@ impl Ledger {
         }
     }
 
-    /// A free entry, and the number of the element it is for, which waits for these grace periods. Its owner
-    /// only.
+    /// A free entry, and the number of the element that it is for, which waits for these grace periods. Only
+    /// the owner calls this.
     pub fn take(&'static self, kind: Kind, under: u32) -> Option<(&'static Entry, u64)> {
         let birth = self.number();
         let start = self.cursor.load(Ordering::Relaxed);
@@ -67,28 +67,28 @@ impl Ledger {
         None
     }
 
-    /// The next number. Its owner only.
+    /// The next number. Only the owner calls this.
     pub fn number(&self) -> u64 {
         let number = self.last.load(Ordering::Relaxed) + 1;
         self.last.store(number, Ordering::Relaxed);
         number
     }
 
-    /// The call that queued this number, and all before, has returned.
+    /// The call that queued this number has returned, and so have all earlier ones.
     pub fn commit(&self, number: u64) {
         self.committed.store(number, Ordering::Release); // [TO-2]
     }
 
-    /// Up to where the queuing calls have returned.
+    /// The last number whose queuing call has returned.
     pub fn committed(&self) -> u64 {
         self.committed.load(Ordering::Acquire) // [TO-2]
     }
 
-    /// A barrier of these grace periods has returned that was called when this was committed.
+    /// Checks a barrier of these grace periods that was called when `committed` was read and has returned.
     pub fn check_barrier(&self, committed: u64, under: u32) {
         for entry in &self.entries {
             // In this order: an entry that is still queued was taken before `committed` was read, and has
-            // been under the same since.
+            // kept its grace periods since.
             if entry.under() == under && entry.is_queued_up_to(committed) {
                 Finding::BarrierEarly.note(Some(entry.kind()), entry.word());
             }
@@ -130,7 +130,7 @@ mod tests {
         ledger.check_barrier(number - 1, DOMAIN);
         assert_eq!(Finding::BarrierEarly.count(), 0);
         ledger.commit(number);
-        ledger.check_barrier(ledger.committed(), 1); // somebody else's barrier
+        ledger.check_barrier(ledger.committed(), 1); // another domain's barrier
         assert_eq!(Finding::BarrierEarly.count(), 0);
         ledger.check_barrier(ledger.committed(), DOMAIN);
         assert_eq!(Finding::BarrierEarly.count(), 1);

@@ -7,24 +7,24 @@
 //! | memory | a block freed too early, twice or never | [`element`], [`allocator`] |
 //! | exactly once | a callback that runs twice or never | [`entry`] |
 //! | barrier | a barrier that returns too early | [`ledger`] |
-//! | cookies | a poll that says yes too early or too late | [`reader`], [`writer`] |
+//! | cookies | a poll that returns true too early or too late | [`reader`], [`writer`] |
 //! | lateness | an entry that is never served | [`watchdog`] |
 //! | hang | threads that make no progress | [`watchdog`] |
 //! | forward progress | callbacks that do not run while others arrive | `flood` |
 //! | stalls | a stall that is not reported, or too early | `stall` |
 //! | children | a fork whose child does not work, or runs its parent's callbacks | `forker` |
 //! | isolation | a section of one `Srcu` or domain that delays another one, or the process | `own_stall` |
-//! | coverage | actors that do nothing, laziness that is never exercised | `coverage` |
+//! | coverage | actors that do nothing, lazy entries that never run | `coverage` |
 //!
 //! Everything shared is either static or leaked with the one run of a process, so that a late reader or a
 //! late callback loads a mark that shows the error, and does not crash. [`Broken`] makes the *program* misuse
-//! the library, one oracle at a time: the proof that the oracles can fail.
+//! the library, so that exactly one oracle must find it: the proof that the oracles can fail.
 //!
-//! A program that links it has [`allocator::Watching`] as its global allocator: without it, plain blocks are
-//! not checked, and every run reports leaks. It checks freed blocks of an element's layout, and is the
-//! system's allocator otherwise.
+//! A program that links this crate declares [`allocator::Watching`] as its global allocator: without it,
+//! plain blocks are not checked, and every run reports leaks. The allocator checks freed blocks of an
+//! element's layout, and is the system's allocator otherwise.
 //!
-//! A process has one run; [`campaign`] runs scenarios ([`scenario`]), a process each ([`child`]).
+//! A process has one run; [`campaign`] runs scenarios ([`scenario`]), each in a process ([`child`]).
 
 #![deny(missing_docs)]
 
@@ -37,6 +37,7 @@ mod counter;
 mod coverage;
 mod domain_policy;
 mod domain_reader;
+mod dropper;
 pub mod element;
 pub mod entry;
 mod events;
@@ -68,7 +69,7 @@ mod stall;
 mod storm;
 pub mod target;
 mod tune;
-mod waiter;
+mod waiting_threads;
 mod waking;
 pub mod watchdog;
 mod world;

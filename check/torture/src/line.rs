@@ -1,4 +1,4 @@
-//! The line of an interval: its counts. The legend is in `docs/verification.md`.
+//! The progress line of an interval: its counts. `docs/verification.md` has the legend.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// As things are now.
+    /// The counters now.
     pub fn new(world: &World) -> Line {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let statistics = statistics();
@@ -50,7 +50,7 @@ impl Line {
         }
     }
 
-    /// What has been done since an earlier moment.
+    /// The counts since an earlier moment.
     pub fn since(&self, earlier: &Line) -> String {
         let role = |role: Role| self.acts[role as usize] - earlier.acts[role as usize];
         let mut text = format!(
@@ -63,7 +63,7 @@ impl Line {
             self.held
         );
         for shown in Role::ALL {
-            // Those that the scenario has not got say nothing.
+            // Counters that the scenario does not use are left out.
             if self.acts[shown as usize] > 0 {
                 let _ = write!(text, "{} {} ", shown.name(), role(shown));
             }
@@ -91,7 +91,7 @@ impl Line {
         text
     }
 
-    /// What has been done in all.
+    /// The counts since the start.
     pub fn text(&self) -> String {
         self.since(&Line {
             elapsed: Duration::ZERO,

@@ -1,8 +1,8 @@
-//! `quiescent-torture`: one run in one process, for the sanitizers and the tests. `quiescent torture` is the
-//! command with all scenarios.
+//! `quiescent-torture`: one run in one process, for the sanitizers and the tests. The command `quiescent
+//! torture` runs all scenarios.
 //!
-//! Exit codes: 0 nothing found, 1 something was, 2 the request makes no sense, 130 stopped by Ctrl-C
-//! with nothing found until then.
+//! Exit codes: 0 nothing found, 1 something found, 2 wrong usage, 130 stopped by Ctrl-C with nothing found
+//! until then.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
@@ -19,20 +19,20 @@ use quiescent_torture::{Broken, Options, Role, run};
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
-/// Threads that use quiescent in every way at once, and oracles that notice when it is wrong.
+/// Threads that use quiescent in every way at once, and oracles that detect its errors.
 #[derive(Debug, Parser)]
 #[command(name = "quiescent-torture", version, max_term_width = 100)]
 #[command(
     after_help = "Exit codes: 0 nothing found; 1 something was found; 2 usage; 130 stopped by Ctrl-C."
 )]
 struct Arguments {
-    /// How long the threads go on
+    /// Duration of the run
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     seconds: f64,
-    /// Decides every choice, not the interleaving; drawn and printed when left out
+    /// Seed of every choice, not of the interleaving; drawn and printed when left out
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// A scenario by its name or path; everything at once, but for forks and stalls, when left out
+    /// A scenario by its name or path; when left out, every actor except forks and stalls
     #[arg(long, value_name = "NAME", value_parser = scenario)]
     scenario: Option<Scenario>,
     /// Threads that read; 3, or as many as the scenario has
@@ -44,24 +44,24 @@ struct Arguments {
     /// Print one line of JSON (schema quiescent/1) instead of a table
     #[arg(long)]
     json: bool,
-    /// No progress bar
+    /// Print no progress bar
     #[arg(long, short)]
     quiet: bool,
-    /// Seconds without progress that are a hang (30; 15 without a number). Below 12, lazy objects may
-    /// look late
+    /// Seconds without progress after which a thread hangs (30; 15 without a number). Below 12, lazy objects
+    /// may count as late
     #[arg(long, value_name = "N", num_args = 0..=1, default_value = "30", default_missing_value = "15")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     stall: u64,
-    /// Freed blocks kept poisoned from the allocator; give 0 under AddressSanitizer
+    /// Freed blocks that are kept, poisoned, from the allocator; give 0 under AddressSanitizer
     #[arg(long, value_name = "N", default_value_t = 4096)]
     quarantine: usize,
-    /// Threads that get a slot of their own, rounded up to a multiple of 64 less two; others share
+    /// Threads that get a slot of their own, rounded up to a multiple of 64 minus two; others share
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_534))]
     slots: Option<u32>,
-    /// No callback panics
+    /// Let no callback panic
     #[arg(long)]
     no_panics: bool,
-    /// Misuse the library: an oracle must notice
+    /// Misuse the library: an oracle must find it
     #[arg(long, value_name = "KIND", hide = true, value_parser = broken)]
     broken: Option<Broken>,
 }
@@ -126,11 +126,11 @@ fn main() -> ExitCode {
     let stop = match stop_flag() {
         Ok(stop) => stop,
         Err(why) => {
-            eprintln!("error: cannot watch for Ctrl-C: {why}; is SIGINT blocked here?");
+            eprintln!("error: cannot handle Ctrl-C: {why}; is SIGINT blocked?");
             return ExitCode::from(1);
         }
     };
-    eprintln!("seed {}", options.seed); // first: a crash leaves nothing else
+    eprintln!("seed {}", options.seed); // printed first, because a crash prints nothing more
     let bar = bar(&options, arguments.quiet);
     let report = run(&options, |moment| {
         if let Some(bar) = &bar {

@@ -1,6 +1,6 @@
-//! Choices by a seed: splitmix64.
+//! Random numbers from a seed: splitmix64.
 
-/// A small generator of numbers that look random.
+/// A small generator of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub struct Numbers(u64);
 
@@ -8,7 +8,7 @@ impl Numbers {
     /// The generator of one thread of a run.
     pub fn new(seed: u64, thread: u64) -> Numbers {
         let mut numbers = Numbers(seed ^ thread.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        numbers.next(); // neighbouring threads part ways
+        numbers.next(); // neighbouring threads get different numbers
         numbers
     }
 
@@ -26,7 +26,7 @@ impl Numbers {
         (self.next() % limit as u64) as usize
     }
 
-    /// Yes, once in `times`.
+    /// True once in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -9,39 +9,39 @@ use crate::counter::Counter;
 use crate::kind::Kind;
 use crate::role::Cast;
 
-/// A run.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
-    /// How long the threads go on. Longer if an actor has not acted by then (see `long_enough`).
+    /// The duration. The run continues if an actor has not acted by then (see `long_enough`).
     pub duration: Duration,
-    /// Decides every choice (not the interleaving).
+    /// The seed of every choice (not of the interleaving).
     pub seed: u64,
-    /// How many threads do what.
+    /// The number of threads of each role.
     pub cast: Cast,
-    /// Where threads dawdle.
+    /// Delays of the threads.
     pub delays: Delays,
-    /// The ways to wait that writers choose from.
+    /// The kinds from which writers choose.
     pub kinds: Vec<Kind>,
-    /// What the library is told at the start.
+    /// Settings of the library at the start.
     pub library: quiescent::Options,
-    /// How long callbacks wait for company; the library's defaults if open.
+    /// The flush times of callbacks; `None`: the library's defaults.
     pub flush: Option<FlushTimes>,
-    /// Counters that may not be zero at the end of a run that was long enough.
+    /// Counters that must have increased at the end of a run that was long enough.
     pub expects: Vec<Counter>,
-    /// How often there is a line about what has been done.
+    /// The interval of progress lines.
     pub interval: Duration,
-    /// Without progress for so long, a thread hangs; queued for so long, an object is late.
+    /// The patience: without progress for so long, a thread hangs; queued for so long, an object is late.
     pub patience: Duration,
-    /// Freed blocks kept back from the allocator, poisoned, so that a late reader meets poison. Not
-    /// under AddressSanitizer, which keeps its own and must see the free.
+    /// Freed blocks that are kept, poisoned, from the allocator, so that a late reader detects them. Zero
+    /// under AddressSanitizer, which keeps blocks itself and must see the free.
     pub quarantine: usize,
     /// Do some callbacks panic? (The library contains that.)
     pub panics: bool,
     /// Does the program misuse the library?
     pub broken: Option<Broken>,
-    /// A file in memory that has the last events when this process is gone ([`kept`](crate::kept)).
+    /// A file in memory that keeps the last events after this process has ended ([`kept`](crate::kept)).
     pub events: Option<RawFd>,
 }
 
@@ -68,7 +68,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Such a run must have exercised every actor: two seconds, and a few flush times of what is lazy.
+    /// Such a run must have used every actor: two seconds, and a few flush times of lazy entries.
     pub fn long_enough(&self) -> Duration {
         let lazy = self
             .flush
@@ -77,18 +77,18 @@ impl Options {
     }
 }
 
-/// Where threads dawdle.
+/// Delays of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delays {
-    /// Some sections sleep for up to so many microseconds.
+    /// The longest sleep of a section, in microseconds.
     pub section_us: u64,
-    /// One section in so many does.
+    /// One section in so many sleeps.
     pub section_every: usize,
-    /// Writers and fakes rest between their turns, for up to so many microseconds.
+    /// The longest rest of writers and fakes between their turns, in microseconds.
     pub writer_us: usize,
-    /// The storm of signals rests, for up to so many microseconds.
+    /// The longest rest of the storm of signals, in microseconds.
     pub signal_us: u64,
-    /// All actors pause for up to this number of milliseconds, every few seconds. Not at all if 0.
+    /// The longest common pause, in milliseconds, every few seconds. 0: none.
     pub pause_ms: u64,
 }
 
@@ -104,18 +104,18 @@ impl Default for Delays {
     }
 }
 
-/// Misuses, each of which an oracle must notice.
+/// Misuses, each of which an oracle must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// `synchronize` is left out.
     NoGracePeriod,
     /// A block is retired first and unlinked later.
     RetireBeforeUnlink,
-    /// The effect of a callback is there at once.
+    /// The effect of a callback happens at once.
     CallNow,
-    /// The effect of a callback is there twice.
+    /// The effect of a callback happens twice.
     RunTwice,
-    /// A callback is forgotten.
+    /// A callback is dropped.
     NeverRun,
     /// `barrier` is left out.
     SkipBarrier,
@@ -123,31 +123,31 @@ pub enum Broken {
     DoubleFree,
     /// A block is not freed.
     Leak,
-    /// A cookie is polled before it was taken, as it were: a completed one instead.
+    /// A completed cookie is polled in place of the one that was taken.
     WrongCookie,
-    /// A reader forgets its guard.
+    /// A reader leaks its guard.
     StuckReader,
-    /// An element is published before it is fit to be found.
+    /// An element is published before it is initialised.
     PublishFirst,
-    /// A cookie that is asked about inside its section is another one, which is done.
+    /// A completed cookie is polled inside a section in place of the section's own.
     FalseCookie,
-    /// What is told of stalls is not listened to.
+    /// Reports of stalls are ignored.
     DeafToStalls,
-    /// Stalls are said to have been told earlier than they were.
+    /// Reports of stalls are noted with a time before the real one.
     EarlyStall,
     /// In the child of a fork a callback runs twice.
     ChildTwice,
     /// A flood waits for a callback that it did not queue.
     LostFlood,
-    /// No actor does anything lazily.
+    /// No actor queues anything lazily.
     NeverLazy,
-    /// Something is queued when everything is over.
+    /// An entry is queued at the end of the run.
     LeftOver,
-    /// Callbacks panic that were not planned to.
+    /// Callbacks panic that were not planned to panic.
     SecretPanic,
-    /// What may not hold up another `Srcu` is waited for there where it does.
+    /// A section of one `Srcu` waits for that `Srcu`, as if it had been delayed by another one.
     WrongSrcu,
-    /// A writer writes where there is no memory.
+    /// A writer writes to an address without memory.
     Crash,
 }
 

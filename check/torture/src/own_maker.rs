@@ -1,5 +1,5 @@
-//! Makes and drops `Srcu`s and domains that others use: their queued entries run all the same, each once;
-//! their open sections end later; the memory of a dropped one goes to the next.
+//! Makes and drops `Srcu`s and domains that others use: their queued entries must still run, each once; their
+//! open sections end later; the memory of a dropped one is used for the next.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::kind::Kind;
 use crate::periods::{Periods, Whose, give_back};
 use crate::target::{self, NO_TARGET, TARGETS, Target};
 
-/// Makes until it is over.
+/// Makes and drops until the run is over.
 pub fn run<P: Periods>(mut hand: Hand) {
     while hand.goes_on() {
         match hand.numbers.below(4) {
@@ -31,10 +31,10 @@ fn turn_over<P: Periods>(hand: &mut Hand) {
     let index = 1 + hand.numbers.below(TARGETS - 1);
     let target = Arc::new(Target::<P>::made(hand.world.places.len()));
     let old = P::slots(hand.world)[index].replace(Some(target));
-    drop(old); // perhaps the last; if not, whoever has that drops it
+    drop(old); // possibly the last reference; if not, the thread with the last one drops it
 }
 
-/// One that no other thread knows; its own thread leaves entries queued, and the grace period in progress.
+/// One that no other thread uses; its own thread leaves entries queued, and a grace period in progress.
 fn short_life<P: Periods>(hand: &mut Hand) {
     static RAN: AtomicU64 = AtomicU64::new(0);
     let own = Whose::Owned(P::made());
@@ -43,7 +43,7 @@ fn short_life<P: Periods>(hand: &mut Hand) {
         1 => drop(P::enter(&own)),
         2 => _ = own.start_grace_period(),
         3 => {
-            own.start_grace_period(); // wanted, and nothing else
+            own.start_grace_period(); // a request, and nothing else
             return;
         }
         _ => {

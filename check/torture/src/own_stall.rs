@@ -1,5 +1,5 @@
 //! Isolation: a section of an `Srcu` or of a domain stays open, and checks that its own grace periods and
-//! callbacks wait for it, and that no others do: neither another one's, nor the process's.
+//! callbacks wait for it, and that no others do: neither another domain's, nor the process's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ use crate::options::Broken;
 use crate::periods::{Periods, Whose};
 use crate::srcu_reader;
 
-/// Stalls until it is over.
+/// Opens long sections until the run is over.
 pub fn run<P: Periods>(mut hand: Hand) {
     while hand.goes_on() {
         stall::<P>(&mut hand);
@@ -32,7 +32,7 @@ fn counted<P: Periods>(periods: &P) -> Arc<AtomicU32> {
     ran
 }
 
-/// Not: refused. (Of a thread without a slot it is not known in which domain its section is.)
+/// Not when it is refused. (For a thread without a slot the library does not know the domain of its section.)
 fn is_held_up(waited: &Result<(), SyncError>) -> bool {
     matches!(waited, Err(SyncError::TimedOut { .. }))
 }
@@ -46,7 +46,7 @@ fn stall<P: Periods>(hand: &mut Hand) {
         true => counted(&*stalled),
         false => counted(&other),
     };
-    // Sooner than the watchdog, which would say that this one hangs.
+    // Earlier than the watchdog, which would report this thread as hanging.
     let patience = hand.world.options.patience / 3;
     if is_held_up(&other.synchronize_timeout(patience)) {
         Finding::NotIsolated.note(None, 1);

@@ -20,7 +20,7 @@ use crate::target::Target;
 use crate::waking;
 use crate::writer;
 
-/// Updates until it is over.
+/// Updates until the run is over.
 pub fn run<P: Periods>(mut hand: Hand) {
     let pause = hand.world.options.delays.writer_us;
     while hand.goes_on() {
@@ -30,7 +30,7 @@ pub fn run<P: Periods>(mut hand: Hand) {
     }
 }
 
-/// An update of any kind, or many of a cheap one; or something else that asks for grace periods.
+/// An update of any kind, or many of a cheap one; or another request for grace periods.
 pub fn round<P: Periods>(hand: &mut Hand) {
     let Some(target) = srcu_reader::target::<P>(hand) else {
         return;
@@ -58,8 +58,8 @@ fn flood<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, most: usiz
     }
 }
 
-/// Everything that any thread has queued here is over when `barrier` returns, or its future is ready. Some
-/// futures are given up.
+/// Everything that any thread has queued here has run when `barrier` returns, or its future is ready. Some
+/// futures are dropped early.
 fn barrier<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     let places = &hand.world.places;
     let committed: Vec<u64> = places.iter().map(|it| it.ledger.committed()).collect();
@@ -80,7 +80,7 @@ fn barrier<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     }
 }
 
-/// Unneeded grace periods.
+/// Requests for grace periods that no object needs.
 fn ask<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     let own = &target.whose;
     let way = hand.numbers.below(7);
@@ -89,7 +89,7 @@ fn ask<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     match way {
         0 => own.synchronize(),
         1 => own.synchronize_expedited(),
-        // Given up, most of the time.
+        // Cancelled, most of the time.
         2 => _ = own.synchronize_timeout(Duration::from_micros(hand.numbers.next() % 200)),
         3 => {
             let cookie = own.start_grace_period();
@@ -113,8 +113,8 @@ fn ask<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     hand.end();
 }
 
-/// Publishes an element of this kind in place of another, and disposes of that one; `inside` a section there
-/// is no waiting. False if everything this thread can have queued is queued.
+/// Publishes an element of this kind in place of another, and disposes of the old one; `inside` a section
+/// without waiting. False if every entry of this thread is in use.
 pub fn update<P: Periods>(hand: &mut Hand, target: &Target<P>, kind: Kind, inside: bool) -> bool {
     let kind = match hand.world.is_broken(Broken::NeverLazy) && kind.is_lazy() {
         true => Kind::CallHurry,
@@ -172,10 +172,10 @@ fn dispose<P: Periods>(
             None => return,
         },
     };
-    // SAFETY: an element, which nobody frees before it is disposed of below.
+    // SAFETY: an element, which no thread frees before it is disposed of below.
     let kind = match unsafe { element.as_ref() }.kind() {
         kind if !kind.waits() || !inside => kind,
-        kind if kind.in_cell() => Kind::RetiredHurry, // nobody may wait here
+        kind if kind.in_cell() => Kind::RetiredHurry, // waiting is not allowed here
         _ => Kind::CallHurry,
     };
     let own = &target.whose;
@@ -186,7 +186,7 @@ fn dispose<P: Periods>(
         Old::Raw(element) => defer(hand, own, element, entry, word, kind),
         Old::Owned(retired) => give_back(retired, kind, hand),
     };
-    // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
+    // SAFETY: unpublished by this thread, and only `act` uses it.
     unsafe { writer::disposing(hand, element, kind, || P::enter(own), act) };
 }
 
@@ -241,10 +241,10 @@ fn defer<P: Periods>(
         return;
     }
     let block = Block(element);
-    // Some keep what they are queued under, which may then end in its own callback.
+    // Some keep the grace periods under which they are queued, which may then end in the callback itself.
     let kept = match own {
         Whose::Owned(_) if hand.numbers.once_in(2) => P::own(own.clone()),
-        _ => Own::Nobody,
+        _ => Own::Global,
     };
     let callback = move || block.end_under(entry, word, kept);
     let dropping = element.cast::<Dropping>();

@@ -1,4 +1,4 @@
-//! Grace periods of a program's own, of either kind: the common interface of [`Srcu`] and [`Domain`], so that
+//! A program's own grace periods, of either kind: the common interface of [`Srcu`] and [`Domain`], so that
 //! actors and oracles are written once.
 
 use std::ops::Deref;
@@ -17,17 +17,17 @@ use crate::kind::Kind;
 use crate::target::{TARGETS, TargetSlot};
 use crate::world::World;
 
-/// For ever.
+/// Static.
 pub static SRCUS: [Srcu; TARGETS] = [const { Srcu::new() }; TARGETS];
-/// For ever.
+/// Static.
 pub static DOMAINS: [Domain; TARGETS] = [const { Domain::new() }; TARGETS];
 
-/// Grace periods, and who keeps them.
+/// Grace periods, either static or counted.
 #[derive(Debug)]
 pub enum Whose<P: 'static> {
-    /// Never freed.
+    /// Static: never freed.
     Static(&'static P),
-    /// Counted.
+    /// Reference-counted.
     Owned(P),
 }
 
@@ -51,19 +51,19 @@ impl<P> Deref for Whose<P> {
     }
 }
 
-/// A section, of a static one or of one that it keeps.
+/// A section, either of static grace periods or of those that it keeps.
 #[derive(Debug)]
 pub enum Inside<S, O> {
-    /// Of a static.
+    /// Of static grace periods.
     Static(S),
-    /// Keeps what it is of.
+    /// Keeps its grace periods.
     Owned(O),
 }
 
-/// What a cell holds.
+/// The value of a cell.
 pub type Content = Option<Dropping>;
 
-/// See above. The names are those of the library.
+/// The common interface. The names are those of the library.
 #[expect(missing_docs, reason = "as in the library")]
 pub trait Periods: Handle + Send + Sync + 'static {
     type Section;
@@ -85,7 +85,7 @@ pub trait Periods: Handle + Send + Sync + 'static {
     fn drain_for(&self, limit: Duration);
     fn load<'g>(cell: &'g Cell<Self>, section: &'g Self::Section) -> &'g Content;
 
-    /// An object that it takes over.
+    /// An object that the library takes over.
     ///
     /// # Safety
     /// As `Retired::from_raw_in`.
@@ -93,27 +93,27 @@ pub trait Periods: Handle + Send + Sync + 'static {
         // SAFETY: the caller's promise.
         unsafe { Retired::from_raw_in(pointer, self.clone()) }
     }
-    /// A cell, which keeps it.
+    /// A cell, which keeps the grace periods.
     fn cell(&self) -> Cell<Self> {
         RcuCell::new_in(None, self.clone())
     }
 
-    /// Ends a section, here or elsewhere, where that may be.
+    /// Ends a section, on this thread or on another one where that is allowed.
     fn end(section: Self::Section, hand: &mut Hand);
-    /// Something about it that must not matter once it is dropped.
+    /// An operation whose object is dropped and must have no effect then.
     fn before_drop(&self, hand: &mut Hand);
     /// The nearest kind that it has.
     fn nearest(kind: Kind) -> Kind;
-    /// Where it is read.
+    /// The role that reads under it.
     fn slots(world: &World) -> &[TargetSlot<Self>];
-    /// For a callback to keep.
+    /// A handle that a callback can keep.
     fn own(whose: Whose<Self>) -> Own;
 }
 
-/// What holds an element.
+/// A cell with an element.
 pub type Cell<P> = RcuCell<Content, P>;
 
-/// Gives a value back, in one of the ways of this kind.
+/// Retires a value, in one of the ways of this kind.
 pub fn give_back<P: Periods>(retired: Retired<Content, P>, kind: Kind, hand: &mut Hand) {
     match (kind, hand.numbers.below(2)) {
         (Kind::RetiredWait, 0) => drop(retired.wait()),
@@ -121,7 +121,7 @@ pub fn give_back<P: Periods>(retired: Retired<Content, P>, kind: Kind, hand: &mu
             Ok(old) => drop(old),
             Err(refused) => panic!("Retired::try_wait: {refused}"),
         },
-        // Refused, they are dropped, and so retired.
+        // Refused values are dropped, and so retired.
         (Kind::RetireWait, _) => {
             let limit = Duration::from_micros(hand.numbers.next() % 8000);
             _ = retired.retire_wait(limit);
@@ -133,7 +133,7 @@ pub fn give_back<P: Periods>(retired: Retired<Content, P>, kind: Kind, hand: &mu
     }
 }
 
-/// What both have by the same name.
+/// The functions that both have by the same name.
 macro_rules! by_name {
     ($periods:ident) => {
         type Section = Inside<Guard<&'static $periods>, Guard<$periods>>;

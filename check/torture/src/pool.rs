@@ -1,5 +1,5 @@
-//! A small executor: any of its threads polls a task, only when it was woken. A task with a lost wake-up is
-//! never polled again, which is a finding.
+//! A small executor: any of its threads polls a task, but only after the task was woken. A task with a lost
+//! wake-up is never polled again, which is a finding.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -21,14 +21,14 @@ pub struct Pool {
     alive: AtomicUsize,
 }
 
-/// One of them.
+/// A task.
 pub struct Task {
     pool: &'static Pool,
-    /// `None` once it is over, or was given up.
+    /// `None` once it has ended, or was dropped.
     body: Mutex<Option<Body>>,
-    /// It is in the queue of the woken.
+    /// It is in the queue of woken tasks.
     queued: AtomicBool,
-    /// When it was polled last, in the watchdog's ticks.
+    /// The time of its last poll, in the watchdog's ticks.
     polled: AtomicU32,
 }
 
@@ -46,12 +46,12 @@ impl Wake for Task {
 }
 
 impl Pool {
-    /// Tasks that are not over.
+    /// The number of tasks that have not ended.
     pub fn alive(&self) -> usize {
         self.alive.load(Ordering::Acquire)
     }
 
-    /// A new one.
+    /// Adds a task.
     pub fn spawn(&'static self, now: u32, body: Body) {
         self.alive.fetch_add(1, Ordering::AcqRel);
         let task = Arc::new(Task {
@@ -64,7 +64,7 @@ impl Pool {
         task.wake();
     }
 
-    /// One that was woken.
+    /// A task that was woken.
     pub fn next(&self) -> Option<Arc<Task>> {
         lock(&self.woken).pop_front()
     }
@@ -85,12 +85,12 @@ impl Pool {
 }
 
 impl Task {
-    /// Polls it; true if it is over.
+    /// Polls the task; true if it has ended.
     pub fn poll(self: Arc<Self>, now: u32) -> bool {
         self.polled.store(now, Ordering::Relaxed);
         let waker = Waker::from(Arc::clone(&self));
         let mut body = lock(&self.body);
-        self.queued.store(false, Ordering::Release); // whoever wakes it from here on queues it again
+        self.queued.store(false, Ordering::Release); // a wake-up from here on queues it again
         let Some(future) = body.as_mut() else {
             return false;
         };
@@ -103,7 +103,7 @@ impl Task {
         true
     }
 
-    /// Drops it wherever it is; true if it was not over.
+    /// Drops the task wherever it is; true if it had not ended.
     pub fn give_up(&self) -> bool {
         let body = lock(&self.body).take();
         let there = body.is_some();
@@ -136,7 +136,7 @@ mod tests {
         for _ in 0..2 {
             assert!(!pool.next().expect("woken").poll(0));
         }
-        assert!(pool.next().is_none(), "nobody has woken it");
+        assert!(pool.next().is_none(), "no thread has woken it");
         let task = lock(&pool.all)[0].clone();
         Arc::clone(&task).wake();
         assert!(pool.next().expect("woken").poll(1));

@@ -1,9 +1,9 @@
-//! Readers: find an element, stay a while, and read its age at the *end* of the section. Above 1, a grace
-//! period has passed that had to wait for this section.
+//! Readers: they find an element, stay in the section, and read the element's age at the *end* of the
+//! section. An age above 1 shows that a grace period has passed that had to wait for this section.
 //!
 //! Sections come in several shapes: short, nested with guards dropped in any order, `repin` in a loop,
-//! interrupted by the scheduler, long, with updates and cookies inside. A cookie taken inside a section
-//! may not be done before it ends.
+//! interrupted by the scheduler, long, with updates and cookies inside. A cookie taken inside a section must
+//! not be satisfied before the section ends.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ use crate::role::Role;
 use crate::world::World;
 use crate::writer;
 
-/// Reads until it is over.
+/// Reads until the run is over.
 pub fn run(mut hand: Hand) {
     for turn in 0u64.. {
         if !hand.goes_on() {
@@ -36,7 +36,7 @@ pub fn run(mut hand: Hand) {
         }
         section(&mut hand);
         if turn % 64 == 0 {
-            thread::sleep(Duration::from_micros(50)); // others want to run too
+            thread::sleep(Duration::from_micros(50)); // lets others run
         }
         if turn == 1000 && hand.world.is_broken(Broken::StuckReader) {
             std::mem::forget(read_lock());
@@ -44,7 +44,7 @@ pub fn run(mut hand: Hand) {
     }
 }
 
-/// What a section has found.
+/// The element that a section has found.
 pub struct Seen<'g> {
     element: &'g Element,
     entry: &'static Entry,
@@ -52,14 +52,14 @@ pub struct Seen<'g> {
     kind: Kind,
 }
 
-/// Finds one of the published elements, if there is one where it looks.
+/// Finds one of the published elements, if there is one at the drawn place.
 pub fn find<'g>(world: &'static World, draw: usize, guard: &'g Guard) -> Option<Seen<'g>> {
     let ledger = &world.places[draw % world.places.len()].ledger;
     let slot = draw / world.places.len() % (2 * SLOTS);
     let element = if slot < SLOTS {
         // Acquire: the element's contents, published by the writer's exchange [TO-3].
         let element = ledger.raw[slot].load(Ordering::Acquire);
-        // SAFETY: published elements are freed after a grace period, which `guard` holds off.
+        // SAFETY: published elements are freed after a grace period, which waits for `guard`.
         unsafe { element.as_ref() }
     } else {
         ledger.cells[slot - SLOTS]
@@ -70,7 +70,7 @@ pub fn find<'g>(world: &'static World, draw: usize, guard: &'g Guard) -> Option<
 }
 
 impl<'g> Seen<'g> {
-    /// What a section has found, if that may be read.
+    /// The element that a section has found, if it may be read.
     pub fn of(element: &'g Element) -> Option<Seen<'g>> {
         if element.check() && !element.entry().is_fit() {
             Finding::Unfit.note(Some(element.kind()), element.birth());
@@ -83,7 +83,7 @@ impl<'g> Seen<'g> {
         })
     }
 
-    /// At the end of the section: the kind and the age. Whatever is wrong is noted.
+    /// Checks at the end of the section; returns kind and age, and notes every error.
     pub fn judge(&self) -> (Kind, u32) {
         let age = self.entry.age();
         if age > 1 {
@@ -111,7 +111,7 @@ pub fn glance(world: &'static World, numbers: &mut Numbers) {
     world.glances.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A nested section in a signal handler: nothing but loads and atomic additions.
+/// A nested section in a signal handler: only loads and atomic additions.
 pub fn in_handler(world: &'static World) {
     static DRAW: AtomicU64 = AtomicU64::new(0);
     let draw = DRAW.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed) >> 20;
@@ -128,7 +128,7 @@ pub fn in_handler(world: &'static World) {
     world.acted(Role::Signal, 1);
 }
 
-/// Stays for so long.
+/// Stays in the section for so long.
 pub fn stay(turns: usize) {
     (0..turns).for_each(|_| spin_loop());
 }
@@ -140,7 +140,7 @@ pub fn section(hand: &mut Hand) {
         0..4 => nested(hand),
         4..8 => repinning(hand),
         8 => updating(hand),
-        // Polling drives grace periods: not where the scenario has no requests.
+        // Polling drives grace periods, so it is not used where the scenario has no requests.
         9 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand),
         shape => plain(hand, shape),
     }
@@ -164,14 +164,14 @@ fn plain(hand: &mut Hand, shape: usize) {
     finish(hand, seen);
 }
 
-/// What every section ends with.
+/// The checks at the end of every section.
 pub fn finish(hand: &mut Hand, seen: Option<Seen<'_>>) {
     if let Some((kind, age)) = seen.map(|seen| seen.judge()) {
         hand.saw(kind, age);
     }
 }
 
-/// Two sections; the outer guard goes first.
+/// Two sections; the outer guard is dropped first.
 fn nested(hand: &mut Hand) {
     let outer = read_lock();
     let first = find(hand.world, hand.numbers.next() as usize, &outer);
@@ -194,7 +194,7 @@ fn repinning(hand: &mut Hand) {
     }
 }
 
-/// Retires or calls inside a section; nothing of it may happen before the section ends.
+/// Retires or calls inside a section; none of it may run before the section ends.
 fn updating(hand: &mut Hand) {
     let guard = read_lock();
     let seen = find(hand.world, hand.numbers.next() as usize, &guard);
@@ -203,7 +203,7 @@ fn updating(hand: &mut Hand) {
     finish(hand, seen);
 }
 
-/// Takes a cookie inside a section, and asks for what may not be had there.
+/// Takes a cookie inside a section, and makes the calls that must be refused there.
 fn asking(hand: &mut Hand) {
     let guard = read_lock();
     let seen = find(hand.world, hand.numbers.next() as usize, &guard);

@@ -1,4 +1,4 @@
-//! The results of a run, as a table and in the shape that every command shares (schema `quiescent/1`).
+//! The results of a run, as a table and in the form that every command shares (schema `quiescent/1`).
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,50 +19,50 @@ use crate::{coverage, events};
 /// Takes a row: case, metric, unit, value.
 type Put<'a> = &'a mut dyn FnMut(&str, &str, &str, f64);
 
-/// One kind of disposal.
+/// The counts of one kind of disposal.
 #[derive(Clone, Debug)]
 pub struct KindRow {
-    /// Which.
+    /// The kind.
     pub kind: Kind,
-    /// Times something was queued or waited for in this way, or by a callback on its account.
+    /// How often an entry was queued, or waited for, in this way, by a thread or by a callback.
     pub queued: u64,
-    /// Times that came to an end.
+    /// How often such an entry was completed.
     pub done: u64,
     /// How often readers saw each age at the end of a section; the last is "or more".
     pub ages: [u64; AGES],
-    /// How long callers waited.
+    /// The waiting times of callers.
     pub latency: Counts,
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The options.
     pub options: Options,
-    /// How long it took.
+    /// The duration.
     pub elapsed: Duration,
     /// Was it ended early?
     pub stopped: bool,
-    /// What was found, and how often. Empty is good.
+    /// The findings and their counts. Empty if nothing was found.
     pub findings: Vec<(Finding, u64)>,
-    /// More about it.
+    /// Details of them.
     pub notes: String,
-    /// By kind.
+    /// The counts by kind.
     pub kinds: Vec<KindRow>,
-    /// Everything else that was counted, by name.
+    /// All other counts, by name.
     pub counts: Vec<(&'static str, u64)>,
-    /// The library's own.
+    /// The library's own counters.
     pub statistics: Statistics,
-    /// The line of the whole run.
+    /// The progress line of the whole run.
     pub line: String,
     /// The last events, if something was found.
     pub events: Vec<String>,
 }
 
-/// Events that a report shows.
+/// The number of events that a report shows.
 pub(crate) const EVENTS: usize = 40;
 
-/// Everything but the kinds, by name. Roles that the run has not got are left out.
+/// All counts but those of the kinds, by name. Roles that the run does not have are left out.
 fn counts(world: &World) -> Vec<(&'static str, u64)> {
     let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let roles = Role::ALL.into_iter().map(|role| match role {
@@ -154,12 +154,12 @@ impl Report {
         }
     }
 
-    /// Is everything as it should be?
+    /// Did the run find nothing?
     pub fn is_good(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// For people.
+    /// The table.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{}, seed {}, {:.1} s, {} readers, {} writers\n\n{:<24} {:>9} {:>9} {:>9} {:>9}   ages seen: 0, 1, 2 ...\n",
@@ -211,7 +211,7 @@ impl Report {
         text
     }
 
-    /// In the shape that every command shares.
+    /// The form that every command shares.
     pub fn shared(&self) -> Shared {
         let mut shared = Shared::new("torture", self.options.seed);
         shared.option("scenario", self.options.name.as_str());

@@ -1,7 +1,7 @@
 //! The actors: the roles of the threads of a run.
 
-/// How many roles there are.
-pub const ROLES: usize = 27;
+/// The number of roles.
+pub const ROLES: usize = 28;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Role {
     Reader,
     /// Updates, in every way that its scenario has.
     Writer,
-    /// Asks for grace periods and needs none.
+    /// Requests grace periods and needs none.
     Fake,
     /// Calls `barrier`.
     Barrier,
@@ -19,27 +19,29 @@ pub enum Role {
     Drain,
     /// Updates, then does nothing for a while.
     Quiet,
-    /// Queues lazily and waits until all of it has been served.
+    /// Queues lazily and waits until all entries have run.
     Lazy,
-    /// Starts threads that live shortly.
+    /// Starts short-lived threads.
     Churn,
-    /// Queues as fast as it can, and waits until all of it has run.
+    /// Queues as fast as it can, and waits until all callbacks have run.
     Flood,
+    /// Retires values whose destructors lock, retire, panic, fork, end their thread.
+    Dropper,
     /// Stays in a section until a report names it.
     Stall,
     /// Forks; the child checks itself.
     Fork,
-    /// Says that memory is low.
+    /// Reports low memory.
     Pressure,
     /// Changes the budget.
     Budget,
-    /// Moves reclaiming and running code to other threads and back, and changes flush times.
+    /// Moves reclaiming and running callbacks to other threads and back, and changes flush times.
     Toggle,
     /// Sends signals whose handler reads.
     Signal,
-    /// Reads under an `Srcu`: sleeps inside, hands its guards on to other threads.
+    /// Reads under an `Srcu`: sleeps inside, and passes its guards to other threads.
     SrcuReader,
-    /// Updates, asks and waits under `Srcu`s, in every way that its scenario has.
+    /// Updates, requests and waits under `Srcu`s, in every way that its scenario has.
     SrcuWriter,
     /// As [`Flood`](Role::Flood), under an `Srcu`.
     SrcuFlood,
@@ -49,7 +51,7 @@ pub enum Role {
     SrcuTask,
     /// Makes and drops `Srcu`s that others use.
     SrcuMaker,
-    /// Reads under domains of the program's own: in many by turns, in one around the other.
+    /// Reads under domains of the program's own: in many in turn, in one inside the other.
     DomainReader,
     /// As [`SrcuWriter`](Role::SrcuWriter), under domains.
     DomainWriter,
@@ -75,6 +77,7 @@ impl Role {
         Role::Lazy,
         Role::Churn,
         Role::Flood,
+        Role::Dropper,
         Role::Stall,
         Role::Fork,
         Role::Pressure,
@@ -107,6 +110,7 @@ impl Role {
             Role::Lazy => "lazy",
             Role::Churn => "churn",
             Role::Flood => "flood",
+            Role::Dropper => "dropper",
             Role::Stall => "stall",
             Role::Fork => "fork",
             Role::Pressure => "pressure",
@@ -128,51 +132,52 @@ impl Role {
         }
     }
 
-    /// What it counts, in words.
+    /// The name of the actions that it counts.
     pub fn counts(self) -> &'static str {
         match self {
             Role::Reader => "sections",
             Role::Writer => "rounds of updates",
-            Role::Fake => "grace periods asked for",
+            Role::Fake => "grace periods requested",
             Role::Barrier => "calls of barrier",
             Role::Drain => "calls of drain",
             Role::Quiet => "silences",
-            Role::Lazy => "lazy batches that somebody came for",
+            Role::Lazy => "lazy batches that were run",
             Role::Churn => "threads",
-            Role::Flood => "floods that ran off",
+            Role::Flood => "floods that were run",
+            Role::Dropper => "rounds of retired values",
             Role::Stall => "stalls that were reported",
             Role::Fork => "children",
-            Role::Pressure => "times memory was said to be low",
+            Role::Pressure => "reports of low memory",
             Role::Budget => "budgets",
             Role::Toggle => "settings changed",
             Role::Signal => "handlers",
             Role::SrcuReader => "sections",
             Role::SrcuWriter => "rounds of updates",
-            Role::SrcuFlood => "floods that ran off",
-            Role::SrcuStall => "stalls that held up nobody else",
+            Role::SrcuFlood => "floods that were run",
+            Role::SrcuStall => "stalls that delayed no other domain",
             Role::SrcuTask => "tasks",
             Role::SrcuMaker => "`Srcu`s made and dropped",
             Role::DomainReader => "sections",
             Role::DomainWriter => "rounds of updates",
-            Role::DomainFlood => "floods that ran off",
-            Role::DomainStall => "stalls that held up nobody else",
+            Role::DomainFlood => "floods that were run",
+            Role::DomainStall => "stalls that delayed no other domain",
             Role::DomainMaker => "domains made and dropped",
             Role::DomainPolicy => "settings changed",
         }
     }
 }
 
-/// How many threads of each role a run has.
+/// The number of threads of each role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast(pub [usize; ROLES]);
 
 impl Cast {
-    /// So many of this role.
+    /// The number of threads of this role.
     pub fn of(&self, role: Role) -> usize {
         self.0[role as usize]
     }
 
-    /// Sets how many of this role there are.
+    /// Sets the number of threads of this role.
     pub fn set(&mut self, role: Role, count: usize) {
         self.0[role as usize] = count;
     }
@@ -183,14 +188,14 @@ impl Cast {
         self.0[roles].iter().any(|&count| count > 0)
     }
 
-    /// The same of domains of the program's own.
+    /// The same for domains of the program's own.
     pub fn has_domains(&self) -> bool {
         let roles = &self.0[Role::DomainReader as usize..];
         roles.iter().any(|&count| count > 0)
     }
 
-    /// Shares this many threads between readers and writers as they are now; one of each stays that was
-    /// there.
+    /// Shares this many threads between readers and writers in their present ratio; a role that was present
+    /// keeps at least one.
     pub fn share(&mut self, threads: usize) {
         let (readers, writers) = (self.of(Role::Reader), self.of(Role::Writer));
         if readers + writers == 0 {
@@ -205,7 +210,7 @@ impl Cast {
 }
 
 impl Default for Cast {
-    /// Some of everything under the domain, but for those that stop the others: stalls, and forks.
+    /// Some of each role under the global domain, except those that stop the others: stalls, and forks.
     fn default() -> Cast {
         let mut cast = Cast([1; ROLES]);
         for (role, count) in [
@@ -246,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_shared_and_nobody_disappears() {
+    fn threads_are_shared_and_no_role_disappears() {
         let shared = |readers, writers, threads| {
             let mut cast = Cast([0; ROLES]);
             cast.set(Role::Reader, readers);

@@ -1,4 +1,4 @@
-//! One run: starts the threads, watches them, and checks at the end that nothing is left.
+//! One run: it starts the threads, watches them, and checks at the end that nothing is left.
 
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -19,26 +19,27 @@ use crate::role::Role;
 use crate::watchdog::{TICK, Watchdog};
 use crate::world::{Place, World};
 use crate::{
-    allocator, churn, coverage, domain_policy, domain_reader, fake, flood, forker, own_maker,
-    own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune, waiter, writer,
+    allocator, churn, coverage, domain_policy, domain_reader, dropper, fake, flood, forker,
+    own_maker, own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune,
+    waiting_threads, writer,
 };
 
-/// How a run goes, ten times a second.
+/// The progress of a run, ten times a second.
 pub struct Moment<'a> {
-    /// The time that has gone by.
+    /// The time since the start.
     pub elapsed: Duration,
-    /// What has been done so far, once an interval.
+    /// The progress line, once an interval.
     pub line: Option<&'a str>,
 }
 
-/// Runs for as long as asked, or until something is found, or until `tick` (called ten times a second)
-/// says no. Once in the life of a process.
+/// Runs for the requested duration, or until something is found, or until `tick` (called ten times a second)
+/// returns false. Once in the life of a process.
 ///
-/// If the run is long enough and an actor has not acted by then, it goes on until it has, or patience is
-/// over.
+/// If the run is long enough and an actor has not acted by then, the run continues until it has, or until the
+/// patience is over.
 ///
 /// # Errors
-/// The library refuses what it is told at the start.
+/// If the library refuses its settings.
 ///
 /// # Panics
 /// On the second call.
@@ -97,7 +98,7 @@ pub fn run(
     Ok(Report::new(world, start.elapsed(), stopped, notes, last))
 }
 
-/// Is there time left, or something that has still to be exercised?
+/// Is there time left, or an actor that has not acted?
 fn goes_on(world: &World) -> bool {
     let options = &world.options;
     let elapsed = world.start.elapsed();
@@ -115,11 +116,12 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
             Role::Reader => reader::run,
             Role::Writer => writer::run,
             Role::Fake => fake::run,
-            Role::Barrier => waiter::barriers,
-            Role::Drain => waiter::drains,
-            Role::Quiet => waiter::quiet,
-            Role::Lazy => waiter::lazies,
+            Role::Barrier => waiting_threads::barriers,
+            Role::Drain => waiting_threads::drains,
+            Role::Quiet => waiting_threads::quiet,
+            Role::Lazy => waiting_threads::lazies,
             Role::Flood => flood::run,
+            Role::Dropper => dropper::run,
             Role::Stall => stall::run,
             Role::Fork => forker::run,
             Role::Pressure => tune::pressure,
@@ -151,7 +153,7 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
         .collect()
 }
 
-/// Waits for the threads; false if one does not come.
+/// Waits for the threads; false if one does not end.
 fn end_all(world: &World, threads: Vec<JoinHandle<()>>, notes: &mut String) -> bool {
     let start = Instant::now();
     for thread in threads {
@@ -162,11 +164,11 @@ fn end_all(world: &World, threads: Vec<JoinHandle<()>>, notes: &mut String) -> b
                 Finding::Hang.note(None, 0);
                 return false;
             }
-            end_handed_on(world); // somebody may wait for them
+            end_handed_on(world); // another thread may wait for them
             thread::sleep(Duration::from_millis(1));
         }
         if thread.join().is_err() {
-            Finding::Panicked.note(None, 0); // the panic itself has been printed
+            Finding::Panicked.note(None, 0); // the panic message has been printed
         }
     }
     true
@@ -178,7 +180,7 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
         for place in 0..world.places.len() {
             writer::clear(&mut Hand::new(world, place, 1 << 40));
         }
-        end_handed_on(world); // of any target
+        end_handed_on(world); // of every target
         clear_targets(world, &SRCUS);
         clear_targets(world, &DOMAINS);
         // A callback that was running when the first was called may have queued itself again.
@@ -190,7 +192,7 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
     end_all(world, vec![sweeper], notes) && come_to_rest(world)
 }
 
-/// Handed-on sections that no thread takes any more.
+/// Ends passed-on sections that no thread takes any more.
 fn end_handed_on(world: &World) {
     let handed_on = world.handed_on.iter();
     for held in handed_on.flat_map(|post| std::iter::from_fn(|| post.take())) {
@@ -198,7 +200,7 @@ fn end_handed_on(world: &World) {
     }
 }
 
-/// The same under `Srcu`s, or domains.
+/// The same under `Srcu`s or domains.
 fn clear_targets<P: Periods>(world: &'static World, statics: &'static [P]) {
     let slots = P::slots(world);
     for slot in slots {
@@ -216,7 +218,7 @@ fn clear_targets<P: Periods>(world: &'static World, statics: &'static [P]) {
     statics.for_each(P::barrier);
 }
 
-/// Entries queued under dropped domains run in time, and nothing can be asked for them. (Entries that do not
+/// Entries queued under dropped domains run in time, although no call can request it. (Entries that do not
 /// run are found afterwards.)
 fn come_to_rest(world: &World) -> bool {
     let start = Instant::now();
@@ -245,6 +247,18 @@ fn check_empty(world: &World, notes: &mut String) {
         }
         Finding::NeverRan.note(Some(entry.kind()), entry.word());
     }
+    for place in &world.places {
+        let [queued, ran] = place.tide.both();
+        if queued != ran {
+            let finding = if ran < queued {
+                Finding::NeverRan
+            } else {
+                Finding::RanTwice
+            };
+            *notes += &format!("{}: of {queued} queued {ran} have run\n", place.role.name());
+            finding.note(None, queued.abs_diff(ran));
+        }
+    }
     let (made, freed) = (
         MADE.load(Ordering::Relaxed),
         allocator::FREED.load(Ordering::Relaxed),
@@ -255,7 +269,7 @@ fn check_empty(world: &World, notes: &mut String) {
     }
 }
 
-/// Nothing is queued any more, so the library has nothing to do; its own counters say so, soon.
+/// Checks that nothing is queued any more, and that the library's own counters show that soon.
 fn check_idle(world: &World, notes: &mut String) {
     let start = Instant::now();
     let idle = || {
@@ -301,7 +315,7 @@ fn check_panics(planned: u64, counted: u64, notes: &mut String) {
     }
 }
 
-/// The holdouts.
+/// The text of the holdouts.
 fn stuck() -> String {
     let mut text = String::new();
     for holdout in holdouts() {

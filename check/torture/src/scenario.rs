@@ -1,16 +1,16 @@
 //! Scenarios: files with the actors of a run, and the parts that it stresses.
 //!
-//! A scenario is a file in TOML. Those in `data/torture` are part of the program; any other can be given by
-//! its path.
+//! A scenario is a file in TOML. Those in `data/torture` are part of the program; any other is given by its
+//! path.
 //!
 //! ```toml
 //! about = "one sentence"
-//! stresses = ["what it is hard on, in words"]
+//! stresses = ["the parts that it stresses"]
 //! fence = "membarrier"        # or "fenced"; the library chooses if left out
-//! slots = 62                  # threads with a slot of their own (rounded up to 64 n - 2); others share
+//! slots = 62                  # threads with a slot of their own (64 n - 2); others share
 //! kinds = ["synchronize"]     # ways to wait that writers choose from; all if left out
 //! expects = ["hand_overs"]    # counters of the library that have to move in a run that is long enough
-//! [actors]                    # threads; of what is left out there are none
+//! [actors]                    # threads of each role; 0 if left out
 //! reader = 2
 //! writer = 2
 //! [delays]
@@ -19,7 +19,7 @@
 //! writer_us = 1000            # how long writers and fakes rest, at most
 //! signal_us = 400             # the same between two signals
 //! pause_ms = 1500             # all pause together for up to so long; 0: never
-//! [library]                   # what it is told at the start: its defaults if left out
+//! [library]                   # its settings at the start; defaults if left out
 //! inline_callbacks = false
 //! inherit_callbacks = false
 //! memory_pressure = true
@@ -55,23 +55,23 @@ macro_rules! built_in {
 }
 
 /// The files that are part of the program, in the order in which they are run.
-const BUILT_IN: [(&str, &str); 28] = built_in!(
+const BUILT_IN: [(&str, &str); 29] = built_in!(
     "TREE01" "TREE02" "TREE03" "TREE04" "TREE05" "TREE06" "TREE07" "TREE08" "TREE09" "TREE10"
-    "LAZY01" "LAZY02" "LAZY03" "LAZY04" "FORK01" "FORK02" "BUSY01" "BUSY02" "STALL01" "SOLE01"
+    "LAZY01" "LAZY02" "LAZY03" "LAZY04" "DROP01" "FORK01" "FORK02" "BUSY01" "BUSY02" "STALL01" "SOLE01"
     "BARR01" "FENCE01" "SRCU-N" "SRCU-P" "SRCU-T" "DOMAIN-N" "DOMAIN-P" "DOMAIN-T"
 );
 
-/// Threads that a scenario may have.
+/// The largest number of threads of a scenario.
 const MOST_THREADS: usize = 2000;
 
-/// What is wrong with a scenario.
+/// An error in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// There is none of this name, nor such a file.
+    /// There is no scenario with this name, nor such a file.
     Unknown {
-        /// As it was given.
+        /// The name as it was given.
         name: String,
-        /// Why it cannot be read as a file.
+        /// The reason why the file cannot be read.
         why: String,
     },
     /// The file is wrong.
@@ -82,7 +82,7 @@ pub enum Error {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong there, and what would do.
+        /// The error and the remedy.
         why: String,
     },
 }
@@ -110,18 +110,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A scenario, as its file has it.
+/// A scenario, as read from its file.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Its name, or its path.
     pub name: String,
-    /// What it is about, in a sentence.
+    /// Its description, a sentence.
     pub about: String,
-    /// What it stresses, in words.
+    /// The parts that it stresses.
     pub stresses: Vec<String>,
-    /// The fence mode that it asks for.
+    /// Its fence mode.
     pub fence: Option<FenceMode>,
-    /// How many threads do what.
+    /// The number of threads of each role.
     pub cast: Cast,
     delays: Delays,
     kinds: Vec<Kind>,
@@ -130,16 +130,16 @@ pub struct Scenario {
     flush: Option<FlushTimes>,
 }
 
-/// The names of those that are part of the program.
+/// The names of the scenarios that are part of the program.
 pub fn names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.into_iter().map(|it| it.0)
 }
 
 impl Scenario {
-    /// The one of this name, or in the file of this path.
+    /// The scenario with this name, or in the file at this path.
     ///
     /// # Errors
-    /// If there is neither, or the file is wrong.
+    /// If there is neither, or the file has an error.
     pub fn named(name: &str) -> Result<Scenario, Error> {
         if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
             return Scenario::read(name, &format!("data/torture/{name}.toml"), text);
@@ -151,10 +151,10 @@ impl Scenario {
         Scenario::read(name, name, &text)
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// If it is wrong; with the line and the column.
+    /// The first error, with its line and column.
     pub fn read(name: &str, file: &str, text: &str) -> Result<Scenario, Error> {
         let wrong = |(span, why): Wrong| place(file, text, span, why);
         let parsed: File = toml::from_str(text)
@@ -163,7 +163,7 @@ impl Scenario {
         parsed.scenario(name).map_err(wrong)
     }
 
-    /// A run of it.
+    /// The options of a run of it.
     pub fn options(&self) -> Options {
         Options {
             name: self.name.clone(),
@@ -178,7 +178,7 @@ impl Scenario {
     }
 }
 
-/// Where, and why.
+/// The place of an error, and its text.
 type Wrong = (Range<usize>, String);
 
 fn place(file: &str, text: &str, span: Range<usize>, why: String) -> Error {
@@ -197,7 +197,7 @@ fn place(file: &str, text: &str, span: Range<usize>, why: String) -> Error {
 struct File {
     about: String,
     stresses: Vec<String>,
-    fence: Option<Fence>,
+    fence: Option<FenceName>,
     slots: Option<Spanned<u32>>,
     kinds: Option<Spanned<Vec<Spanned<String>>>>,
     #[serde(default)]
@@ -211,7 +211,7 @@ struct File {
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Fence {
+enum FenceName {
     Membarrier,
     Fenced,
 }
@@ -242,8 +242,8 @@ struct Library {
 impl File {
     fn scenario(self, name: &str) -> Result<Scenario, Wrong> {
         let fence = self.fence.map(|fence| match fence {
-            Fence::Membarrier => FenceMode::Membarrier,
-            Fence::Fenced => FenceMode::Fenced,
+            FenceName::Membarrier => FenceMode::Membarrier,
+            FenceName::Fenced => FenceMode::Fenced,
         });
         let kinds = self.kinds()?;
         let expects = self

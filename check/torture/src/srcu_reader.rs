@@ -1,5 +1,5 @@
-//! Readers under [`Srcu`](quiescent::Srcu)s: as [`reader`]; they also sleep inside, and hand their sections
-//! on to other threads, with the element found in them.
+//! Readers under [`Srcu`](quiescent::Srcu)s: as [`reader`]; they also sleep inside, and pass their sections
+//! to other threads, with the element found in them.
 
 use std::sync::Arc;
 use std::thread;
@@ -16,7 +16,7 @@ use crate::periods::Periods;
 use crate::reader::{self, stay};
 use crate::target::{Held, Target};
 
-/// Reads until it is over.
+/// Reads until the run is over.
 pub fn run(mut hand: Hand) {
     for turn in 0u64.. {
         if !hand.goes_on() {
@@ -24,7 +24,7 @@ pub fn run(mut hand: Hand) {
         }
         section(&mut hand);
         if turn % 64 == 0 {
-            thread::sleep(Duration::from_micros(50)); // others want to run too
+            thread::sleep(Duration::from_micros(50)); // lets others run
         }
         if turn == 1000 && hand.world.is_broken(Broken::StuckReader) {
             std::mem::forget(hand.world.srcus[0].target().map(|target| target.hold(0)));
@@ -60,7 +60,7 @@ pub fn section(hand: &mut Hand) {
     }
 }
 
-/// Stays a while, now and then asleep.
+/// Stays in the section, sometimes asleep.
 pub fn last(hand: &mut Hand) {
     let delays = hand.world.options.delays;
     let lasting = hand.numbers.once_in(delays.section_every.max(1));
@@ -75,7 +75,7 @@ pub fn last(hand: &mut Hand) {
     }
 }
 
-/// What every section ends with.
+/// The checks at the end of every section.
 pub fn end<P: Periods>(hand: &mut Hand, held: Held<P>) {
     if let Some((kind, age)) = held.end() {
         hand.saw(kind, age);
@@ -92,7 +92,7 @@ pub fn nested<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     end(hand, inner);
 }
 
-/// Another thread ends it; this one may have ended by then, and the target may be gone.
+/// Another thread ends the section; this thread may have ended by then, and the target may be dropped.
 fn hand_on(hand: &mut Hand, target: Arc<Target<Srcu>>) {
     let held = target.hold(hand.numbers.next() as usize);
     drop(target);
@@ -118,7 +118,7 @@ pub fn updating<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     end(hand, held);
 }
 
-/// A section of the domain inside, and the other way round: neither minds the other.
+/// A section of the global domain inside, and the reverse: neither affects the other.
 pub fn inside_another<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     let domain = read_lock();
     let held = target.hold(hand.numbers.next() as usize);
@@ -134,7 +134,7 @@ pub fn inside_another<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     end(hand, held);
 }
 
-/// Takes a cookie inside a section; it may not be done there. Nor may a wait succeed.
+/// Takes a cookie inside a section; it must not be satisfied there. A wait must not succeed either.
 pub fn asking<P: Periods>(hand: &mut Hand, target: &Target<P>) {
     let own = &*target.whose;
     let earlier = hand.world.is_broken(Broken::FalseCookie).then(|| {
@@ -155,7 +155,7 @@ pub fn asking<P: Periods>(hand: &mut Hand, target: &Target<P>) {
         }
     }
     if hand.world.barriers_allowed() && hand.numbers.once_in(16) {
-        own.drain_for(Duration::from_millis(1)); // gives up: this section is in the way
+        own.drain_for(Duration::from_millis(1)); // times out: this section blocks it
     }
     end(hand, held);
 }

@@ -1,8 +1,8 @@
 //! Tasks: they hold guards while they wait, move between threads with them, await grace periods, and are
-//! dropped half-way.
+//! dropped before their end.
 //!
-//! A task that holds a section of one slot awaits grace periods of later slots only, which prevents a circle
-//! of waiting.
+//! A task that holds a section of one slot awaits grace periods of later slots only, which prevents circular
+//! waiting.
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use crate::world::{AGES, World};
 /// Tasks for each thread that runs them.
 const TASKS: usize = 8;
 
-/// Runs tasks until it is over, and all of them have ended.
+/// Runs tasks until the run is over and all tasks have ended.
 pub fn run(mut hand: Hand) {
     let world = hand.world;
     let most = TASKS * world.of(hand.place.role).count();
@@ -65,7 +65,7 @@ async fn life(world: &'static World, mut numbers: Numbers) {
     }
 }
 
-/// Lets others run, perhaps on this thread; goes on wherever it is polled next.
+/// Lets others run, possibly on this thread; continues on the thread that polls it next.
 async fn pass() {
     let mut passed = false;
     std::future::poll_fn(|context| {
@@ -99,7 +99,7 @@ async fn hold(world: &'static World, index: usize, numbers: &mut Numbers) {
     end(world, held);
 }
 
-/// A grace period; when it has passed, a cookie that was taken before is done.
+/// A grace period; when it has passed, a cookie that was taken before is satisfied.
 async fn wait(world: &'static World, index: usize) {
     let Some(target) = world.srcus[index].target() else {
         return;
@@ -111,7 +111,7 @@ async fn wait(world: &'static World, index: usize) {
     }
 }
 
-/// A grace period cannot end inside its own section; it is dropped half-way, or awaited after the section.
+/// A grace period cannot end inside its own section; it is dropped early, or awaited after the section.
 async fn inside(world: &'static World, index: usize, numbers: &mut Numbers) {
     let Some(target) = world.srcus[index].target() else {
         return;
@@ -129,7 +129,7 @@ async fn inside(world: &'static World, index: usize, numbers: &mut Numbers) {
     }
 }
 
-/// Holds one, and waits for grace periods of others.
+/// Holds one section, and waits for grace periods of other slots.
 async fn hold_and_wait(world: &'static World, index: usize, numbers: &mut Numbers) {
     let held = enter(world, index, numbers);
     for later in index + 1..TARGETS {

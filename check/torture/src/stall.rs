@@ -1,5 +1,5 @@
-//! Readers that stay: a section lasts until a report names its thread, while other threads wait for it all
-//! the time. A missing report is a finding, and so is one before its time.
+//! Long readers: a section lasts until a report names its thread, while other threads wait for it all the
+//! time. A missing report is a finding, and so is one before its time.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -15,12 +15,12 @@ use crate::options::Broken;
 use crate::reader;
 use crate::world::{self, World};
 
-/// Has the library tell.
+/// Sets the library's report function.
 pub fn listen() {
-    quiescent::report::on_report(told);
+    quiescent::report::on_report(note_report);
 }
 
-fn told(report: &Report) {
+fn note_report(report: &Report) {
     let (Some(world), Report::Stalled(stall)) = (world::current(), report) else {
         return;
     };
@@ -51,7 +51,7 @@ fn age(world: &World, age: Duration) -> Duration {
     }
 }
 
-/// Stalls until it is over.
+/// Opens long sections until the run is over.
 pub fn run(mut hand: Hand) {
     while hand.goes_on() {
         if stall(&mut hand) {
@@ -67,7 +67,7 @@ fn stall(hand: &mut Hand) -> bool {
     let place = hand.place;
     let before = place.named.load(Ordering::Relaxed);
     let reported = || place.named.load(Ordering::Relaxed) > before;
-    // Sooner than the watchdog, which would say that others hang.
+    // Earlier than the watchdog, which would report that others hang.
     let patience = hand.world.options.patience / 2;
     let guard = read_lock();
     let seen = reader::find(hand.world, hand.numbers.next() as usize, &guard);

@@ -17,7 +17,7 @@ extern "C" fn handler(_signal: libc::c_int) {
     }
 }
 
-/// From now on the signal means: read.
+/// Installs the handler that reads.
 pub fn install() {
     // SAFETY: an all-zero sigaction is one: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { zeroed() };
@@ -28,8 +28,8 @@ pub fn install() {
     assert_eq!(installed, 0, "sigaction: is SIGUSR1 allowed here?");
 }
 
-/// No more of it for this thread. (A handler that reads when no destructor will run any more keeps a
-/// slot, which is allowed and says nothing.)
+/// Blocks the signal for this thread. (A handler that reads when no destructor will run any more keeps a
+/// slot, which is allowed and shows nothing.)
 pub fn block() {
     // SAFETY: a signal set may be all zeroes, and is made empty.
     let mut set: libc::sigset_t = unsafe { zeroed() };
@@ -41,7 +41,7 @@ pub fn block() {
     }
 }
 
-/// Sends signals until it is over.
+/// Sends signals until the run is over.
 pub fn run(mut hand: Hand) {
     let world = hand.world;
     while hand.goes_on() {
@@ -50,7 +50,7 @@ pub fn run(mut hand: Hand) {
         let place = &world.places[hand.numbers.below(world.places.len())];
         let thread = place.thread.load(Ordering::Relaxed);
         if thread != 0 {
-            // A thread that has ended since is no longer there to be hit.
+            // A thread that has ended since gets no signal.
             // SAFETY: three integers.
             unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGUSR1) };
         }

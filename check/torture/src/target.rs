@@ -2,8 +2,8 @@
 //! set for each publishing thread. A *target slot* holds one target at a time.
 //!
 //! The first targets of a run are statics, which are never dropped. A maker replaces them by others, which
-//! are made and dropped at run time: the thread that drops the last reference to a target retires its
-//! elements, under its own grace periods. A section that was handed on (a [`Held`]) keeps the `Srcu` and not
+//! are made and dropped during the run: the thread that drops the last reference to a target retires its
+//! elements, under its own grace periods. A section that was passed on (a [`Held`]) keeps the `Srcu` and not
 //! the target.
 
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ pub const TARGETS: usize = 3;
 /// The number of elements without a target.
 pub const NO_TARGET: u32 = u32::MAX;
 
-/// The number of the next target. Those of the statics are 1 and up, the `Srcu`s' first; 0 is the process's
+/// The number of the next target. Those of the statics are 1 and up, the `Srcu`s' first; 0 is the global
 /// domain.
 static NEXT: AtomicU32 = AtomicU32::new(1 + 2 * TARGETS as u32);
 
@@ -44,9 +44,9 @@ pub fn static_domain(number: u32) -> Option<&'static Domain> {
 
 /// The elements that one thread publishes in a target; only this thread replaces them.
 pub struct PerThread<P: Periods> {
-    /// By pointers that own nothing.
+    /// Elements published by pointers that own nothing.
     pub raw: [AtomicPtr<Element>; SLOTS],
-    /// By one that owns.
+    /// The element published by a pointer that owns it.
     pub cell: Cell<P>,
 }
 
@@ -87,7 +87,7 @@ impl<P: Periods> Target<P> {
         }
     }
 
-    /// One with grace periods of its own.
+    /// A target with grace periods of its own.
     pub fn made(threads: usize) -> Target<P> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Target::new(number, Whose::Owned(P::made()), threads)
@@ -222,11 +222,11 @@ pub fn of_domains(threads: usize) -> Vec<TargetSlot<Domain>> {
     TargetSlot::all(&DOMAINS, 1 + TARGETS as u32, threads)
 }
 
-/// Sections that were handed on and not yet taken.
+/// Sections that were passed on and not yet taken.
 #[derive(Default)]
 pub struct HandedOn(Mutex<VecDeque<Held<Srcu>>>);
 
-/// Sections that may wait to be taken.
+/// The largest number of sections that may wait to be taken.
 const POST: usize = 6;
 
 impl HandedOn {

@@ -1,5 +1,5 @@
-//! Changes the settings of the running library all the time: memory is low, the budget shrinks and grows,
-//! other threads reclaim, the program runs its callbacks itself, flush times change.
+//! Changes the settings of the running library all the time: it reports low memory, shrinks and grows the
+//! budget, lets other threads reclaim, lets the program run its callbacks itself, and changes flush times.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use quiescent::statistics;
 use quiescent::tuning::{
     FlushTimes, drain_ready, flush_times, memory_is_low, offload_thread, on_ready, set_budget,
-    set_drained, set_flush_times, set_offload,
+    set_destructors_on_worker, set_drained, set_flush_times, set_offload,
 };
 
 use crate::events::What;
 use crate::hand::Hand;
 use crate::writer;
 
-/// Says that memory is low.
+/// Reports low memory.
 pub fn pressure(mut hand: Hand) {
     while hand.goes_on() {
         if hand.world.barriers_allowed() {
@@ -27,7 +27,7 @@ pub fn pressure(mut hand: Hand) {
     }
 }
 
-/// Changes the budget, from next to nothing to plenty.
+/// Changes the budget, from almost nothing to plenty.
 pub fn budget(mut hand: Hand) {
     let before = statistics();
     while hand.goes_on() {
@@ -44,11 +44,11 @@ pub fn budget(mut hand: Hand) {
     }
 }
 
-/// Moves work to and fro.
+/// Moves work to other threads and back.
 pub fn toggle(mut hand: Hand) {
     let times = flush_times();
     while hand.goes_on() {
-        let way = hand.numbers.below(6);
+        let way = hand.numbers.below(7);
         hand.record(What::Set, None, way as u64);
         match way {
             0 | 1 => set_offload(hand.numbers.once_in(2)),
@@ -58,8 +58,9 @@ pub fn toggle(mut hand: Hand) {
                 queue_some(&mut hand);
             }
             3 if hand.world.barriers_allowed() => drained(&mut hand),
+            4 => set_destructors_on_worker(hand.numbers.once_in(2)),
             _ => {
-                // Never longer than at first: that is what is late.
+                // Not longer than the first one, by which entries count as late.
                 let shorter = |most: Duration, draw| most * (draw % 5) as u32 / 4;
                 set_flush_times(FlushTimes {
                     lazy: shorter(times.lazy, hand.numbers.next()),
@@ -71,10 +72,11 @@ pub fn toggle(mut hand: Hand) {
         rest(&mut hand, 40);
     }
     set_offload(false);
+    set_destructors_on_worker(false);
     set_flush_times(times);
 }
 
-/// For a while the program runs its callbacks itself: this thread does.
+/// For some time the program runs its callbacks itself, on this thread.
 fn drained(hand: &mut Hand) {
     static READY: AtomicU64 = AtomicU64::new(0);
     on_ready(|| _ = READY.fetch_add(1, Ordering::Relaxed));

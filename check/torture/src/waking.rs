@@ -1,8 +1,8 @@
-//! Runs a future on this thread, which sleeps meanwhile.
+//! Runs a future on this thread, which sleeps in between.
 //!
 //! A waker rings a bell that belongs to a place and is never freed: this needs no reference count, which
-//! ThreadSanitizer reports as a race, and no state of a thread in its last destructors. A late ring of an
-//! older future costs one more poll.
+//! ThreadSanitizer reports as a race, and no thread-local state in the thread's last destructors. A late ring
+//! for an older future costs one more poll.
 //!
 //! `[TO-4]` ringing releases, and the sleeper's load acquires.
 
@@ -19,8 +19,8 @@ const RUNG: u32 = 1;
 
 static TABLE: RawWakerVTable = RawWakerVTable::new(
     |bell| RawWaker::new(bell, &TABLE),
-    ring, // by the last of this waker, and
-    ring, // by reference: the same, since nobody owns a bell
+    ring, // by value
+    ring, // by reference: the same, since a bell has no owner
     |_| {},
 );
 
@@ -44,15 +44,15 @@ fn ring(bell: *const ()) {
 impl Bell {
     fn waker(&'static self) -> Waker {
         let bell = std::ptr::from_ref(self).cast();
-        // SAFETY: the table's functions want a bell that lives for ever, and this is one.
+        // SAFETY: the table's functions need a bell that lives for ever, and this is one.
         unsafe { Waker::from_raw(RawWaker::new(bell, &TABLE)) }
     }
 
-    /// Sleeps until it has rung, and silences it.
+    /// Sleeps until the bell has rung, and resets it.
     fn wait(&self) {
         // Acquire: [TO-4].
         while self.0.swap(SILENT, Ordering::Acquire) != RUNG {
-            // SAFETY: waits as long as the word is silent; no time limit, so a null pointer.
+            // SAFETY: waits while the word is 0; no time limit, so a null pointer.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -66,7 +66,7 @@ impl Bell {
     }
 }
 
-/// Waits until it resolves.
+/// Waits until the future resolves.
 pub fn block_on<F: Future>(bell: &'static Bell, future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = bell.waker();
@@ -79,7 +79,7 @@ pub fn block_on<F: Future>(bell: &'static Bell, future: F) -> F::Output {
     }
 }
 
-/// Polls it once and gives it up.
+/// Polls the future once and drops it.
 pub fn abandon<F: Future + Unpin>(bell: &'static Bell, mut future: F) {
     _ = Pin::new(&mut future).poll(&mut Context::from_waker(&bell.waker()));
 }

@@ -13,14 +13,14 @@ use crate::kind::Kind;
 use crate::numbers::Numbers;
 use crate::world::World;
 
-/// One tick, as the run counts time.
+/// The unit in which the run counts time.
 pub const TICK: Duration = Duration::from_millis(100);
 
 /// The state of the watchdog.
 pub struct Watchdog {
     world: &'static World,
     start: Instant,
-    /// Each thread's beat, and when it was new.
+    /// Each thread's progress count, and when it last changed.
     beats: Vec<(u64, Instant)>,
     numbers: Numbers,
     /// The time of the next pause or continuation.
@@ -30,7 +30,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Begins to look.
+    /// The state at the start.
     pub fn new(world: &'static World) -> Watchdog {
         let start = Instant::now();
         Watchdog {
@@ -44,7 +44,7 @@ impl Watchdog {
         }
     }
 
-    /// A look; what is wrong is noted, and told.
+    /// Checks everything; notes findings, and returns their texts.
     pub fn look(&mut self) -> Option<String> {
         let ticks = self.start.elapsed().as_millis() / TICK.as_millis();
         self.world.set_now(ticks as u32);
@@ -98,10 +98,10 @@ impl Watchdog {
         for place in &self.world.places {
             for entry in place.ledger.entries() {
                 if let Some(since) = entry.queued_since().filter(|since| since + patience < now) {
-                    // A caller that waits hangs; that is told of its thread.
+                    // A caller that waits hangs; that is reported for its thread.
                     Finding::Late.note(Some(entry.kind()), entry.word());
                     return Some(format!(
-                        "{} by a {} thread, queued {} s ago: nobody came for it\n",
+                        "{} by a {} thread, queued {} s ago: not served\n",
                         entry.kind().name(),
                         place.role.name(),
                         (now - since) / 10

@@ -1,4 +1,4 @@
-//! The shared state of all threads of the run. Leaked: callbacks and handlers may come at any time.
+//! The shared state of all threads of the run. Leaked: callbacks and handlers may run at any time.
 
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering,
@@ -20,37 +20,37 @@ use crate::role::{ROLES, Role};
 use crate::target::{self, HandedOn, TARGETS, TargetSlot};
 use crate::waking::Bell;
 
-/// Ages that are told apart; the last stands for all beyond.
+/// The number of ages that are counted separately; the last one includes all larger ones.
 pub const AGES: usize = 12;
 
-/// A place for a thread: its ledger, and its signs of life.
+/// A place for a thread: its ledger, and its progress.
 pub struct Place {
-    /// What it does.
+    /// The role of its thread.
     pub role: Role,
-    /// What it publishes and queues.
+    /// The elements that it publishes, and the entries that it queues.
     pub ledger: Ledger,
-    /// Counts its turns.
+    /// The number of turns.
     pub beat: AtomicU64,
-    /// Its kernel number while it runs, else 0.
+    /// The thread's kernel number while it runs, otherwise 0.
     pub thread: AtomicI32,
-    /// One more than the kind it is busy with.
+    /// The kind that it is busy with, plus one.
     pub doing: AtomicU8,
-    /// What it did last.
+    /// Its last events.
     pub ring: &'static Ring,
     /// Reports of stalls that named its thread.
     pub named: AtomicU64,
-    /// What wakes it when it waits for a future.
+    /// Wakes it when it waits for a future.
     pub bell: Bell,
     /// Its flood.
     pub tide: Tide,
 }
 
-/// Queued and done, of one kind.
+/// Counts of one kind.
 #[derive(Default)]
 pub struct Tally {
-    /// Things queued, or about to be waited for.
+    /// Entries queued, or about to be waited for.
     pub queued: AtomicU64,
-    /// Completed.
+    /// Entries completed.
     pub done: AtomicU64,
     /// How often readers saw each age.
     pub ages: [AtomicU64; AGES],
@@ -58,17 +58,17 @@ pub struct Tally {
     pub latency: Histogram,
 }
 
-/// The run.
+/// The state of the run.
 pub struct World {
     /// The options.
     pub options: Options,
     /// The threads.
     pub places: Vec<Place>,
-    /// By kind.
+    /// The counts by kind.
     pub tallies: [Tally; KINDS],
-    /// When it began.
+    /// The start of the run.
     pub start: Instant,
-    /// What each role has done.
+    /// The number of actions of each role.
     pub acts: [AtomicU64; ROLES],
     /// Sections of callbacks.
     pub glances: AtomicU64,
@@ -79,7 +79,7 @@ pub struct World {
     pub spans: [AtomicU64; 4],
     /// Reports of stalls.
     pub stalls: AtomicU64,
-    /// What happened last on threads that have no place.
+    /// The last events of threads that have no place.
     pub elsewhere: &'static Ring,
     /// Times that a thread found no free entry.
     pub full: AtomicU64,
@@ -91,7 +91,7 @@ pub struct World {
     pub domain_panics: AtomicU64,
     /// Targets that are `Srcu`s; empty if the cast has none.
     pub srcus: Vec<TargetSlot<Srcu>>,
-    /// Handed-on sections of these.
+    /// Passed-on sections of these.
     pub handed_on: [HandedOn; TARGETS],
     /// Targets that are domains; empty if the cast has none.
     pub domains: Vec<TargetSlot<Domain>>,
@@ -104,7 +104,7 @@ pub struct World {
 
 static CURRENT: AtomicPtr<World> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The run, once there is one.
+/// The state of the run, once it has begun.
 pub fn current() -> Option<&'static World> {
     // SAFETY: null, or leaked by `begin`; the load acquires what `begin` released.
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
@@ -114,7 +114,7 @@ pub fn current() -> Option<&'static World> {
 pub const BURST: usize = 3;
 
 impl World {
-    /// Makes the run that the process has. `None` if it had one.
+    /// Makes the state of the process's only run. `None` if it has had one.
     pub fn begin(options: Options) -> Option<&'static World> {
         let roles = Role::ALL.into_iter().flat_map(|role| {
             let count = match role {
@@ -190,7 +190,7 @@ impl World {
         self.options.broken == Some(broken)
     }
 
-    /// Ticks of the watchdog, tenths of a second.
+    /// The time in ticks of the watchdog, tenths of a second.
     pub fn now(&self) -> u32 {
         self.now.load(Ordering::Relaxed)
     }
@@ -200,12 +200,12 @@ impl World {
         self.now.store(now, Ordering::Relaxed);
     }
 
-    /// Is it over?
+    /// Is the run over?
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// It is over.
+    /// Ends the run.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -223,38 +223,37 @@ impl World {
             .record(self, What::Pause, None, u64::from(paused));
     }
 
-    /// May an actor call `barrier` or `drain`, report low memory, or make the budget small now? All of that
-    /// also does what the library should do unasked, so it is forbidden for most of the time: allowed six
-    /// seconds of every forty.
+    /// May an actor call `barrier` or `drain`, report low memory, or make the budget small now? Each of these
+    /// also does what the library should do by itself, so they are allowed only six seconds of every forty.
     pub fn barriers_allowed(&self) -> bool {
         self.now() % 400 < 60
     }
 
-    /// One more was queued.
+    /// Counts an entry that was queued.
     pub fn count_queued(&self, kind: Kind) {
         self.tallies[kind as usize]
             .queued
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One more is done.
+    /// Counts an entry that was completed.
     pub fn count_done(&self, kind: Kind) {
         self.tallies[kind as usize]
             .done
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An actor of this role has acted.
+    /// Counts an action of this role.
     pub fn acted(&self, role: Role, times: u64) {
         self.acts[role as usize].fetch_add(times, Ordering::Relaxed);
     }
 
-    /// How often that was.
+    /// The number of actions of this role.
     pub fn acts(&self, role: Role) -> u64 {
         self.acts[role as usize].load(Ordering::Relaxed)
     }
 
-    /// A callback panics as planned, whose element waited for these grace periods.
+    /// A callback panics as planned; its element waited for these grace periods.
     pub fn count_panic(&self, under: u32) {
         let panics = match under {
             DOMAIN => &self.panics,

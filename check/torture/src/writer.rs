@@ -24,7 +24,7 @@ use crate::ledger::SLOTS;
 use crate::options::Broken;
 use crate::waking;
 
-/// Updates until it is over.
+/// Updates until the run is over.
 pub fn run(mut hand: Hand) {
     let pause = hand.world.options.delays.writer_us;
     while hand.goes_on() {
@@ -32,7 +32,7 @@ pub fn run(mut hand: Hand) {
         hand.acted();
         hand.dawdle(pause);
         if hand.world.is_broken(Broken::Crash) && hand.numbers.once_in(500) {
-            // SAFETY: none. Nobody has memory there: it is a crash that was asked for.
+            // SAFETY: none: the address has no memory; the crash was requested.
             unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
         }
     }
@@ -43,7 +43,7 @@ pub fn round(hand: &mut Hand) {
     let kinds = &hand.world.options.kinds;
     let kind = kinds[hand.numbers.below(kinds.len())];
     match hand.numbers.below(200) {
-        // Enough to fill blocks of a queue; within what a ledger has entries for.
+        // Enough to fill blocks of a queue; no more than a ledger has entries for.
         0 if kinds.contains(&Kind::RetirePtr) => flood(hand, Kind::RetirePtr, 1500),
         1 if !kind.waits() => flood(hand, kind, 300),
         2..6 => chaff(hand),
@@ -61,7 +61,7 @@ fn flood(hand: &mut Hand, kind: Kind, most: usize) {
     }
 }
 
-/// Blocks of many sizes that no thread reads: none at all, tiny, large.
+/// Blocks of many sizes that no thread reads: empty, tiny, large.
 pub fn chaff(hand: &mut Hand) {
     fn one<T: Send + 'static>(value: T) {
         // SAFETY: just made, never published.
@@ -80,7 +80,7 @@ pub fn chaff(hand: &mut Hand) {
     }
 }
 
-/// Everything that this thread has queued is over when `barrier` returns.
+/// Everything that this thread has queued has run when `barrier` returns.
 pub fn own_barrier(hand: &mut Hand) {
     let committed = hand.ledger().committed();
     if !hand.world.is_broken(Broken::SkipBarrier) {
@@ -89,8 +89,8 @@ pub fn own_barrier(hand: &mut Hand) {
     hand.ledger().check_barrier(committed, DOMAIN);
 }
 
-/// Publishes an element of this kind in place of another, and disposes of that one. False if everything
-/// this thread can have queued is queued.
+/// Publishes an element of this kind in place of another, and disposes of the old one. False if every entry
+/// of this thread is in use.
 pub fn update(hand: &mut Hand, kind: Kind) -> bool {
     let kind = match hand.world.is_broken(Broken::NeverLazy) && kind.is_lazy() {
         true => Kind::CallHurry,
@@ -127,7 +127,7 @@ pub fn update(hand: &mut Hand, kind: Kind) -> bool {
     true
 }
 
-/// Empties the slots of a ledger. For the end, by any thread.
+/// Empties the slots of a ledger. Called at the end, by any thread.
 pub fn clear(hand: &mut Hand) {
     let ledger = hand.ledger();
     for slot in 0..SLOTS {
@@ -170,10 +170,10 @@ fn dispose(hand: &mut Hand, old: Old) {
         Old::Raw(element) => *element,
         Old::Owned(retired) => NonNull::from(&retired.0),
     };
-    // SAFETY: an element, which nobody frees before it is disposed of below.
+    // SAFETY: an element, which no thread frees before it is disposed of below.
     let kind = match unsafe { element.as_ref() }.kind() {
         kind if !kind.waits() || !in_section() => kind,
-        kind if kind.in_cell() => Kind::RetiredHurry, // nobody may wait here
+        kind if kind.in_cell() => Kind::RetiredHurry, // waiting is not allowed here
         _ => Kind::CallHurry,
     };
     let act = |hand: &mut Hand, entry, word| match old {
@@ -181,15 +181,15 @@ fn dispose(hand: &mut Hand, old: Old) {
         Old::Raw(element) => queue(hand, element, entry, word, kind),
         Old::Owned(retired) => give_back(hand, retired, kind),
     };
-    // SAFETY: unpublished by this thread, and nobody's but what `act` owns.
+    // SAFETY: unpublished by this thread, and only `act` uses it.
     unsafe { disposing(hand, element, kind, read_lock, act) };
 }
 
 /// The common part of every disposal of an element, under any grace periods: the number, the word, the times,
-/// and now and then a section (`enter`), inside which it may not end.
+/// and sometimes a section (`enter`), inside which the disposal must not end.
 ///
 /// # Safety
-/// The element is there until `act` disposes of it.
+/// The element must exist until `act` disposes of it.
 pub unsafe fn disposing<G>(
     hand: &mut Hand,
     element: NonNull<Element>,
@@ -273,7 +273,7 @@ fn queue(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word
         Kind::Call => defer(callback),
         Kind::CallHurry => defer_hurry(callback),
         Kind::CallLazy => defer_lazy(callback),
-        // SAFETY: the head at the beginning of an element that nobody else disposes of.
+        // SAFETY: the head at the beginning of an element that no other thread disposes of.
         Kind::CallHead => unsafe { intrusive::defer(head, callback::head_of_element) },
         // SAFETY: as above.
         Kind::CallHeadHurry => unsafe { intrusive::defer_hurry(head, callback::head_of_element) },
@@ -301,7 +301,7 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
     match (kind, hand.numbers.below(8)) {
         (Kind::RetiredWait, 0..4) => drop(retired.wait()),
         (Kind::RetiredWait, _) => {
-            // Short deadlines would never do beside busy readers: each call wants a new grace period.
+            // Short deadlines would always expire beside busy readers: each call requests a new grace period.
             let mut patience = Duration::from_micros(20);
             while let Err(refused) = retired.wait_timeout(patience) {
                 retired = refused.object;
@@ -309,7 +309,7 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
             }
         }
         (Kind::RetireWait, limit) => {
-            // Refused, it is dropped, and so retired.
+            // A refused value is dropped, and so retired.
             _ = retired.retire_wait(Duration::from_millis(limit as u64));
         }
         (Kind::TryRetire, _) => _ = retired.try_retire(), // as above

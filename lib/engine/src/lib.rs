@@ -1,20 +1,20 @@
 //! The grace-period engine of *quiescent*: every RCU decision, once.
 //!
-//! An independent implementation of the Linux kernel's tree-RCU grace-period engine as a pure state
-//! machine: no clock, no threads, no unsafe code, no floating point, no hashing. A host owns a
-//! [`Global`] under one lock, answers the few questions of [`Host`], and carries out the [`Effects`].
-//! The thread host (crate `quiescent`) and the machine model run this same code.
+//! An independent implementation of the Linux kernel's tree-RCU grace-period engine as a pure state machine:
+//! no clock, no threads, no unsafe code, no floating point, no hashing. A host keeps a [`Global`] under one
+//! lock, answers the few queries of [`Host`], and carries out the [`Effects`]. The thread host (crate
+//! `quiescent`) and the machine model run this same code.
 //!
 //! # Folders
-//! * `common`: what both kinds of hosts run. Numbers, shapes and the border: [`seq`], [`polled`] (cookies),
-//!   [`geometry`], [`event`] (trace events), [`config`], [`host`]. The tree, the grace period and its scans,
-//!   [`exp`] (expedited grace periods), [`blocked`] (preempted readers), [`waiters`], [`takeover`] (of the
-//!   driver role), [`stall`], [`cblist`], [`barrier`]. What [`Cpu`] and [`Global`] keep for the folders
-//!   above.
-//! * `kernel`: what a kernel's CPU does by itself ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`],
-//!   [`flood`], [`urgency`], [`watching`]), and what its offload threads do for it ([`offload`]).
-//! * `threads`: the policy of the thread host: [`credit`], [`budget`], [`pool`] (workers), [`pressure`] (low
-//!   memory), [`owner`], [`indexed`] (readers that may sleep).
+//! * `common`: what both kinds of hosts run. Numbers, shapes and the interface: [`seq`], [`polled`]
+//!   (cookies), [`geometry`], [`event`] (trace events), [`config`], [`host`]. The tree, the grace period and
+//!   its scans, [`exp`] (expedited grace periods), [`blocked`] (preempted readers), [`waiters`], [`takeover`]
+//!   (of the driver role), [`stall`], [`cblist`], [`barrier`]. Data that [`Cpu`] and [`Global`] keep for the
+//!   other folders.
+//! * `kernel`: the actions of a kernel's CPU ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`], [`flood`],
+//!   [`urgency`], [`watching`]), and of its offload threads ([`offload`]).
+//! * `threads`: the policy of the thread host: [`credit`], [`batch`], [`budget`], [`pool`] (workers), [`pressure`]
+//!   (low memory), [`owner`], [`indexed`] (readers that may sleep).
 //! * [`record`]: calls and answers as values.
 //!
 //! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md`
@@ -23,7 +23,7 @@
 //! ```
 //! use quiescent_engine::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};
 //!
-//! /// Two registered threads; the second one is in a section, or is not.
+//! /// Two registered threads; the second one is in a section, or not.
 //! struct Two {
 //!     reads: bool,
 //! }
@@ -85,7 +85,7 @@ pub use common::{
     takeover, waiters,
 };
 pub use kernel::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
-pub use threads::{budget, credit, indexed, owner, pool, pressure};
+pub use threads::{batch, budget, credit, indexed, owner, pool, pressure};
 
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;

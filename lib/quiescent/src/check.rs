@@ -125,6 +125,7 @@ impl Model {
             stall_ns: u64::MAX,
         };
         config.takeover_after_ns = None; // where no scenario is about that: time-outs are choices
+        config.defer.growth = 1; // what is queued decides where a batch ends, not the clock
         adapt(&mut config);
         let process = Process::make(config);
         process.env.threads.mode.resolve();
@@ -277,6 +278,18 @@ impl Model {
     /// Issues a heavy fence of this thread, or uses one that another thread issues.
     pub fn fence(self) {
         self.0.env.heavy_fence().expect("models refuse nothing");
+    }
+
+    /// Threads are asked for the fences of deferred work; before any thread registers.
+    pub fn asking(self) -> Model {
+        self.0.env.threads.slots.set_most_asked(prim::MOST_ASKED);
+        self
+    }
+
+    /// Issues a fence as for deferred work: threads that are present are asked for it first.
+    pub fn ask(self) {
+        let done = self.0.env.deferred_fence_for(1, None);
+        done.expect("models refuse nothing");
     }
 
     /// Makes the domain of the program with this number, with this model's policy and the fewest spins.

@@ -96,11 +96,12 @@
 //! quiescent::barrier();                             // wait until both are done
 //! ```
 //!
-//! Plain memory (without a destructor) is freed by the thread that retired it, a little in each later call,
-//! or by the worker if that thread becomes quiet. Closures and destructors run on the worker: one thread that
-//! the library starts on first use and that sleeps while nothing is due. No code of the program runs inside
-//! `retire` or `defer`, unless [`Options::inline_callbacks`] is set; with [`tuning::set_drained`], callbacks
-//! run where the program drains. [`drain`] does the work at once, in the calling thread.
+//! A retired value is dropped by the thread that retired it, one or two in each later call of `retire` or
+//! `store` outside of sections, or by the worker if that thread becomes quiet. So hold no lock there that a
+//! destructor takes, or use [`Retired::on_worker`]. Closures run on the worker: one thread that the library
+//! starts on first use and that sleeps while nothing is due ([`Options::inline_callbacks`] changes that). With
+//! [`tuning::set_drained`], both run where the program drains. [`drain`] does the work at once, in the calling
+//! thread.
 //!
 //! While readers stall, the queues grow. The *budget* limits them: near it, grace periods are expedited and
 //! threads help to free; at it, [`Retired::try_retire`] returns the object and [`Retired::retire_wait`]
@@ -241,6 +242,7 @@ pub use api::statistics::{FenceMode, statistics};
 pub use api::wait::{
     start_grace_period, synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
 };
+pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
 pub use quiescent_core::parts::error::{InitError, SyncError};
 

@@ -20,7 +20,7 @@
 #include <string.h>
 #include "loops.h"
 
-/* Turns between two looks at the stop flag; TURNS_A_LOOK in src/deferral/mod.rs. */
+/* Turns of a reader between two looks at the stop flag; TURNS_A_LOOK in src/deferral/mod.rs. */
 #define QB_TURNS_A_LOOK 64
 /* TEXT in src/deferral/loops.rs, without the final zero. */
 #define QB_TEXT "an object with something to drop"
@@ -167,21 +167,19 @@ uint64_t DEFER(read)(struct qb_reader_control *control)
 	return reads;
 }
 
-uint64_t DEFER(update)(struct qb_reader_control *control)
+/* As many as `due` says, until it says 0: src/deferral/pace.rs. The first of them polls. */
+void DEFER(update)(void *pace, uint64_t (*due)(void *pace))
 {
 	PEER_LOCALS;
-	uint64_t updates = 0;
-	while (!__atomic_load_n(&control->stop, __ATOMIC_RELAXED)) {
-		for (uint64_t i = QB_TURNS_A_LOOK; i; i--) {
+	for (uint64_t n; (n = due(pace)) != 0;) {
+		for (uint64_t i = 0; i < n; i++) {
 			struct block *block = make_block(i);
 			struct block *old = PEER_XCHG(the_block, block);
 			PEER_RETIRE(old, free_block);
 			PEER_POLL(i);
 			QB_TURN();
 		}
-		updates += QB_TURNS_A_LOOK;
 	}
-	return updates;
 }
 
 /* One block that tells when it is freed; the stamps that the call took. A program that retires seldom polls each time. */

@@ -1,8 +1,8 @@
 //! The `quiescent` command: measure, compare, reproduce.
 //!
 //! Every command prints a text table, or one line of JSON with `--json`; a progress bar goes to standard
-//! error, on a terminal only. Exit codes: 0 done, 1 something failed or was found, 2 the request makes no
-//! sense, 130 stopped by Ctrl-C (what was measured until then is printed).
+//! error, on a terminal only. Exit codes: 0 done, 1 something failed or was found, 2 wrong usage, 130 stopped
+//! by Ctrl-C (everything measured until then is printed).
 
 mod arguments;
 mod commands;
@@ -16,7 +16,7 @@ use quiescent_bench::measure::once;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Before anything else: this process is being measured, its memory too.
+    // Before anything else: this process is being measured, with its memory.
     let mut words = std::env::args().skip(1);
     if once::WORDS
         .iter()

@@ -1,11 +1,11 @@
-//! The live kernel of a machine, as far as its files tell: what is in force of what was asked of its RCU, and
-//! a record of what it does.
+//! The RCU of a machine's kernel, as its files show it: the requested settings and those in force, and a
+//! recording of its events.
 //!
 //! | folder | job |
 //! |---|---|
-//! | `state` | [`Machine`]: all that is read about one, once, below a [`Root`](files::Root): `/` or a copy of another machine's files |
-//! | `buffers` | [`record`](mod@record): a trace of this kernel, in buffers of our own that go away whatever happens; [`Activity`]: what it does now, by the best source there is |
-//! | [`doctor`] | [`diagnose`]: rules that compare what was asked with what is in force |
+//! | `state` | [`Machine`]: one reading below a [`Root`](files::Root): `/`, or a copy of these files |
+//! | `buffers` | [`record`](mod@record): a trace of this kernel; [`Activity`]: its rates |
+//! | [`doctor`] | [`diagnose`]: rules that compare the requested settings with those in force |
 //!
 //! A folder imports only folders that stand above it in this table.
 //!

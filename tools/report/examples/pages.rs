@@ -1,5 +1,5 @@
 //! Writes a page of every kind that this crate makes into a folder, with hostile names and figures of every
-//! size: what `ci/browser` looks at.
+//! size: the input of `ci/browser`.
 //!
 //! ```text
 //! cargo run -p quiescent-report --example pages -- FOLDER
@@ -15,7 +15,7 @@ const ODD: [&str; 8] = [
     "</title></style><script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
     "' onload='alert(1)",
-    "a name that is much longer than there is room for beside a bar, and goes on, and on, and on, until nobody reads it",
+    "a name that is much longer than there is room for beside a bar, and goes on, and on, and on, until no reader is left",
     "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW",
     "日本語の名前はとても長いので折り返す必要があります、折り返す必要があります",
     "\u{202e}backwards\u{202c} &amp; `code` {} %s \\",
@@ -95,10 +95,10 @@ fn put(
         .extend(Row::of(subject, case, metric, unit, samples));
 }
 
-/// As a command measures: narrow and wide spans, one sample and many, counts, a target met and one not.
+/// As a command measures: narrow and wide spans, one sample and many, counts, a target met and one not met.
 fn plain() -> Report {
     let mut report = Report::new("bench sample", 7);
-    report.option("method", "made up, for a browser to look at");
+    report.option("method", "made up, for a browser");
     report.option("rounds", 3);
     for (index, subject) in ["quiescent", "a peer", "another peer", "a third peer"]
         .into_iter()
@@ -170,7 +170,7 @@ fn plain() -> Report {
     report
 }
 
-/// Odd names everywhere, and figures at the ends of what there is.
+/// Odd names everywhere, and the smallest and largest figures.
 fn odd() -> Report {
     let mut report = Report::new(&format!("bench {}", ODD[1]), u64::MAX);
     report.host.model = ODD[0].into();

@@ -1,4 +1,4 @@
-//! The one form in which every tool shows what it found: rows, text tables, verdicts, HTML pages.
+//! The one form of all output: rows, text tables, verdicts, HTML pages.
 //!
 //! A command fills a [`Report`] with [`Row`]s. The same report is printed as one line of JSON, as text
 //! tables, and as a page with charts, so the three cannot differ. The crate imports no other crate of the
@@ -6,9 +6,9 @@
 //!
 //! | folder | job |
 //! |---|---|
-//! | [`command`] | what every command gets and gives: errors, a stop flag and progress, when and how it was run |
+//! | [`command`] | errors, a stop flag and progress, time and command of a run |
 //! | [`rows`] | [`Report`] and [`Row`] (JSON schema `quiescent/1`), the machine, statistics over samples |
-//! | [`text`] | text tables and figures with as many digits as are worth reading |
+//! | [`text`] | text tables, and figures with a fixed number of digits |
 //! | [`verdict`] | targets: a figure, its bound, met or not |
 //! | [`html`] | pages that load nothing, charts as SVG |
 //! | [`pages`] | whole pages from a report |

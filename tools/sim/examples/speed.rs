@@ -31,7 +31,8 @@ fn trickle(cpus: u32, offloaded: bool) {
     let wall = begun.elapsed().as_secs_f64();
     let stats = machine.stats();
     println!(
-        "{cpus} CPUs, one queues 100/s, offloaded: {offloaded}: {:.0} times as fast as real time, {} grace periods, {} events/s",
+        "{cpus} CPUs, one queues 100/s, offloaded: {offloaded}: {:.0} times as fast as real time, {} grace \
+         periods, {} events/s",
         SECONDS as f64 / wall,
         stats.grace_periods.len(),
         machine.events() / SECONDS,

@@ -28,7 +28,7 @@
 //! | `load` | [`settings`] by name, and [`Workload`]s: files that describe a machine's tasks |
 //! | `show` | [figures of runs](report), views of a running machine, a trace as a kernel prints it |
 //! | [`torture`] | random machines under random load, with faults |
-//! | [`whatif`] | machines that replay a recorded trace ([`replay`]), and their figures under other settings |
+//! | [`whatif`] | machines that [`replay`] a recorded trace, and their figures under other settings |
 //! | [`experiments`] | figures of real machines, beside those of the model |
 //!
 //! A folder imports only folders that stand above it in this table.

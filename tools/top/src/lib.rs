@@ -1,10 +1,10 @@
-//! What a running program's callbacks, grace periods and reclaiming threads do, as they do it: the inside of
-//! `quiescent top`.
+//! Callbacks, grace periods and reclaiming threads of a running program, live: the library of `quiescent
+//! top`.
 //!
 //! | folder | job |
 //! |---|---|
-//! | `sample` | [`Sample`]: what can be read at one moment, and [`Source`], where it is read: [`Process`], a running process by its number; [`Kernel`], the RCU of the running kernel |
-//! | `interval` | [`Interval`]: what happened between two samples, as rates; [`Order`] and [`View`]: sorted by which column, which rows |
+//! | `sample` | [`Sample`]: one reading; [`Source`]: a [`Process`] by its number, or the [`Kernel`] |
+//! | `interval` | [`Interval`]: rates between two samples; [`Order`], [`View`]: which rows, sorted how |
 //! | `text` | an interval as lines, for pipes and files, and what happened in all |
 //! | `screen` | [`watch()`]: the loop on a terminal, keys, and what is drawn |
 //!

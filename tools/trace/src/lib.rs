@@ -1,13 +1,13 @@
-//! Reads kernel traces, ftrace text and `trace.dat`, and says what a model of the machine needs and what it
-//! is held against.
+//! Reads kernel traces (ftrace text and `trace.dat`): the input for a replay in the model, and the figures
+//! that the model is compared with.
 //!
 //! | folder | job |
 //! |---|---|
-//! | `base` | errors ([`Error`]: what ends the reading; [`Faults`]: what was counted and passed over), sets of CPUs, distributions |
-//! | `dat` | `trace.dat` of versions 6 and 7 as the text that the kernel would have written, all buffers merged by time |
+//! | `base` | [`Error`] ends the reading; [`Faults`] are counted; sets of CPUs, distributions |
+//! | `dat` | `trace.dat` of versions 6 and 7 as the text that the kernel writes; buffers merged by time |
 //! | `input` | [`open`]: files, plain or compressed by xz, gzip or zstd, `trace.dat`, and standard input |
-//! | `line` | [`Reader`]: a [`Record`] for each event, in every text layout met so far, in the memory of a block |
-//! | `event` | [`Event`]: what an event says, by the kernel's text formats; the part that is looked at; HZ and the jiffy number |
+//! | `line` | [`Reader`]: a [`Record`] for each event, in all known text layouts, in constant memory |
+//! | `event` | [`Event`]: an event's fields, by the kernel's formats; the window; HZ, the jiffy number |
 //! | `record` | [`Recorded`]: the input of a replay |
 //! | `measure` | [`Figures`]: grace periods, callbacks, wake-ups, ticks, idle entries of a window |
 //! | `analysis` | [`Analysis`]: tables of wake-ups, callbacks, batches, grace periods, idle; a timeline |

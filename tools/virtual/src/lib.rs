@@ -33,7 +33,8 @@ pub use machine::Machine;
 pub use shared::{Host, Prices, Setup, at_end, tls_get, tls_set};
 pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 pub use time::{
-    busy, charge, coarse_ns, doze, fence, futex_wait, futex_wake, futex_wake_all, heavy_fence,
-    hold_is_over, light_fence, me, need_worker, now, now_ns, observe_free, observe_run,
-    observe_step, refilled, refills, register_heavy_fence, settle, sleep_until, spawn, spin,
+    asked, busy, charge, coarse_ns, doze, fence, futex_wait, futex_wake, futex_wake_all,
+    heavy_fence, hold_is_over, light_fence, me, need_worker, now, now_ns, observe_free,
+    observe_run, observe_step, refilled, refills, register_heavy_fence, settle, sleep_until, spawn,
+    spin,
 };

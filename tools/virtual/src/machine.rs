@@ -24,7 +24,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine in which nothing has happened.
+    /// A machine before its first event.
     pub fn new(setup: Setup) -> Machine {
         Machine {
             shared: Rc::new(Shared::new(setup)),
@@ -45,7 +45,7 @@ impl Machine {
         self.shared.add(at, routine())
     }
 
-    /// Does something in this machine, on none of its fibers.
+    /// Runs a function in this machine, on none of its fibers.
     pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         let _entered = self.shared.enter();
         f()

@@ -17,7 +17,7 @@ use crate::events::Queue;
 /// Numbered cells of each fiber: its thread-locals.
 const CELLS: usize = 2;
 
-/// What things cost, in nanoseconds.
+/// The costs of actions, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prices {
     /// A process-wide fence.
@@ -30,6 +30,8 @@ pub struct Prices {
     pub spin: u64,
     /// A trip to a queue's lock and the engine's.
     pub help: u64,
+    /// Asking one thread for a fence, and answering.
+    pub ask: u64,
 }
 
 /// A machine.
@@ -41,11 +43,11 @@ pub struct Setup {
     pub tick_ns: u64,
     /// Others may run before each lock, and after each step of the engine.
     pub stepwise: bool,
-    /// What things cost.
+    /// The costs of actions.
     pub prices: Prices,
 }
 
-/// The program that runs a machine: it decides what fibers do, and is told what happens.
+/// The program that runs a machine: it decides what fibers do, and is called when something happens.
 pub trait Host {
     /// Runs the fiber, on its stack. Values on the stack are not dropped if the machine ends before the fiber
     /// does.
@@ -62,10 +64,10 @@ pub trait Host {
     fn need_worker(&self);
 }
 
-/// Something that happens at a time of its own.
+/// An event with a time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// A fiber goes on.
+    /// A fiber continues.
     Run(usize),
     /// A fiber's sleep ends, if it is still this one.
     Timeout(usize, u64),
@@ -139,7 +141,7 @@ impl Shared {
         self.running.get().expect("a fiber runs")
     }
 
-    /// Does something with the running fiber; nothing outside of fibers.
+    /// Calls a function with the running fiber; does nothing outside of fibers.
     pub(crate) fn own<R>(&self, f: impl FnOnce(&mut Fiber) -> R) -> Option<R> {
         let me = self.running.get()?;
         Some(f(&mut self.fibers.borrow_mut()[me]))
@@ -205,7 +207,7 @@ impl Drop for Entered {
     }
 }
 
-/// Does something with the current machine. It must not switch fibers.
+/// Calls a function with the current machine. It must not switch fibers.
 pub(crate) fn with<R>(f: impl FnOnce(&Shared) -> R) -> R {
     CURRENT.with_borrow(|current| f(current.as_ref().expect("a machine runs")))
 }
@@ -215,7 +217,7 @@ pub(crate) fn try_with<R>(f: impl FnOnce(&Shared) -> R) -> Option<R> {
     CURRENT.with_borrow(|current| current.as_deref().map(f))
 }
 
-/// Tells the host of the current machine something. The calling fiber may stop for ever meanwhile.
+/// Calls the program of the current machine. The calling fiber may stop for ever meanwhile.
 pub(crate) fn tell<R>(f: impl FnOnce(&dyn Host) -> R) -> R {
     let host = with(|machine| machine.host.get().map(Rc::as_ptr));
     // SAFETY: the machine's, which keeps it until the end, when no fiber goes on any more. Not a count of its

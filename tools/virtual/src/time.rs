@@ -105,9 +105,10 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Takes the price of a spin, however long that is on a processor.
+/// Takes the price of a spin, however long that is on a processor. (Time passes in any case: a caller may spin
+/// until some time.)
 pub fn spin(_times: u32) {
-    busy(with(|machine| machine.setup.prices.spin));
+    busy(with(|machine| machine.setup.prices.spin).max(1));
 }
 
 /// Is busy for a moment.
@@ -210,6 +211,11 @@ pub fn refilled() {
 /// How often owners did.
 pub fn refills() -> u64 {
     with(|machine| machine.refills.get())
+}
+
+/// A thread has asked so many others for a fence, or has answered.
+pub fn asked(threads: usize) {
+    charge(with(|machine| machine.setup.prices.ask) * threads as u64);
 }
 
 /// The engine has made a step.

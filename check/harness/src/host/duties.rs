@@ -1,19 +1,19 @@
-//! Actions of a kernel's CPU: callbacks, ticks, the soft interrupt, context switches.
+//! What a kernel's CPU does: callbacks, ticks, the soft interrupt, context switches.
 //!
 //! The [notes and reports](TestHost::note) of [`KernelCpu`](super::KernelCpu) are shorter, and do not use the
-//! numbers that a CPU has noticed; a test uses these or those, not both for one CPU.
+//! numbers that a CPU has noticed. A test uses one of the two for a CPU, not both.
 
 use super::{Cpu, TestHost};
 use crate::replay::{CpuInput, Input, Output, World};
 use quiescent_engine::callbacks::{Called, Noticed};
 use quiescent_engine::host::{CpuId, Next};
 use quiescent_engine::limits::{Around, Context};
-use quiescent_engine::report::Answer;
+use quiescent_engine::report::HurryAnswer;
 use quiescent_engine::tick::{At, Interrupted, Ticked};
 use quiescent_engine::urgency::Nudge;
 
 impl TestHost {
-    /// Any call of a CPU. Also wakes the grace-period thread if the call requests it.
+    /// Makes any call of a CPU, and wakes the grace-period thread if the call requests that.
     pub fn on(&mut self, cpu: CpuId, input: CpuInput) -> Output {
         let output = self.apply(Input::Cpu(cpu, input));
         let wake = match output {
@@ -35,14 +35,14 @@ impl TestHost {
         output
     }
 
-    /// What each CPU owes, for others to read.
+    /// Publishes the number of callbacks that each CPU owes, for queries by others.
     pub(super) fn tell_owed(&mut self) {
         for (&id, cpu) in &self.world.cpus {
             self.machine.owed[id as usize] = cpu.len();
         }
     }
 
-    /// The engine's state of a CPU that has had a callback, or made a pass.
+    /// The engine's state of a CPU that has had a callback or made a pass.
     pub fn cpu(&self, cpu: CpuId) -> Option<&quiescent_engine::cpu::Cpu> {
         self.world.cpus.get(&cpu)
     }
@@ -52,7 +52,7 @@ impl TestHost {
         &self.world
     }
 
-    /// Any call of the engine.
+    /// Makes any call of the engine.
     pub fn input(&mut self, input: Input) -> Output {
         let output = self.apply(input);
         if let Output::Effects(effects) = output {
@@ -69,8 +69,8 @@ impl TestHost {
         }
     }
 
-    /// How things stand on `cpu` for a tick: it is in its idle loop, or in the kernel, or in a section of a
-    /// task (preemptible) or with preemption off (not).
+    /// The state in which a tick finds `cpu`: in its idle loop, in the kernel, in a section of a task
+    /// (preemptible), or in a section with preemption off.
     pub fn at(&self, cpu: CpuId) -> At {
         let depth = self.machine.depth(cpu);
         let idle = matches!(&self.machine.cpus[cpu as usize], Cpu::Kernel(cpu) if !cpu.is_awake());
@@ -88,12 +88,12 @@ impl TestHost {
         }
     }
 
-    /// A tick on `cpu`, which does not raise the soft interrupt by itself.
+    /// A tick on `cpu`; a soft interrupt that it requests does not run by itself.
     pub fn tick(&mut self, cpu: CpuId) -> Ticked {
         self.tick_at(cpu, self.at(cpu))
     }
 
-    /// The same, with things as the test says.
+    /// A tick on `cpu` that finds it in the given state.
     pub fn tick_at(&mut self, cpu: CpuId, at: At) -> Ticked {
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
             kernel.tick();
@@ -112,8 +112,8 @@ impl TestHost {
         }
     }
 
-    /// A batch in the soft interrupt on `cpu`; returns the number invoked. The scheduler wants the CPU, or it
-    /// idles; a callback takes this number of nanoseconds.
+    /// Runs a batch in the soft interrupt on `cpu`, and returns the number of callbacks invoked. `around`
+    /// says whether the scheduler wants the CPU or the CPU is idle; a callback takes `each_ns` nanoseconds.
     pub fn batch(&mut self, cpu: CpuId, around: Around, each_ns: u64) -> u64 {
         let context = Context::Softirq;
         let Output::Batch(begun) = self.on(cpu, CpuInput::BeginBatch { context }) else {
@@ -149,16 +149,16 @@ impl TestHost {
     }
 
     /// A context switch on `cpu`, outside every section.
-    pub fn context_switch(&mut self, cpu: CpuId) -> Answer {
+    pub fn context_switch(&mut self, cpu: CpuId) -> HurryAnswer {
         self.answer(cpu, CpuInput::ContextSwitch)
     }
 
     /// `cond_resched` on `cpu`, outside every section.
-    pub fn cond_resched(&mut self, cpu: CpuId) -> Answer {
+    pub fn cond_resched(&mut self, cpu: CpuId) -> HurryAnswer {
         self.answer(cpu, CpuInput::CondResched)
     }
 
-    fn answer(&mut self, cpu: CpuId, input: CpuInput) -> Answer {
+    fn answer(&mut self, cpu: CpuId, input: CpuInput) -> HurryAnswer {
         let Output::Answered(answer) = self.on(cpu, input) else {
             unreachable!("what such a call returns");
         };
@@ -170,7 +170,8 @@ impl TestHost {
         answer
     }
 
-    /// `cpu` stays in the kernel from now on, and takes ticks only on the test's request; or it may idle.
+    /// With `busy`, `cpu` stays in the kernel and takes ticks only on the test's request; without, it may
+    /// idle.
     pub fn set_busy(&mut self, cpu: CpuId, busy: bool) {
         self.busy[cpu as usize] = busy;
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
@@ -192,8 +193,8 @@ impl TestHost {
         std::mem::take(&mut self.nudges)
     }
 
-    /// The grace-period thread runs, if it was woken or its timer has fired, until it sleeps again. Unlike
-    /// [`step`](TestHost::step) it lets no time pass.
+    /// Runs the grace-period thread, if it was woken or its timer has fired, until it sleeps again. Unlike
+    /// [`step`](TestHost::step) this lets no time pass.
     ///
     /// # Panics
     /// If the driver role is free.
@@ -212,7 +213,7 @@ impl TestHost {
         }
     }
 
-    /// This number of ticks pass, in which no CPU takes one.
+    /// Lets `ticks` ticks pass without a tick on any CPU.
     pub fn pass_jiffies(&mut self, ticks: u64) {
         self.machine.now.jiffies += ticks;
     }

@@ -1,7 +1,7 @@
 //! Expedited grace periods (kernel flavour): callers, the interrupts they send, and their wake-ups.
 //!
-//! Each caller is a task that does one thing at a time. Interrupts are delivered on the test's request, or at
-//! once ([`TestHost::exp_drive`]).
+//! Each caller is a task that performs one action at a time. Interrupts are delivered on the test's request,
+//! or at once ([`TestHost::exp_drive`]).
 
 use super::TestHost;
 use crate::replay::{ExpInput, Input, Output};
@@ -11,10 +11,10 @@ use quiescent_engine::host::CpuId;
 use quiescent_engine::seq::Seq;
 
 /// A driver that sleeps for longer than this many ticks waits for a stall: it stays asleep until it is woken,
-/// or the test has it [sleep its time out](TestHost::exp_sleep_out).
+/// or until the test lets [its sleep time out](TestHost::exp_sleep_out).
 const LONG: u64 = 100;
 
-/// Is this the sleep of a driver that only a report, or the time of a stall, ends?
+/// Does only a report, or the time of a stall, end this sleep?
 fn is_long(next: ExpNext) -> bool {
     matches!(next, ExpNext::Sleep(ticks) if ticks.is_none_or(|ticks| ticks > LONG))
 }
@@ -22,17 +22,17 @@ fn is_long(next: ExpNext) -> bool {
 /// The next action of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It enters the funnel.
+    /// It climbs the funnel.
     Climbs,
-    /// It sleeps at a node, on a queue of it.
+    /// It sleeps at a node, in one of the node's queues.
     Sleeps(usize, u8),
-    /// It wants the role.
+    /// It asks for the driver role.
     Contends,
-    /// It has the role, and begins.
+    /// It has the role and begins the grace period.
     Begins,
-    /// It drives.
+    /// It drives the grace period.
     Drives(ExpNext),
-    /// It wakes the others.
+    /// It wakes the other callers.
     Wakes,
     /// It has returned.
     Returned,
@@ -51,19 +51,19 @@ pub(super) struct Expediting {
     callers: Vec<Caller>,
     /// The driver was woken, or a wake-up waits for it.
     pub woken: bool,
-    /// Interrupts on their way.
+    /// Interrupts that are sent and not delivered.
     pending: Vec<CpuId>,
     /// CPUs that cannot be interrupted.
     deaf: Vec<CpuId>,
-    /// CPUs where something is disabled.
+    /// What is disabled on each CPU (interrupts, soft interrupts, preemption).
     disabled: Vec<(CpuId, Disabled)>,
-    /// CPUs whose running task has a hint.
+    /// CPUs whose running task has a hint set.
     pub hints: Vec<CpuId>,
-    /// Unlocks left for later.
+    /// Unlocks that were deferred because something was disabled.
     pub later: Vec<(CpuId, Later)>,
-    /// Times ticks were to be turned on.
+    /// How often ticks were requested.
     held_ticks: u32,
-    /// Stalls that a driver was to report.
+    /// Stalls that a driver reported.
     stalls: u32,
     /// CPUs asked for a reschedule.
     rescheds: Vec<CpuId>,
@@ -92,7 +92,7 @@ impl TestHost {
         self.exp.callers[caller].doing
     }
 
-    /// Its cookie.
+    /// The cookie of a caller.
     pub fn exp_cookie(&self, caller: usize) -> Seq {
         self.exp.callers[caller].cookie
     }
@@ -227,8 +227,8 @@ impl TestHost {
         }
     }
 
-    /// The caller continues until it returns, sleeps without a waker, or has made `max_steps`. Interrupts are
-    /// delivered as they are sent. True if it returned.
+    /// The caller performs actions until it returns, sleeps without a waker, or has made `max_steps`.
+    /// Interrupts are delivered as they are sent. True if it returned.
     pub fn exp_drive(&mut self, caller: usize, max_steps: u32) -> bool {
         for _ in 0..max_steps {
             let before = self.exp_doing(caller);
@@ -246,10 +246,10 @@ impl TestHost {
         self.exp_doing(caller) == Doing::Returned
     }
 
-    /// The caller goes on until it is about to do that; interrupts stay on their way.
+    /// The caller performs actions until its next action is the wanted one; interrupts are not delivered.
     ///
     /// # Panics
-    /// If it does not get there in 200 steps.
+    /// If it does not get there in 200 actions.
     pub fn exp_until(&mut self, caller: usize, wanted: impl Fn(Doing) -> bool) {
         for _ in 0..200 {
             if wanted(self.exp_doing(caller)) {
@@ -260,7 +260,7 @@ impl TestHost {
         panic!("it does {:?}", self.exp_doing(caller));
     }
 
-    /// All interrupts on their way arrive.
+    /// Delivers all interrupts that were sent.
     pub fn deliver_interrupts(&mut self) {
         for cpu in std::mem::take(&mut self.exp.pending) {
             let _ = self.interrupt(cpu);
@@ -285,13 +285,13 @@ impl TestHost {
         handled
     }
 
-    /// Lets interrupts to `cpu` fail, or not.
+    /// With `deaf`, interrupts to `cpu` fail from now on.
     pub fn set_deaf(&mut self, cpu: CpuId, deaf: bool) {
         self.exp.deaf.retain(|&at| at != cpu);
         self.exp.deaf.extend(deaf.then_some(cpu));
     }
 
-    /// Disables something on `cpu`, or nothing any more: an unlock that was left for later is completed.
+    /// Disables `what` on `cpu`. With nothing disabled any more, a deferred unlock is completed.
     pub fn disable(&mut self, cpu: CpuId, what: Disabled) {
         self.exp.disabled.retain(|(at, _)| *at != cpu);
         self.exp.disabled.push((cpu, what));
@@ -304,7 +304,7 @@ impl TestHost {
         self.idle(cpu);
     }
 
-    /// How the unlocks left for later are seen to.
+    /// The deferred unlocks, and how each is completed.
     pub fn left_for_later(&self) -> &[(CpuId, Later)] {
         &self.exp.later
     }
@@ -324,15 +324,15 @@ impl TestHost {
         &self.exp.rescheds
     }
 
-    /// Times that ticks were to be turned on.
+    /// How often ticks were requested.
     pub fn held_ticks(&self) -> u32 {
         self.exp.held_ticks
     }
 
-    /// The caller, a driver that sleeps, sleeps its time out. How many ticks that was.
+    /// Lets the sleep of a caller that drives time out; returns its length in ticks.
     ///
     /// # Panics
-    /// If it does something else, or sleeps without an end.
+    /// If the caller does not sleep, or sleeps without a time limit.
     pub fn exp_sleep_out(&mut self, caller: usize) -> u64 {
         let doing = self.exp_doing(caller);
         let Doing::Drives(ExpNext::Sleep(Some(ticks))) = doing else {
@@ -344,12 +344,12 @@ impl TestHost {
         ticks
     }
 
-    /// Stalls of expedited grace periods that a driver was to report.
+    /// Stalls of expedited grace periods that a driver reported.
     pub fn exp_stalls(&self) -> u32 {
         self.exp.stalls
     }
 
-    /// An expedited poll on `cpu`.
+    /// Starts an expedited poll on `cpu`.
     pub fn start_poll_expedited(&mut self, cpu: CpuId) -> quiescent_engine::exp::ExpPoll {
         let leaf = self.machine.leaf_of(cpu);
         match self.apply(Input::Exp(ExpInput::StartPoll { leaf })) {
@@ -358,7 +358,7 @@ impl TestHost {
         }
     }
 
-    /// Has its leaf's work to wait once more?
+    /// Runs the polling work of the leaf of `cpu`: does it have to wait once more?
     pub fn exp_poll_work(&mut self, cpu: CpuId) -> bool {
         let leaf = self.machine.leaf_of(cpu);
         self.apply(Input::Exp(ExpInput::PollWork { leaf })) == Output::Done(true)

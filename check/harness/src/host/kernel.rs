@@ -1,9 +1,9 @@
 //! A CPU of a kernel, as far as grace periods see it: its context-tracking word, its open sections, and the
-//! quiescent state it has noted but not reported.
+//! quiescent state that it has noted but not reported.
 //!
-//! *Noting* is local: a tick that interrupts no section remembers the number under which it noted.
-//! *Reporting* takes the leaf's lock and may come much later, even in another grace period; the engine has to
-//! refuse it then.
+//! *Noting* is local: a tick that interrupts no section stores the number of the grace period for which it
+//! noted. *Reporting* takes the leaf's lock and may come much later, even in another grace period; the engine
+//! then has to refuse it.
 
 use quiescent_engine::host::{Published, Seen};
 use quiescent_engine::seq::Seq;
@@ -19,21 +19,21 @@ pub struct KernelCpu {
 }
 
 impl KernelCpu {
-    /// A CPU that idles.
+    /// An idle CPU.
     pub fn idle() -> KernelCpu {
         let mut cpu = KernelCpu::default();
         cpu.sleep();
         cpu
     }
 
-    /// The idle loop is left, if the CPU is in it.
+    /// Leaves the idle loop, if the CPU is in it.
     pub fn wake(&mut self) {
         if !self.watching.is_watching() {
             self.watching.idle_exit();
         }
     }
 
-    /// The idle loop is entered, unless the CPU is in it or in a section. False if it stayed awake.
+    /// Enters the idle loop, unless the CPU is in it or in a section. False if the CPU stays awake.
     pub fn sleep(&mut self) -> bool {
         if self.depth == 0 && self.watching.is_watching() {
             self.watching.idle_enter();
@@ -60,8 +60,8 @@ impl KernelCpu {
         self.depth == 0
     }
 
-    /// A tick interrupts this CPU; returns the interrupted context. The idle loop is left for it, and entered
-    /// again, which a scan sees.
+    /// A tick interrupts this CPU; returns the interrupted context. An idle CPU leaves the idle loop for the
+    /// tick and enters it again, which a scan detects.
     pub fn tick(&mut self) -> Interrupted {
         let from = if self.is_awake() {
             Interrupted::Kernel
@@ -73,21 +73,21 @@ impl KernelCpu {
         from
     }
 
-    /// A momentary extended quiescent state, of a CPU that is awake and outside every section.
+    /// A momentary extended quiescent state of a CPU that is awake and outside every section.
     ///
     /// # Panics
-    /// If it is not.
+    /// If the CPU is idle or in a section.
     pub fn momentary_eqs(&mut self) {
         assert_eq!(self.depth, 0, "a quiescent state inside a section");
         self.watching.momentary_eqs();
     }
 
-    /// The running task is switched out, with the sections it is in.
+    /// Switches the running task out, and returns the depth of its open sections.
     pub fn switch_out(&mut self) -> u32 {
         std::mem::take(&mut self.depth)
     }
 
-    /// A task that was switched out in `depth` sections continues here.
+    /// Switches in a task that was switched out with `depth` open sections.
     ///
     /// # Panics
     /// If the CPU is in a section: switch that task out first.
@@ -100,7 +100,7 @@ impl KernelCpu {
         self.depth = depth;
     }
 
-    /// Comes online, awake, with whatever parity it died with set right.
+    /// Comes online, awake: sets the parity of its word to that of an awake CPU, whatever it was.
     pub fn online(&mut self) {
         *self = KernelCpu {
             watching: self.watching,
@@ -109,8 +109,8 @@ impl KernelCpu {
         self.watching.online();
     }
 
-    /// Notes a quiescent state under the grace period in flight. False if there is none, or if the
-    /// CPU is in a section.
+    /// Notes a quiescent state for the grace period in flight. False if there is none, or if the CPU is in a
+    /// section.
     pub fn note(&mut self, published: Published) -> bool {
         let counts = self.depth == 0 && published.global.state() != 0;
         if counts {
@@ -119,22 +119,22 @@ impl KernelCpu {
         counts
     }
 
-    /// What it noted, to be reported now.
+    /// Takes what the CPU has noted, to report it.
     pub fn take_noted(&mut self) -> Option<Seq> {
         self.noted.take()
     }
 
-    /// Has it noted something?
+    /// Has the CPU noted a quiescent state?
     pub fn has_noted(&self) -> bool {
         self.noted.is_some()
     }
 
-    /// Open sections, one inside the other.
+    /// The number of nested open sections.
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Is it out of the idle loop?
+    /// Is the CPU out of the idle loop?
     pub fn is_awake(&self) -> bool {
         self.watching.is_watching()
     }

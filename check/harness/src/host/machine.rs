@@ -19,14 +19,15 @@ pub(super) enum Cpu {
 pub(super) struct Machine {
     pub cpus: Vec<Cpu>,
     pub present: Vec<bool>,
-    /// Callbacks that each CPU owes, as another one reads it without a lock.
+    /// Callbacks that each CPU owes, as other CPUs read it without a lock.
     pub owed: Vec<u64>,
     pub nohz_full: Vec<bool>,
-    /// Leaves that may be occupied, in groups of 64: all of them, until the engine has found one empty.
+    /// Leaves that may be occupied, in groups of 64; initially all. The engine clears those that it finds
+    /// empty.
     pub occupied: Vec<u64>,
     /// Counts queries of the presence of a leaf, and of readers' words.
     pub looks: Cell<(u64, u64)>,
-    /// Shape of the engine's tree, once there is one: leaves are numbered by it.
+    /// The shape of the engine's tree, once there is one; it numbers the leaves.
     pub geometry: Geometry,
     pub now: Now,
     pub events: RefCell<Vec<Event>>,
@@ -34,7 +35,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// # Panics
-    /// If there can be no tree of that shape.
+    /// If no tree can have that shape.
     pub fn new(cpus: Vec<Cpu>, params: GeometryParams) -> Machine {
         let present = vec![true; cpus.len()];
         let owed = vec![0; cpus.len()];
@@ -78,7 +79,7 @@ impl Machine {
         }
     }
 
-    /// The engine has found a leaf empty.
+    /// The engine has found a leaf to be empty.
     pub fn vacate(&mut self, leaf: LeafId) {
         let groups = self.occupied.len().max(leaf / 64 + 1);
         self.occupied.resize(groups, u64::MAX);

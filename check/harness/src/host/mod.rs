@@ -2,17 +2,17 @@
 //!
 //! A [`TestHost`] is one of two machines. In `threads` a CPU is a registered thread with a reader word
 //! ([`Reader`]) and a wake flag, waiters drive, and the policy is that of the thread host. In `kernel` a CPU
-//! is a context-tracking word with ticks ([`KernelCpu`]), and a grace-period thread drives on a CPU of the
-//! test's choosing.
+//! is a context-tracking word with ticks ([`KernelCpu`]), and a grace-period thread drives on a CPU that the
+//! test chooses.
 //!
 //! Nothing happens by itself: readers enter and exit, time passes and the driver steps on the test's request,
-//! one thing after the other. Every call of the engine goes through [`replay`](crate::replay), so that a run
+//! one action after the other. Every call of the engine goes through [`replay`](crate::replay), so that a run
 //! can be recorded.
 //!
 //! # Omissions
-//! * A kernel timer of `j` ticks fires after `j + 1` because it is rounded up; here after exactly `j`.
-//! * Memory is sequentially consistent: fences are counted, and do nothing.
-//! * Interrupts inside sections, and durations. Tasks are preempted on the test's request, and only those in
+//! * A kernel timer of `j` ticks fires after `j + 1` ticks, because it is rounded up; here after exactly `j`.
+//! * Memory is sequentially consistent: fences are counted, and have no effect.
+//! * Interrupts inside sections, and durations. Tasks are preempted on the test's request, and only tasks in
 //!   a section are distinguished.
 //!
 //! Use it from tests and examples; it allocates freely and panics on misuse.
@@ -43,7 +43,7 @@ pub use offloading::{OgStep, Wakeups};
 pub use silent::Silent;
 pub use threads::Reader;
 
-/// Counters of the test host's actions for the engine. They only grow.
+/// Counters of what the test host has done for the engine. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Fences between the start of a grace period and its first scan.
@@ -52,9 +52,9 @@ pub struct Done {
     pub fences_flag: u32,
     /// Spins.
     pub spins: u32,
-    /// Sleeps that were entered.
+    /// Sleeps that began.
     pub sleeps: u32,
-    /// Times a reader that saw its wake flag woke the driver.
+    /// Wake-ups of the driver by readers that found their wake flag set.
     pub wakes: u32,
     /// Times a driver left with [`Next::HandOver`].
     pub hand_overs: u32,
@@ -83,14 +83,14 @@ pub struct TestHost {
     ticking: Vec<bool>,
     /// CPUs that stay awake and take no tick.
     busy: Vec<bool>,
-    /// The sleeping driver was woken, or a wake-up waits for it.
+    /// The sleeping driver was woken, or a wake-up is pending for it.
     woken: bool,
-    /// Waiters left to the work item, up to here.
+    /// The work item has to wake the waiters up to this position.
     work: Option<Pos>,
     done: Done,
     /// The engine's requests to CPUs.
     nudges: Vec<Nudge>,
-    /// Stalls that the driver was to report.
+    /// Stalls that the driver reported.
     stalled: Vec<Stalled>,
     recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
@@ -104,7 +104,7 @@ impl TestHost {
         TestHost::threads_with(n, Config::threads())
     }
 
-    /// The same with a policy of one's own.
+    /// `n` registered threads, all outside, with the given policy.
     pub fn threads_with(n: u32, config: Config) -> TestHost {
         TestHost::new(
             (0..n).map(|_| Cpu::Thread(Reader::default())).collect(),
@@ -125,7 +125,7 @@ impl TestHost {
         )
     }
 
-    /// The same with tunables of one's own.
+    /// A machine of `n` idle CPUs with the given tunables.
     pub fn kernel_with(n: u32, config: Config) -> TestHost {
         TestHost::new(
             (0..n).map(|_| Cpu::Kernel(KernelCpu::idle())).collect(),
@@ -213,8 +213,7 @@ impl TestHost {
         cpu as CpuId
     }
 
-    /// `cpu` leaves. A kernel's CPU reports first, and leaves awake, as it would from the idle loop's
-    /// last lines.
+    /// `cpu` leaves. A kernel's CPU reports first and leaves awake, as from the end of the idle loop.
     ///
     /// # Panics
     /// If it is in a section.
@@ -233,13 +232,13 @@ impl TestHost {
         self.ticking[cpu as usize] = false;
     }
 
-    /// `cpu` leaves without a report: a defect of the host, to test its consequences.
+    /// `cpu` leaves without a report: a defect of the host, for tests of its consequences.
     pub fn vanish(&mut self, cpu: CpuId) {
         self.machine.present[cpu as usize] = false;
         self.ticking[cpu as usize] = false;
     }
 
-    /// The wake flag of `cpu` is cleared, as by a signal handler's unlock.
+    /// Clears the wake flag of `cpu`, as the unlock of a signal handler does.
     pub fn clear_flag(&mut self, cpu: CpuId) {
         if let Cpu::Thread(reader) = &mut self.machine.cpus[cpu as usize] {
             reader.take_flag();
@@ -253,7 +252,7 @@ impl TestHost {
         self.request(cpu, false)
     }
 
-    /// The same in a hurry.
+    /// `cpu` waits for an expedited grace period; returns its ticket.
     pub fn wait_for_gp_expedited(&mut self, cpu: CpuId) -> Pos {
         self.request(cpu, true)
     }
@@ -265,6 +264,15 @@ impl TestHost {
                 self.carry_out(effects);
                 ticket
             }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// The same in one call, if `cpu` is the only participant; else false, and nothing has happened.
+    pub fn sole_gp(&mut self, cpu: CpuId) -> bool {
+        let (cpu, expedited) = (Some(cpu), false);
+        match self.apply(Input::SoleGp { cpu, expedited }) {
+            Output::Sole(published) => published.is_some(),
             other => unreachable!("{other:?}"),
         }
     }
@@ -291,7 +299,7 @@ impl TestHost {
         ticket < self.world.global.waiters().done()
     }
 
-    // Looks.
+    // Observations.
 
     /// The engine.
     pub fn engine(&self) -> &Global {
@@ -303,7 +311,7 @@ impl TestHost {
         self.done
     }
 
-    /// The numbers of the engine's queries of a leaf's presence, and of a reader's word.
+    /// How often the engine queried a leaf's presence, and a reader's word.
     pub fn looks(&self) -> (u64, u64) {
         self.machine.looks.get()
     }
@@ -313,7 +321,7 @@ impl TestHost {
         self.machine.now
     }
 
-    /// The trace so far, one event a line, as a kernel prints it after the time stamp; clears it.
+    /// The trace since the last call, one event a line, in a kernel's form without the time stamp; clears it.
     pub fn take_trace(&mut self) -> Vec<String> {
         let events = self.machine.events.take();
         events
@@ -322,12 +330,12 @@ impl TestHost {
             .collect()
     }
 
-    /// The stalls that a driver was to report since the last call.
+    /// The stalls that a driver reported since the last call.
     pub fn take_stalled(&mut self) -> Vec<Stalled> {
         std::mem::take(&mut self.stalled)
     }
 
-    /// Keeps every call of the engine from now on.
+    /// Records every call of the engine from now on.
     pub fn record(&mut self) {
         self.recording = Some(Vec::new());
     }

@@ -1,9 +1,9 @@
-//! Offload threads: rcuog of each group, and the threads that the engine has had woken.
+//! Offload threads: the rcuog of each group, and the threads that the engine has woken.
 //!
 //! The test decides which thread runs: [`step_rcuog`](TestHost::step_rcuog) is one step of a group's thread,
 //! which does nothing while it rests and was not woken. A thread that waits for a grace period is woken
-//! through its leaf's queue only, so that a wrong queue shows. The test itself keeps the callbacks and
-//! chooses their invoker.
+//! through its leaf's queue only, so that a test detects a wrong queue. The test itself keeps the callbacks
+//! and chooses the thread that invokes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::replay::{Input, OffloadInput, Output};
 use quiescent_engine::host::CpuId;
 use quiescent_engine::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
 
-/// The woken threads that have not run, and the timers.
+/// The woken threads that have not run yet, and the timers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Offloading {
     rcuogs: BTreeSet<GroupId>,
@@ -23,23 +23,23 @@ pub(super) struct Offloading {
     counts: Wakeups,
 }
 
-/// Times that offload threads were woken. Only ever grow.
+/// Wake-ups of offload threads. The counters only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakeups {
-    /// rcuog: by a call, or by the timer.
+    /// Wake-ups of an rcuog by a call or by the timer.
     pub rcuog: u64,
-    /// rcuog: by the end of the grace period that it waited for.
+    /// Wake-ups of an rcuog by the end of the grace period that it waited for.
     pub gp_end: u64,
-    /// rcuop.
+    /// Wake-ups of an rcuop.
     pub rcuop: u64,
-    /// Times a timer was set.
+    /// How often a timer was set.
     pub timers_set: u64,
 }
 
-/// A step of an rcuog.
+/// What a step of an rcuog did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OgStep {
-    /// None: it rests.
+    /// Nothing: it rests.
     Rests,
     /// It begins a pass.
     Begins,
@@ -50,7 +50,7 @@ pub enum OgStep {
 }
 
 impl TestHost {
-    /// Any call about offloading. The threads that it has woken run later.
+    /// Makes any call about offloading. The threads that it wakes run later.
     pub fn offload(&mut self, input: OffloadInput) -> Output {
         let output = self.apply(Input::Offload(input));
         let (todo, timer) = match output {
@@ -120,13 +120,13 @@ impl TestHost {
         self.world.cpus.get(&cpu)?.member().group()
     }
 
-    /// `cpu` is offloaded from boot on.
+    /// Offloads `cpu` from boot on.
     pub fn choose(&mut self, cpu: CpuId) {
         let cpus = self.machine.cpus.len() as u32;
         self.offload(OffloadInput::Choose { cpu, cpus });
     }
 
-    /// A callback is queued on `cpu`, lazy if that is possible, at this time.
+    /// Queues a callback on `cpu` at the present time; lazily if requested and possible.
     pub fn call_nocb(&mut self, cpu: CpuId, lazy: bool, can_wake: bool) -> Queued {
         let call = Call {
             bytes: 8,
@@ -141,7 +141,7 @@ impl TestHost {
         }
     }
 
-    /// A group.
+    /// The engine's state of a group.
     ///
     /// # Panics
     /// If none of its CPUs was chosen.
@@ -172,7 +172,7 @@ impl TestHost {
         if let Rest::Poll { ticks } = rested.rest {
             self.offloading.polls.insert(group, tick + ticks);
         } else if self.group(group).goes_on(self.engine()) {
-            self.offloading.rcuogs.insert(group); // it looks before it sleeps
+            self.offloading.rcuogs.insert(group); // it checks before it sleeps
         }
         OgStep::Ends(rested)
     }
@@ -186,7 +186,7 @@ impl TestHost {
         woken && self.offload(OffloadInput::GoesOn { group }) == Output::Done(true)
     }
 
-    /// Its leaf has been told of the end of a grace period.
+    /// The leaf of the waiting threads has been notified of the end of a grace period.
     pub(super) fn wake_queue(&mut self, end: GpEnd) {
         for (&id, group) in &self.world.groups {
             let waits = matches!(group.rest(), Some(Rest::Gp { leaf, queue, .. })
@@ -197,7 +197,7 @@ impl TestHost {
         }
     }
 
-    /// Timers that are due fire. How many did.
+    /// Fires the timers that are due; returns how many.
     pub fn fire_timers(&mut self) -> u32 {
         let tick = self.machine.now.jiffies;
         let mut fired = 0;
@@ -219,17 +219,17 @@ impl TestHost {
         self.offloading.timers.get(&group).copied()
     }
 
-    /// Was `cpu`'s rcuop woken? It runs then: the next answer is no.
+    /// Was the rcuop of `cpu` woken? It counts as run afterwards: the next answer is no.
     pub fn take_rcuop(&mut self, cpu: CpuId) -> bool {
         self.offloading.rcuops.remove(&cpu)
     }
 
-    /// Is `cpu`'s soft interrupt to be raised since it was de-offloaded? It runs then: the next answer is no.
+    /// Was the soft interrupt of `cpu` requested by its de-offloading? It counts as run afterwards.
     pub fn take_core(&mut self, cpu: CpuId) -> bool {
         self.offloading.cores.remove(&cpu)
     }
 
-    /// How often threads were woken.
+    /// Counters of wake-ups.
     pub fn wakeups(&self) -> Wakeups {
         self.offloading.counts
     }

@@ -1,4 +1,4 @@
-//! Driving: carries out the engine's requests, and lets time pass.
+//! Driving: performs the engine's requests, and lets time pass.
 
 use super::{Cpu, Role, TestHost};
 use crate::replay::{Input, Output};
@@ -26,12 +26,12 @@ impl TestHost {
         got
     }
 
-    /// The driver gives its role up, wherever it stands.
+    /// The driver gives up its role, wherever it is.
     ///
     /// # Panics
     /// If the driver role is free.
     pub fn leave(&mut self) -> Next {
-        let role = self.role.take().expect("leave: nobody drives");
+        let role = self.role.take().expect("leave: the driver role is free");
         self.pause(role.cpu);
         match self.apply(Input::Leave) {
             Output::Next(next) => {
@@ -42,8 +42,8 @@ impl TestHost {
         }
     }
 
-    /// From here on this is the child of a fork: there is no driver and no waiter, and of the threads only
-    /// `cpu` exists. All sections of the others are over.
+    /// Turns this machine into the child of a fork: there is no driver and no waiter, and the only thread is
+    /// `cpu`. All sections of the other threads are over.
     pub fn fork(&mut self, cpu: CpuId) {
         self.role = None;
         for other in (0..self.machine.present.len()).filter(|&other| other != cpu as usize) {
@@ -61,13 +61,15 @@ impl TestHost {
     }
 
     /// The driver performs its next action, up to the engine's next answer, which is returned. A driver that
-    /// sleeps and was not woken stays asleep: a kernel's wakes when its timer fires, which lets the time
-    /// pass.
+    /// sleeps and was not woken stays asleep; a kernel's driver wakes when its timer fires, which lets the
+    /// time pass.
     ///
     /// # Panics
     /// If the driver role is free.
     pub fn step(&mut self) -> Next {
-        let role = self.role.expect("step: nobody drives, see try_drive");
+        let role = self
+            .role
+            .expect("step: the driver role is free, call try_drive first");
         let next = match role.next {
             Next::Done if !self.woken => return Next::Done,
             Next::Sleep(until) if !self.sleep(role.cpu, until) => return role.next,
@@ -103,7 +105,7 @@ impl TestHost {
         next
     }
 
-    /// Hands in a tree for so many CPUs.
+    /// Gives the engine a tree for so many CPUs.
     pub(super) fn grow(&mut self, cpus: u32) {
         let output = self.apply(Input::Grow { cpus });
         assert_eq!(
@@ -142,7 +144,7 @@ impl TestHost {
 
     fn flag_holdouts(&mut self, arm: bool) -> Next {
         if arm {
-            self.woken = false; // the sleeper is declared: who clears a flag from now on wakes it
+            self.woken = false; // the sleeper is declared: a reader that clears a flag from now on wakes it
         }
         let mut newly = 0;
         for cpu in self.world.global.holdouts() {
@@ -153,7 +155,7 @@ impl TestHost {
         self.ask(Input::Flagged { newly })
     }
 
-    /// The thread that drove goes to sleep: a kernel's CPU idles unless something keeps it awake.
+    /// The driving thread goes to sleep: a kernel's CPU idles unless it has another reason to stay awake.
     fn pause(&mut self, cpu: CpuId) {
         let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize]
@@ -184,9 +186,9 @@ impl TestHost {
         true
     }
 
-    /// Drives on behalf of `ticket` until it is satisfied, nothing can be done, or `max_steps` are
-    /// over; returns the steps taken. A thread leaves the role afterwards; a kernel's grace-period
-    /// thread, on whose behalf `cpu` only waits, keeps it.
+    /// Drives on behalf of `ticket` until it is satisfied, nothing can be done, or `max_steps` are over;
+    /// returns the steps taken. A thread leaves the role afterwards; a kernel's grace-period thread, for
+    /// which `cpu` only waits, keeps it.
     ///
     /// Never hangs: a driver that sleeps without a waker ends the call.
     pub fn drive(&mut self, cpu: CpuId, ticket: Pos, max_steps: u32) -> u32 {
@@ -197,7 +199,7 @@ impl TestHost {
         self.run(cpu, interest, max_steps, |host| host.satisfied(ticket))
     }
 
-    /// Drives as a poller, as far as that goes without sleeping; returns the steps taken.
+    /// Drives as a poller until the engine asks it to sleep or leave; returns the steps taken.
     pub fn help(&mut self, cpu: CpuId, max_steps: u32) -> u32 {
         match self.kthread {
             Some(kthread) => self.run(kthread, Interest::GpThread, max_steps, |_| false),
@@ -264,7 +266,7 @@ impl TestHost {
         }
     }
 
-    /// A wake-up that the driver did not ask for.
+    /// Wakes the driver without a reason.
     pub fn stray_wake(&mut self) {
         self.woken = true;
     }
@@ -281,7 +283,7 @@ impl TestHost {
         }
     }
 
-    /// A tick: a kernel's CPU notes its quiescent state, if it is in none of its sections.
+    /// A tick: a kernel's CPU notes its quiescent state, if it is in no section.
     pub fn note(&mut self, cpu: CpuId) {
         let published = self.world.global.published();
         if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize]
@@ -291,7 +293,7 @@ impl TestHost {
         }
     }
 
-    /// The CPU reports its noted quiescent state, if there is one.
+    /// The CPU reports its noted quiescent state, if it has one.
     pub fn report(&mut self, cpu: CpuId) {
         let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] else {
             return;
@@ -318,7 +320,7 @@ impl TestHost {
         self.machine.now.ns += ns;
     }
 
-    /// The work item wakes the waiters that were left to it. False if there are none.
+    /// The work item wakes the waiters that were left to it. False if there were none.
     pub fn run_work(&mut self) -> bool {
         let Some(pos) = self.work.take() else {
             return false;
@@ -327,7 +329,7 @@ impl TestHost {
         output == Output::Done(true)
     }
 
-    /// The engine itself, for calls this fixture has no name for. They are not recorded.
+    /// The engine itself, for calls that have no method here. They are not recorded.
     pub fn engine_mut(&mut self) -> &mut Global {
         &mut self.world.global
     }

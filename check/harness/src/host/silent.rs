@@ -1,8 +1,8 @@
-//! A host for calls without queries.
+//! A host for calls that make no queries.
 
 use quiescent_engine::Host;
 
-/// The questions of a [`Host`] that only the driver's calls may ask, for hosts of tests that do not drive.
+/// The queries of a [`Host`] that only calls of the driver make, for hosts of tests that do not drive.
 #[macro_export]
 macro_rules! asked_by_the_driver_only {
     () => {

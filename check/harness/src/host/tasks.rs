@@ -1,25 +1,25 @@
 //! Tasks that were preempted in a section (kernel flavour).
 //!
-//! A section belongs to the CPU it was opened on until its task is preempted there. From then on it belongs
-//! to the task: the task may continue, and end it, on any CPU, and may be preempted again.
+//! A section belongs to the CPU on which it was opened until its task is preempted there. Then it belongs to
+//! the task: the task may continue, and end the section, on any CPU, and may be preempted again.
 
 use super::{Cpu, KernelCpu, TestHost};
 use crate::replay::{Input, Output};
 use quiescent_engine::blocked::{Disabled, TaskId, Unlocked};
 use quiescent_engine::host::CpuId;
 
-/// One task that was preempted in a section that is open still.
+/// A task that was preempted in a section that is still open.
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
-    /// This number is given to a task.
+    /// A number that identifies the task.
     used: bool,
-    /// Open sections, while it is switched out.
+    /// The number of its open sections, while it is switched out.
     depth: u32,
-    /// Where it runs.
+    /// The CPU on which it runs.
     on: Option<CpuId>,
 }
 
-/// All of them.
+/// All such tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks(Vec<Task>);
 
@@ -31,8 +31,9 @@ impl Tasks {
 }
 
 impl TestHost {
-    /// The task that runs on `cpu` is preempted in its section, and the CPU notes its quiescent state.
-    /// Returns the task's number: a new one, or the one it has since it was preempted first.
+    /// Preempts the task that runs on `cpu` in its section, and the CPU notes its quiescent state. Returns
+    /// the task's number: a new one, or the one that the task got when it was first preempted in this
+    /// section.
     ///
     /// # Panics
     /// In the thread flavour, or if the CPU is in no section.
@@ -40,7 +41,7 @@ impl TestHost {
         let depth = self.kernel_cpu(cpu).switch_out();
         assert!(
             depth > 0,
-            "CPU {cpu} is in no section: nobody to be preempted in one"
+            "CPU {cpu} is in no section: no reader can be preempted"
         );
         let running = self.tasks.on(cpu);
         let task = running.unwrap_or_else(|| self.new_task());
@@ -58,10 +59,10 @@ impl TestHost {
         task
     }
 
-    /// `task` continues, on `cpu`, in its section.
+    /// `task` continues on `cpu`, in its section.
     ///
     /// # Panics
-    /// If it runs somewhere, or the CPU is in a section.
+    /// If the task runs on a CPU, or this CPU is in a section.
     pub fn resume(&mut self, task: TaskId, cpu: CpuId) {
         let entry = &mut self.tasks.0[task as usize];
         assert!(
@@ -73,8 +74,8 @@ impl TestHost {
         self.kernel_cpu(cpu).switch_in(depth);
     }
 
-    /// The outermost section on `cpu` was closed: the slow path, if it was a preempted task's or has a
-    /// hint.
+    /// The outermost section on `cpu` was closed: takes the slow path, if its task was preempted in it or has
+    /// a hint.
     pub(super) fn section_ended(&mut self, cpu: CpuId) {
         let task = self.tasks.on(cpu);
         if task.is_some() || self.exp.hints.contains(&cpu) {
@@ -82,7 +83,7 @@ impl TestHost {
         }
     }
 
-    /// [`Global::read_unlock`](crate::Global::read_unlock), now or when nothing is disabled any more.
+    /// Calls [`Global::read_unlock`](crate::Global::read_unlock), now or when nothing is disabled any more.
     pub(super) fn unlock_slow_path(&mut self, cpu: CpuId, task: Option<TaskId>) {
         let disabled = self.exp.disabled_on(cpu);
         let output = self.apply(Input::ReadUnlock {
@@ -103,8 +104,8 @@ impl TestHost {
         }
     }
 
-    /// A number that is free; the engine's table grows with them. The engine has its tree by now, as a
-    /// kernel has from boot on.
+    /// A free number; the engine's table grows with the numbers. The engine has its tree by now, as a kernel
+    /// has from boot on.
     fn new_task(&mut self) -> TaskId {
         if self.world.global.tree().is_none() {
             self.grow(self.machine.cpus.len() as u32);
@@ -119,7 +120,7 @@ impl TestHost {
         tasks - 1
     }
 
-    /// A CPU with nothing to do goes idle, unless its tick or something disabled keeps it awake.
+    /// Lets an idle CPU enter the idle loop, unless its tick or something disabled keeps it awake.
     pub(super) fn idle(&mut self, cpu: CpuId) {
         let disabled = self.exp.disabled_on(cpu) != Disabled::Nothing;
         let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];

@@ -1,4 +1,4 @@
-//! Reader state of a registered thread, as the thread host keeps it.
+//! Reader state of a registered thread, as in the thread host.
 //!
 //! ```text
 //!   ┌──────────────────────────┬─────────────┐
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The outermost lock advances the generation: a thread that left its section and stays out shows nesting 0,
-//! one that left and came back shows another generation. Here both are plain fields, because a test does one
-//! thing after the other.
+//! one that left and came back shows another generation. Here both are plain fields, because a test performs
+//! one action after the other.
 
 use quiescent_engine::host::Seen;
 
@@ -27,8 +27,8 @@ impl Reader {
         self.nesting += 1;
     }
 
-    /// Closes the innermost section. True if that was the last one: the caller has to check the wake flag now
-    /// ([`take_flag`](Reader::take_flag)).
+    /// Closes the innermost section. True if that was the last one: the caller then has to check the wake
+    /// flag ([`take_flag`](Reader::take_flag)).
     ///
     /// # Panics
     /// If none is open.
@@ -46,7 +46,7 @@ impl Reader {
         !std::mem::replace(&mut self.flag, true)
     }
 
-    /// Clears the wake flag; true if it was set: the sleeper has to be woken.
+    /// Clears the wake flag; true if it was set, and the caller has to wake the sleeper.
     pub fn take_flag(&mut self) -> bool {
         std::mem::take(&mut self.flag)
     }
@@ -56,7 +56,7 @@ impl Reader {
         self.flag
     }
 
-    /// Open sections, one inside the other.
+    /// The number of nested open sections.
     pub fn depth(&self) -> u32 {
         self.nesting
     }

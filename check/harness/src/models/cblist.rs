@@ -7,7 +7,7 @@ use quiescent_engine::cblist::{CbList, Segment};
 use quiescent_engine::host::Pos;
 use quiescent_engine::seq::{Seq, Word};
 
-/// All weigh the same, so that the share of a part is exact.
+/// All entries have the same size, so that the share of a part is exact.
 const BYTES: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,18 +21,18 @@ enum Wait {
 struct Callback {
     wait: Wait,
     since: u64,
-    /// Somebody waits for it.
+    /// A waiter needs it.
     marked: bool,
 }
 
-/// One CPU: the list, and the callbacks that it stands for.
+/// One CPU: its list, and the callbacks that the list counts.
 #[derive(Default)]
 struct Model {
     list: CbList,
     queue: VecDeque<Callback>,
-    /// With the positions they had when they were taken out.
+    /// Extracted callbacks, with the positions that they had.
     out: Vec<(Pos, Callback)>,
-    /// A lower bound of DONE's time, once something was taken from it: kept until all has gone.
+    /// A lower bound of the time of DONE, once part of DONE was extracted; kept until DONE is empty.
     floor: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ impl Model {
         self.queue.iter().take_while(done).count()
     }
 
-    /// The rule of stamping, callback by callback. The two slots are two different stamps.
+    /// The rule of stamping, callback by callback. The list's two slots are two different stamps.
     fn accelerate(&mut self, s: Seq, only_new: bool) -> bool {
         let pending = self.done();
         if pending == self.queue.len() {
@@ -92,7 +92,7 @@ impl Model {
         Ok(())
     }
 
-    /// The time of DONE, before some of it goes.
+    /// Stores the time of DONE before part of it is extracted.
     fn remember(&mut self) {
         let done = self.queue.range(..self.done()).map(|cb| cb.since);
         self.floor = done.chain(self.floor).min();
@@ -148,7 +148,7 @@ impl Model {
         Ok(())
     }
 
-    /// Somebody waits for everything that is there, or nobody waits any more.
+    /// Sets the mark behind everything that is queued, or clears it.
     fn mark(&mut self, waits: bool) {
         match waits {
             true => self.list.mark(),
@@ -166,7 +166,7 @@ impl Model {
         same("past the mark", self.list.is_past_mark(), past)
     }
 
-    /// Everything that can be asked of the list, compared.
+    /// Compares every query of the list with the model.
     fn check(&self) -> Result<(), String> {
         let count = |wait| self.queue.iter().filter(|cb| cb.wait == wait).count() as u64;
         let mut stamps: Vec<Seq> = Vec::new();
@@ -211,10 +211,10 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: T, want: T) -> Result<()
     Err(text)
 }
 
-/// Makes the operations that the bytes stand for, and compares after each.
+/// Performs the operations that the bytes encode, and compares after each.
 ///
 /// # Errors
-/// What the list and the model do not agree on.
+/// The first difference between the list and the model.
 pub fn run(actions: &[(u8, u8, u8)]) -> Result<(), String> {
     let mut cpus = [Model::default(), Model::default()];
     let mut clock = Seq::from_raw((0 as Word).wrapping_sub(40));
@@ -224,7 +224,7 @@ pub fn run(actions: &[(u8, u8, u8)]) -> Result<(), String> {
         let (cpu, other) = if which & 1 == 0 { (a, b) } else { (b, a) };
         let only_new = which & 2 == 0;
         let (small, size) = (u64::from(n % 4), usize::from(n % 16));
-        // Requests and looks lag behind the clock or run ahead of it, by up to two grace periods.
+        // The numbers of requests and of quiescent states differ from the clock by up to two grace periods.
         let near = |offset: u8| {
             clock
                 .raw()

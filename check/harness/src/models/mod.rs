@@ -1,3 +1,3 @@
-//! Models of parts of the engine, compared with them step by step.
+//! Models of parts of the engine. They are compared with the engine step by step.
 
 pub mod cblist;

@@ -1,17 +1,17 @@
 //! Inputs as values: records a host's calls and the engine's queries, and replays them bit for bit.
 //!
 //! Every call that changes a [`Global`], a [`Cpu`](quiescent_engine::Cpu) or a
-//! [`Barrier`](quiescent_engine::barrier::Barrier) has an [`Input`]; [`apply`] and [`World::apply`] dispatch
-//! it and return an [`Output`]. A host that records wraps its own [`Host`] in [`Recording`], which keeps the
-//! answers in the order of the queries. A recorded run is a list of [`Entry`]s; [`replay`] and
-//! [`World::replay`] feed them to an engine in the initial state, and compare every output. If the engine
-//! reads anything but its inputs, the outputs differ.
+//! [`Barrier`](quiescent_engine::barrier::Barrier) has an [`Input`]; [`apply`] and [`World::apply`] make the
+//! call and return an [`Output`]. A host that records wraps its own [`Host`] in [`Recording`], which keeps
+//! the answers in the order of the queries. A recorded run is a list of [`Entry`]s; [`replay`] and
+//! [`World::replay`] make the same calls on an engine in the initial state, and compare every output. If the
+//! engine reads anything but its inputs, the outputs differ.
 //!
-//! # The order
+//! # Order of entries
 //! The state is behind several locks: the domain's (`Global`, `Barrier`) and one for each `Cpu`. A call
 //! depends only on the state protected by the locks that its host holds. So the host appends the entry *while
-//! it holds them*: any two calls that share some state are then in the list in the order in which they were
-//! made, and two that share none may be in either.
+//! it holds them*: two calls that share state are in the list in the order in which they were made, and two
+//! calls that share none may be in either order.
 
 use std::cell::RefCell;
 
@@ -26,7 +26,7 @@ pub use quiescent_engine::record::{
 };
 pub use world::{World, apply};
 
-/// A host that answers from a recording. A question that differs from the recorded one is remembered.
+/// A host that answers from a recording, and stores the first query that differs from the recorded one.
 struct Replaying<'a> {
     left: RefCell<std::slice::Iter<'a, Answer>>,
     strayed: RefCell<bool>,
@@ -120,26 +120,26 @@ impl Host for Replaying<'_> {
     }
 }
 
-/// Where a replay went another way.
+/// The first difference between a recording and its replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diverged {
-    /// Number of the entry, from 0.
+    /// The number of the entry, from 0.
     pub at: usize,
-    /// What was recorded.
+    /// The recorded output.
     pub recorded: Output,
-    /// What came out now.
+    /// The output of the replay.
     pub replayed: Output,
-    /// The engine asked other questions than recorded.
+    /// The engine made other queries than the recorded ones.
     pub other_questions: bool,
 }
 
-/// Feeds a recording of calls of a [`Global`] to `engine` and compares every output and every question.
-/// Where callbacks are recorded too: [`World::replay`].
+/// Makes the recorded calls of a [`Global`] on `engine`, and compares every output and every query. For
+/// recordings that include callbacks use [`World::replay`].
 ///
-/// A recording that was tampered with may make the engine panic, as such calls would.
+/// A recording that was changed may make the engine panic, as such calls would.
 ///
 /// # Errors
-/// The first entry that differs.
+/// The first entry whose output or queries differ.
 #[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
 pub fn replay(engine: &mut Global, entries: &[Entry]) -> Result<(), Diverged> {
     compare(entries, |input, host| apply(engine, input, host))
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Asks about `of` where the answer is one about number 1: does the replay stray?
+    /// Makes a query about number `of` where the recorded answer is about number 1: does the replay notice?
     fn strays(answer: Answer, ask: impl Fn(&Replaying<'_>)) -> bool {
         let host = replaying(&answer);
         ask(&host);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_question_about_somebody_else_is_another() {
+    fn a_query_about_another_number_is_another_query() {
         let seen = Seen {
             outside: true,
             stamp: 3,

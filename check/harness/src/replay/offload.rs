@@ -1,4 +1,4 @@
-//! The calls about offloading. Those of a CPU get its group, which [`OffloadInput::Choose`] has made.
+//! The calls about offloading. A call of a CPU uses its group, which [`OffloadInput::Choose`] has made.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn group_mut(groups: &mut BTreeMap<GroupId, Group>, group: GroupId) -> &mut Grou
     groups.get_mut(&group).expect("some member was chosen")
 }
 
-/// The parts of a world that a call takes, borrowed side by side.
+/// The parts of a world that a call takes, as separate borrows.
 macro_rules! split {
     ($world:ident, $cpu:ident => $own:ident, $group:ident) => {
         let $own = $world.cpus.get_mut(&$cpu).expect("it was chosen at boot");
@@ -22,7 +22,7 @@ macro_rules! split {
 
 impl World {
     /// # Panics
-    /// If a CPU is meant that was never chosen.
+    /// If a call is about a CPU that was never chosen.
     pub(super) fn apply_offload(&mut self, input: OffloadInput, host: &impl Host) -> Output {
         match input {
             OffloadInput::AsyncHurry => {
@@ -70,7 +70,7 @@ impl World {
             OffloadInput::TimerFired { group, tick } => {
                 Output::Todo(group_mut(groups, group).timer_fired(tick, host))
             }
-            _ => Output::Elsewhere, // all others are matched before
+            _ => Output::Elsewhere, // all other inputs are matched before
         }
     }
 
@@ -114,11 +114,11 @@ impl World {
                 split!(self, cpu => own, group);
                 Output::Todo(group.deliver(own.id(), host))
             }
-            _ => Output::Elsewhere, // all others are matched before
+            _ => Output::Elsewhere, // all other inputs are matched before
         }
     }
 
-    /// `gone` is another CPU than `cpu`.
+    /// `cpu` takes over the callbacks of `gone`, which is another CPU.
     fn take_over(&mut self, cpu: CpuId, gone: CpuId, tick: u64, host: &impl Host) -> Output {
         let mut source = self.cpus.remove(&gone).unwrap_or_else(|| Cpu::new(gone));
         split!(self, cpu => own, group);

@@ -1,7 +1,7 @@
-//! All state of a domain's engine in one place, and the calls on it.
+//! All state of a domain's engine as one value, and the calls on it.
 //!
-//! A host keeps the parts of a [`World`] separately, each behind its own lock. Recordings start from a copy
-//! of them all, and end in one that can be compared.
+//! A host keeps the parts of a [`World`] separately, each behind its own lock. A replay starts from a copy of
+//! all of them, and ends in a value that can be compared.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use quiescent_engine::cpu::Cpu;
 use quiescent_engine::host::{CpuId, Host};
 use quiescent_engine::offload::{Group, GroupId};
 
-/// The engine's state of a domain: what is shared, every CPU's, and the barrier's.
+/// The engine's state of a domain: the shared state, every CPU's, and the barrier's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     /// Grace periods and the group's timer.
     pub global: Global,
-    /// Callbacks. A CPU that is not in here has never had any: a call for it makes it.
+    /// Callbacks. A CPU that has had none is not in the map; the first call for it adds it.
     pub cpus: BTreeMap<CpuId, Cpu>,
     /// The barrier.
     pub barrier: Barrier,
@@ -27,7 +27,7 @@ pub struct World {
 }
 
 impl World {
-    /// No CPU has had a callback, and no barrier has been made.
+    /// A world in which no CPU has had a callback and no barrier has been made.
     pub fn new(global: Global) -> World {
         World {
             global,
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// Makes the call that `input` stands for: [`apply`], and those about callbacks.
+    /// Makes the call that `input` stands for: like [`apply`], and also for callbacks.
     pub fn apply(&mut self, input: Input, host: &impl Host) -> Output {
         match input {
             Input::Cpu(id, CpuInput::Adopt { gone }) => self.adopt(id, gone, host),
@@ -48,11 +48,11 @@ impl World {
         }
     }
 
-    /// Feeds a recording to this world and compares every output and every question, as
+    /// Makes the recorded calls on this world and compares every output and every query, as
     /// [`replay`](super::replay()) does.
     ///
     /// # Errors
-    /// The first entry that differs.
+    /// The first entry whose output or queries differ.
     #[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
     pub fn replay(&mut self, entries: &[Entry]) -> Result<(), Diverged> {
         compare(entries, |input, host| self.apply(input, host))
@@ -126,12 +126,12 @@ impl World {
             }
             CpuInput::EntrainBarrier => Output::Visit(cpu.entrain_barrier(&mut self.barrier)),
             CpuInput::BarrierShareDone => Output::Done(cpu.barrier_share_done()),
-            CpuInput::Adopt { .. } => Output::Elsewhere, // takes two: see `apply`
+            CpuInput::Adopt { .. } => Output::Elsewhere, // needs two CPUs: see `apply`
             input => apply_to_machine_cpu(cpu, global, input, host),
         }
     }
 
-    /// `gone` is another CPU than `id`.
+    /// CPU `id` takes over the callbacks of `gone`, which is another CPU.
     fn adopt(&mut self, id: CpuId, gone: CpuId, host: &impl Host) -> Output {
         let mut source = self.cpus.remove(&gone).unwrap_or_else(|| Cpu::new(gone));
         let cpu = self.cpus.entry(id).or_insert_with(|| Cpu::new(id));
@@ -141,7 +141,7 @@ impl World {
     }
 }
 
-/// What a kernel's CPU does at ticks, context switches and idle.
+/// The calls of a kernel's CPU: ticks, context switches and idle.
 fn apply_to_machine_cpu(
     cpu: &mut Cpu,
     global: &mut Global,
@@ -179,7 +179,7 @@ fn apply_to_machine_cpu(
         CpuInput::CleanupAfterIdle { jiffies } => {
             Output::IdleLook(cpu.cleanup_after_idle(global, jiffies, host))
         }
-        _ => Output::Elsewhere, // all others are matched before
+        _ => Output::Elsewhere, // all other inputs are matched before
     }
 }
 
@@ -200,15 +200,15 @@ fn apply_to_barrier(barrier: &mut Barrier, input: BarrierInput) -> Output {
     }
 }
 
-/// Makes the call that `input` stands for. A tree that cannot be built, or is refused, yields
-/// `Done(false)`; a call about callbacks is refused ([`Output::Elsewhere`]), since they are not in
-/// here.
+/// Makes the call that `input` stands for. A tree that cannot be built, or is refused, yields `Done(false)`;
+/// a call about callbacks yields [`Output::Elsewhere`], since a [`Global`] does not have them.
 pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
     match input {
         Input::WaitForGp { leaf, expedited } => {
             let (ticket, effects) = global.wait_for_gp(leaf, expedited, host);
             Output::Ticket(ticket, effects)
         }
+        Input::SoleGp { cpu, expedited } => Output::Sole(global.sole_gp(cpu, expedited, host)),
         Input::StartPoll { leaf } => {
             let (cookie, effects) = global.start_poll(leaf, host);
             Output::Cookie(cookie, effects)
@@ -216,6 +216,10 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
         Input::TryDrive { cpu, interest } => Output::Done(global.try_drive(cpu, interest)),
         Input::Step { now } => Output::Effects(global.step(now, host)),
         Input::Fenced => Output::Next(global.fenced()),
+        Input::FenceEnded { took_ns, now_ns } => {
+            global.fence_ended(took_ns, now_ns);
+            Output::Done(true)
+        }
         Input::Flagged { newly } => Output::Next(global.flagged(newly)),
         Input::Leave => Output::Next(global.leave()),
         Input::TakeOver {

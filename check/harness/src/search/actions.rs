@@ -1,4 +1,4 @@
-//! The possible next actions, and the end states in which only the driver could continue.
+//! The possible next actions, and the check of states in which only the driver can continue.
 
 use quiescent_engine::{Next, Phase, Until};
 
@@ -6,44 +6,44 @@ use crate::search::bounds::{Bounds, Flavour};
 use crate::search::marks::Pad;
 use crate::search::model::{Caller, Cpu, State, Task, Word};
 
-/// One indivisible action. The number is a CPU, or an agent: a CPU's thread or the outsider.
+/// One indivisible action. The number is a CPU or an agent: the thread of a CPU, or the outsider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A section is opened (or nested).
     Enter(u8),
     /// The innermost section is closed.
     Exit(u8),
-    /// A thread looks at its wake flag after its last section.
+    /// A thread checks its wake flag after its last section.
     Look(u8),
-    /// A thread that saw its flag wakes the driver.
+    /// A thread that found its flag set wakes the driver.
     Wake(u8),
     /// A kernel's CPU goes idle.
     Idle(u8),
     /// A tick: a kernel's CPU notes a quiescent state.
     Note(u8),
-    /// It reports what it noted.
+    /// The CPU reports the quiescent state that it noted.
     Report(u8),
     /// The task in a section is preempted, and the CPU notes a quiescent state (kernel).
     Preempt(u8),
-    /// A preempted task goes on, on this CPU.
+    /// A preempted task continues, on this CPU.
     Resume(u8, u8),
-    /// A task asks for an expedited grace period on this CPU (kernel).
+    /// A task requests an expedited grace period on this CPU (kernel).
     Expedite(u8),
-    /// That caller does what it is about to do.
+    /// That caller performs its next action.
     ExpStep(u8),
-    /// The same, but its interrupts are refused.
+    /// The same, but the interrupts that it sends are refused.
     ExpRefused(u8),
     /// The interrupt of an expedited grace period arrives.
     Interrupt(u8),
-    /// A CPU comes; a thread registers.
+    /// A CPU arrives; a thread registers.
     Arrive(u8),
-    /// A thread leaves; a kernel's CPU reports that it will.
+    /// A thread leaves; a kernel's CPU reports that it is leaving.
     Depart(u8),
     /// The second half of a kernel CPU's departure.
     Gone(u8),
     /// A `synchronize` caller takes its ticket.
     Wait(u8),
-    /// It tries to drive.
+    /// It tries to take the driver role.
     Take(u8),
     /// A cookie is taken and its grace period requested.
     StartPoll(u8),
@@ -53,33 +53,33 @@ pub enum Action {
     Drive,
     /// The grace-period thread's timer fires.
     Timer,
-    /// It is woken without reason.
+    /// The grace-period thread is woken without a reason.
     Stray,
-    /// The driver leaves before it is told to.
+    /// The driver leaves before the engine asks it to.
     Leave,
-    /// Its role is taken by a waiter or a poller, since it does not run.
+    /// A waiter or a poller takes the role of a driver that does not run.
     TakeOver(u8),
-    /// It runs again.
+    /// The replaced driver runs again.
     ComeBack,
-    /// The grace-period thread goes on, on this CPU.
+    /// The grace-period thread continues, on this CPU.
     Move(u8),
-    /// The work item wakes the waiters left to it.
+    /// The work item wakes the waiters that were left to it.
     Work,
 }
 
 /// The actions possible in a state.
 pub struct Actions {
     pub all: Vec<Action>,
-    /// None of them is a free choice: only the driver and what must follow goes on.
+    /// None of them is a free choice: only the driver and actions that must follow are left.
     pub only_forced: bool,
 }
 
-/// Grace periods after which the work item is no longer kept waiting: without a marker they would run
-/// back to back for ever.
+/// Grace periods after which the work item is no longer delayed: as long as no marker is free, the engine
+/// runs grace periods back to back, without an end.
 const PATIENCE: u8 = 3;
 
 impl State {
-    /// All actions possible now.
+    /// All actions that are possible now.
     pub fn actions(&self, bounds: &Bounds) -> Actions {
         let mut all = Vec::with_capacity(16);
         for i in 0..self.machine.cpus.len() {
@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// What a CPU may do of its own accord.
+    /// The actions that a CPU may choose.
     fn reader_actions(&self, i: usize, bounds: &Bounds, all: &mut Vec<Action>) {
         let (cpu, n) = (&self.machine.cpus[i], i as u8);
         if Bounds::is_in(bounds.ghosts, i) || cpu.leaving {
@@ -126,7 +126,7 @@ impl State {
             _ => {}
         }
         if matches!(&cpu.word, Word::Kernel(kernel) if kernel.has_noted()) {
-            all.push(Action::Report(n)); // from an interrupt, perhaps, and in a section
+            all.push(Action::Report(n)); // possibly from an interrupt, and in a section
         }
         if cpu.depth() > 0 {
             all.push(Action::Exit(n));
@@ -154,8 +154,8 @@ impl State {
             && !self.machine.cpus.get(agent).is_some_and(between)
     }
 
-    /// A kernel's CPU dies awake, and not below the grace-period thread; nor does the last one while a
-    /// preempted task waits to go on.
+    /// A kernel's CPU departs awake, and not while the grace-period thread runs on it. The last CPU does not
+    /// depart while a preempted task still has to run.
     fn may_depart(&self, i: usize) -> bool {
         match &self.machine.cpus[i].word {
             Word::Thread(_) => true,
@@ -202,14 +202,14 @@ impl State {
         matches!(task, Some(Task::Do(Next::Sleep(Until::Jiffies(_)))))
     }
 
-    /// Does the grace-period thread run on this CPU right now?
+    /// Does the grace-period thread run on this CPU?
     fn runs_kthread(&self, i: usize) -> bool {
         let waits = |task| matches!(task, Task::Do(Next::Done | Next::Sleep(_)));
         self.role
             .is_some_and(|role| role.agent == i && !waits(role.task))
     }
 
-    /// What goes on by itself.
+    /// Actions that happen without a choice.
     fn forced_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
         for (i, cpu) in self.machine.cpus.iter().enumerate() {
             let n = i as u8;
@@ -266,8 +266,8 @@ impl State {
         runs && !impatient && !self.waits_for_departure(phase)
     }
 
-    /// A kernel's CPU holds a lock from its report to the clearing of its bit; the look at its leaf
-    /// and the setting up of it wait for that lock.
+    /// A kernel's CPU holds a lock from its report until its bit is cleared; the visit of its leaf and the
+    /// set-up of the leaf wait for that lock.
     fn waits_for_departure(&self, phase: Phase) -> bool {
         let first_leaf = self
             .engine
@@ -282,7 +282,7 @@ impl State {
         self.machine.cpus.iter().enumerate().any(at)
     }
 
-    /// Rule b, the other half: from here on readers leave, CPUs go idle, and the driver drives; within a
+    /// The second half of rule b: from here on readers leave, CPUs go idle, and the driver drives; within a
     /// bounded number of actions all waiters are satisfied. Every sleeper must be woken.
     pub fn settle(mut self, bounds: &Bounds) -> Result<(), String> {
         const ENOUGH: u32 = 2000;
@@ -290,7 +290,7 @@ impl State {
         self.budget.timers = u8::MAX;
         for _ in 0..ENOUGH {
             let waiting = self.callers.iter().any(|caller| *caller != Caller::No);
-            let waiting = waiting || self.exp.anybody();
+            let waiting = waiting || self.exp.has_callers();
             if !waiting && self.oracle.all_satisfied() {
                 return Ok(());
             }
@@ -318,18 +318,18 @@ impl State {
             let action = pick(calm).or_else(|| pick(after)).or_else(|| pick(timer));
             let action = match action {
                 Some(action) => action,
-                // A stopped driver is needed only for the end of a section of its own.
+                // A stopped driver has to run only to end a section of its own.
                 None if self.stale.is_some() && (self.stopped_inside() || !self.others_wait()) => {
                     Action::ComeBack
                 }
-                None if waiting => return Err(format!("b: everybody sleeps: {self:?}")),
+                None if waiting => return Err(format!("b: every thread sleeps: {self:?}")),
                 None if self.role.is_none() => Action::Help(outsider),
                 None => return Err(format!("b: the driver is stuck: {self:?}")),
             };
             self.apply(action, bounds, &pad)?;
         }
         Err(format!(
-            "b: nobody is satisfied after {ENOUGH} actions: {self:?}"
+            "b: no waiter is satisfied after {ENOUGH} actions: {self:?}"
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Execution of an action.
+//! Performs an action.
 
 use quiescent_engine::{Global, Interest, Next, Phase, Until};
 
@@ -9,10 +9,10 @@ use crate::search::model::{Caller, Eyes, State, Task, Word};
 use crate::search::notice;
 
 impl State {
-    /// Does it and asks the oracle.
+    /// Performs the action, and lets the oracle check its rules.
     ///
     /// # Errors
-    /// The rule that is broken, in words.
+    /// The broken rule, as a text.
     pub fn apply(&mut self, action: Action, bounds: &Bounds, pad: &Pad) -> Result<(), String> {
         match action {
             Action::Enter(i) => self.enter(i.into()),
@@ -167,7 +167,7 @@ impl State {
             return;
         }
         cpu.leaving = true;
-        self.exp.pending &= !(1 << i); // from here on it takes none
+        self.exp.pending &= !(1 << i); // from here on the CPU receives none
         if bounds.broken == Broken::SilentDeparture {
             return;
         }
@@ -183,7 +183,7 @@ impl State {
         self.woken |= effects.wake_gp;
     }
 
-    /// Where a request enters the tree. Leaves that the tree has not yet are the engine's business.
+    /// The leaf where a request enters the tree. The engine handles leaves that the tree does not have yet.
     fn leaf_of(&self, agent: usize) -> usize {
         let outsider = agent == self.machine.cpus.len();
         if outsider {
@@ -220,7 +220,7 @@ impl State {
     }
 }
 
-/// Forgets statistics, but not before the oracle's rule e was asked.
+/// Resets statistics, after a check of the oracle's rule e.
 fn forget_history(engine: &mut Global) -> Result<(), String> {
     match engine.counts().offline_holdouts {
         0 => {

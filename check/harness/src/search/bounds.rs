@@ -11,38 +11,38 @@ pub enum Flavour {
     Kernel,
 }
 
-/// A defect of the host, put in on purpose: the rules must find it.
+/// A planted defect of the host, which the rules must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
     No,
     /// A kernel's CPU departs without a report.
     SilentDeparture,
-    /// A reader clears its flag and wakes no driver.
+    /// A reader clears its flag and does not wake the driver.
     NoWake,
     /// A driver inside a section reports that it is outside.
     OwnQuiescent,
-    /// A quiescent state is reported under the current number, not the one it was noted under.
+    /// A quiescent state is reported under the current number, not the number for which it was noted.
     StaleNote,
-    /// A newly registered thread does not show in its leaf.
+    /// The leaf of a newly registered thread does not show the thread.
     HiddenArrival,
     /// The grace-period thread is never woken for a request.
     DeafThread,
-    /// A task is preempted in a section, and the engine is not told.
-    UntoldReader,
+    /// A task is preempted in a section, and the engine is not notified.
+    UnreportedReader,
     /// The interrupt of an expedited grace period is accepted and never arrives.
     LostInterrupt,
-    /// A driver that lost the role carries on as if it had it.
+    /// A driver that has lost the role continues as if it had it.
     Oblivious,
-    /// It notices, but not before it has reported the fence that it was asked for, and gone on a step.
+    /// It stops, but only after it has reported the requested fence and made one more step.
     StaleFence,
 }
 
-/// How much may happen in one search.
+/// The number of each kind of action in one search.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub name: &'static str,
     pub flavour: Flavour,
-    /// CPUs, present, absent, and ghosts.
+    /// CPUs: present, absent, and those that never come.
     pub cpus: u32,
     /// CPUs that are absent at first.
     pub absent: u32,
@@ -54,32 +54,32 @@ pub struct Bounds {
     /// Ticks before the first scan (kernel).
     pub first_fqs: u64,
     pub direct_wakes_max: u32,
-    /// Sections each CPU may open, but for those of `readers` not in it.
+    /// Sections that each of the `readers` may open.
     pub sections: u8,
-    /// CPUs that read.
+    /// CPUs that may open sections.
     pub readers: u32,
-    /// CPUs that request (bit `cpus`: the outsider), or that the grace-period thread may run on.
+    /// CPUs that may request (bit `cpus`: the outsider), or on which the grace-period thread may run.
     pub callers: u32,
     pub nests: u8,
-    /// Times a task is preempted in a section (kernel).
+    /// Preemptions of a task in a section (kernel).
     pub preempts: u8,
-    /// Requested expedited grace periods (kernel).
+    /// Requests for expedited grace periods (kernel).
     pub expedites: u8,
-    /// Times their interrupts are refused by a CPU that is there.
+    /// Interrupts of them that a present CPU refuses.
     pub refusals: u8,
     pub waits: u8,
     pub polls: u8,
-    /// Times a poller drives.
+    /// Times that a poller drives.
     pub helps: u8,
-    /// Times the driver leaves before it is told to.
+    /// Times that the driver leaves before the engine asks it to.
     pub leaves: u8,
     /// Takeovers from a driver that makes no calls (threads).
     pub takeovers: u8,
     pub arrivals: u8,
     pub departures: u8,
-    /// Quiescent states each CPU notes (kernel).
+    /// Quiescent states that each CPU notes (kernel).
     pub notes: u8,
-    /// Times the grace-period thread's timer fires (kernel).
+    /// Times that the timer of the grace-period thread fires (kernel).
     pub timers: u8,
     pub strays: u8,
     pub broken: Broken,
@@ -144,7 +144,7 @@ impl Bounds {
                     expedited_factor: 1,
                     stall_ns: u64::MAX,
                 },
-                takeover_after_ns: Some(0), // any time is long enough
+                takeover_after_ns: Some(0), // a takeover is possible at any time
                 ..Config::threads()
             },
             Flavour::Kernel => Config {
@@ -154,7 +154,8 @@ impl Bounds {
                     first_fqs: self.first_fqs,
                     next_fqs: 3,
                 },
-                // Ages of grace periods would multiply the states, and credit nobody: `tests/urgency.rs`.
+                // Ages of grace periods would multiply the states, and grant no credit: `tests/urgency.rs`
+                // tests them.
                 escalation: None,
                 direct_wakes_max: self.direct_wakes_max,
                 wait_markers: if self.direct_wakes_max == 0 { 1 } else { 5 },

@@ -1,4 +1,4 @@
-//! The driver's actions: taking the role, carrying out the engine's requests, leaving.
+//! The driver's actions: it takes the role, performs the engine's requests, and leaves.
 
 use quiescent_engine::{Effects, Global, Interest, Next, Now, Phase, Until, Wait};
 
@@ -59,7 +59,7 @@ impl State {
 
     /// The driver performs its next action.
     pub fn drive(&mut self, pad: &Pad) -> Result<(), String> {
-        let role = self.role.expect("somebody drives");
+        let role = self.role.expect("the role is taken");
         match role.task {
             Task::Flag { todo: 0, newly } => {
                 let arming = self.engine.phase() == Phase::Wait(Wait::Arming);
@@ -119,9 +119,9 @@ impl State {
         }
     }
 
-    /// One step of the engine, `ticks` after the last one.
+    /// One step of the engine, `ticks` ticks after the previous one.
     pub fn step(&mut self, ticks: u64, pad: &Pad) -> Result<(), String> {
-        let role = self.role.expect("somebody drives");
+        let role = self.role.expect("the role is taken");
         if let Some(Word::Kernel(kernel)) = self
             .machine
             .cpus
@@ -184,13 +184,13 @@ impl State {
         let home = matches!(effects.next, Next::Done | Next::HandOver);
         if home && ticket >= self.engine.waiters().done() {
             return Err(format!(
-                "b: the driver is sent home, but {ticket} is not satisfied"
+                "b: the driver is asked to leave, but {ticket} is not satisfied"
             ));
         }
         Ok(())
     }
 
-    /// Satisfied callers that sleep return.
+    /// Sleeping callers that are satisfied return.
     pub fn wake_callers(&mut self, until: u64) {
         for caller in &mut self.callers {
             if matches!(caller, Caller::Asleep(ticket) if *ticket < until) {
@@ -200,7 +200,7 @@ impl State {
     }
 
     pub fn leave(&mut self, pad: &Pad) -> Result<(), String> {
-        let role = self.role.take().expect("somebody drives");
+        let role = self.role.take().expect("the role is taken");
         if role.interest != Interest::GpThread {
             self.callers[role.agent] = Caller::No;
         }

@@ -1,4 +1,4 @@
-//! Expedited grace periods: their callers, their interrupts, their wake-ups.
+//! Expedited grace periods: their callers, interrupts and wake-ups.
 
 use quiescent_engine::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
 use quiescent_engine::{Now, Phase, Seq};
@@ -8,10 +8,10 @@ use crate::search::bounds::{Bounds, Broken};
 use crate::search::marks::{Mark, Pad};
 use crate::search::model::{Eyes, State};
 
-/// What a caller is about to do.
+/// A caller's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Doing {
-    /// Nothing: it was not called yet, or has returned.
+    /// None: it was not called yet, or has returned.
     Away,
     Climbs,
     Sleeps(usize, u8),
@@ -33,11 +33,11 @@ struct Caller {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expediting {
     callers: Vec<Caller>,
-    /// A wake-up waits for the driver.
+    /// A wake-up is pending for the driver.
     pub woken: bool,
-    /// CPUs with an interrupt on its way.
+    /// CPUs to which an interrupt was sent that has not arrived.
     pub pending: u32,
-    /// CPUs whose running task has a hint.
+    /// CPUs whose running task has a hint set.
     pub hints: u32,
 }
 
@@ -56,8 +56,8 @@ impl Expediting {
         }
     }
 
-    /// Has a caller not returned?
-    pub fn anybody(&self) -> bool {
+    /// Is there a caller that has not returned?
+    pub fn has_callers(&self) -> bool {
         self.callers.iter().any(|c| c.doing != Doing::Away)
     }
 
@@ -77,7 +77,7 @@ impl Expediting {
 }
 
 impl State {
-    /// Calls, which come or not.
+    /// Calls, each of which may or may not be made.
     pub fn expedite_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
         let free = self.exp.callers.iter().any(|c| c.doing == Doing::Away);
         if self.budget.expedites > 0 && free {
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    /// What goes on by itself.
+    /// Actions that happen without a choice.
     pub fn exp_actions(&self, all: &mut Vec<Action>) {
         for (i, caller) in self.exp.callers.iter().enumerate() {
             if self.exp.may_step(caller) {
@@ -148,7 +148,7 @@ impl State {
         };
         self.exp.callers[i].doing = next;
         if next == Doing::Away {
-            // Nothing depends on who it was.
+            // No later action depends on which caller it was.
             self.exp.callers[i].agent = 0;
             self.exp.callers[i].cookie = Seq::ZERO;
         }
@@ -232,9 +232,9 @@ impl State {
             (ExpPhase::Wait, ExpPhase::Idle) => self.oracle.exp_ended()?,
             (ExpPhase::Wait, _) => {
                 let waking = self.exp.callers.iter().any(|c| c.doing == Doing::Wakes);
-                let nobody = self.engine.exp_holdouts().next().is_none();
-                pad.set_if(Mark::ExpReaders, nobody && !waking);
-                pad.set_if(Mark::ExpEndWaits, nobody && waking);
+                let none_blocks = self.engine.exp_holdouts().next().is_none();
+                pad.set_if(Mark::ExpReaders, none_blocks && !waking);
+                pad.set_if(Mark::ExpEndWaits, none_blocks && waking);
             }
             _ => {}
         }

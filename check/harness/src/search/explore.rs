@@ -1,9 +1,9 @@
 //! Breadth-first search over whole states.
 //!
-//! A state that was met before is recognised by a 128-bit fingerprint of everything in it; two different ones
-//! of a few million share it with a probability below 10⁻²⁴. Whole states are kept only while they wait to be
-//! expanded. For each state one way back to the start is kept, so that a violation comes with the shortest
-//! list of actions that leads to it.
+//! A state that was met before is recognised by a 128-bit fingerprint of all its fields; two different states
+//! among a few million share a fingerprint with a probability below 10⁻²⁴. Whole states are kept only until
+//! they are expanded. For each state one path back to the start is kept, so that a violation comes with the
+//! shortest list of actions that leads to it.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
@@ -15,7 +15,7 @@ use crate::search::bounds::Bounds;
 use crate::search::marks::{Marks, Pad};
 use crate::search::model::State;
 
-/// Two lanes of multiply-and-rotate over the words of a state.
+/// Two independent multiply-and-rotate hashes over the words of a state.
 #[derive(Default)]
 struct Fingerprint {
     a: u64,
@@ -84,7 +84,7 @@ impl Hasher for Fingerprint {
     }
 }
 
-/// Fingerprints are hashes already.
+/// A hasher that returns the fingerprint itself, which is a hash already.
 #[derive(Default)]
 struct AsIs(u64);
 
@@ -106,14 +106,14 @@ impl Hasher for AsIs {
 pub struct Report {
     pub states: usize,
     pub transitions: usize,
-    /// Longest of the shortest ways from the start.
+    /// The length of the longest of the shortest paths from the start.
     pub depth: u32,
-    /// States from which only the driver could continue, and did, until all were satisfied.
+    /// States from which only the driver could continue; it did, until all waiters were satisfied.
     pub settled: usize,
     pub marks: Marks,
 }
 
-/// The states found, and how.
+/// The states found, and the path to each.
 struct Found {
     index: HashMap<u128, u32, BuildHasherDefault<AsIs>>,
     way: Vec<(u32, Action)>,
@@ -152,7 +152,7 @@ fn guarded(f: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
 /// Visits every state within `bounds`.
 ///
 /// # Errors
-/// The rule of the oracle that is broken, with the shortest path that leads there.
+/// The broken rule of the oracle, with the shortest path that leads there.
 pub fn explore(bounds: &Bounds) -> Result<Report, String> {
     let pad = Pad::default();
     let start = State::new(bounds);
@@ -166,6 +166,9 @@ pub fn explore(bounds: &Bounds) -> Result<Report, String> {
     let (mut transitions, mut deepest, mut settled) = (0, 0, 0);
     while let Some((at, depth, state)) = queue.pop_front() {
         deepest = depth;
+        if let Err(why) = guarded(|| state.check_sole(bounds, &pad)) {
+            return Err(found.violation(bounds, at, None, &why));
+        }
         let Actions { all, only_forced } = state.actions(bounds);
         if only_forced {
             settled += 1;
@@ -197,10 +200,10 @@ pub fn explore(bounds: &Bounds) -> Result<Report, String> {
     })
 }
 
-/// One walk: each byte picks one of the possible actions, and at the end all waiters are satisfied.
+/// One path: each byte picks one of the possible actions, and at the end all waiters are satisfied.
 ///
 /// # Errors
-/// The rule that is broken, and the walk.
+/// The broken rule, and the path.
 pub fn walk(bounds: &Bounds, bytes: &[u8]) -> Result<Marks, String> {
     let pad = Pad::default();
     let mut state = State::new(bounds);
@@ -212,6 +215,7 @@ pub fn walk(bounds: &Bounds, bytes: &[u8]) -> Result<Marks, String> {
         };
         path.push(action);
         guarded(|| state.apply(action, bounds, &pad))
+            .and_then(|()| guarded(|| state.check_sole(bounds, &pad)))
             .map_err(|why| format!("{why}\nin {bounds:?}\nafter {path:?}"))?;
     }
     guarded(|| state.settle(bounds)).map_err(|why| format!("{why}\nafter {path:?}"))?;

@@ -1,4 +1,4 @@
-//! Beyond the small searches: larger ones, random walks, and hosts with planted defects.
+//! Larger searches than those of every test run, random walks, and hosts with planted defects.
 
 use quiescent_engine::EarlyQs;
 
@@ -7,7 +7,7 @@ use crate::search::bounds::{Bounds, Broken};
 const T: Bounds = Bounds::THREADS;
 const K: Bounds = Bounds::KERNEL;
 
-/// Minutes, and some gigabytes of memory.
+/// Searches that take minutes, and some gigabytes of memory.
 pub fn deep() -> Vec<Bounds> {
     let mut all = vec![
         Bounds {
@@ -123,7 +123,7 @@ pub fn deep() -> Vec<Bounds> {
     all
 }
 
-/// Too large to be searched to the end: several levels, much coming and going.
+/// Machines too large for a complete search: several levels, many arrivals and departures.
 pub fn walks() -> Vec<Bounds> {
     let churn = Bounds {
         name: "large",
@@ -181,7 +181,7 @@ pub fn walks() -> Vec<Bounds> {
     ]
 }
 
-/// Hosts with a defect, and the rule that finds it.
+/// Hosts with a planted defect, each with the rule that finds it.
 pub fn broken() -> Vec<(Bounds, &'static str)> {
     let poller = Bounds {
         waits: 1,
@@ -279,8 +279,8 @@ pub fn broken() -> Vec<(Bounds, &'static str)> {
             "a:",
         ),
         (with(Broken::DeafThread, Bounds { waits: 1, ..K }), "b:"),
-        (with(Broken::UntoldReader, preempted), "a:"),
-        (with(Broken::UntoldReader, expedited), "a:"),
+        (with(Broken::UnreportedReader, preempted), "a:"),
+        (with(Broken::UnreportedReader, expedited), "a:"),
         (with(Broken::LostInterrupt, expedited), "b:"),
         (with(Broken::Oblivious, stops), "panic: step without"),
         (with(Broken::StaleFence, stops), "h:"),

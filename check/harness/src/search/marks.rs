@@ -1,4 +1,4 @@
-//! Coverage marks: the states that a search has reached. One that is expected and not reached fails the run,
+//! Coverage marks: the events that a search has reached. An expected mark that is not reached fails the run,
 //! because a search proves nothing about states that it does not reach.
 
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::fmt;
 
 macro_rules! marks {
     ($($(#[$doc:meta])* $name:ident,)+) => {
-        /// Something that happened.
+        /// Something that happened in a search.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Mark {
             $($(#[$doc])* $name,)+
@@ -37,9 +37,9 @@ marks! {
     CleanupInner,
     CleanupLeaf,
     End,
-    /// A scan credited a CPU that it saw outside.
+    /// A scan credited a CPU that it found outside.
     CreditOutside,
-    /// A later scan credited a CPU inside, since its stamp had changed.
+    /// A later scan credited a CPU that was inside, because its stamp had changed.
     CreditChanged,
     /// The driver's CPU was reported early.
     EarlyReport,
@@ -55,30 +55,31 @@ marks! {
     DepartedEarly,
     /// A reader was preempted and blocks the grace period in flight.
     PreemptedOlder,
-    /// One was preempted and does not.
+    /// A reader was preempted and does not block the grace period in flight.
     PreemptedNewer,
-    /// One was preempted with no grace period in flight.
+    /// A reader was preempted with no grace period in flight.
     PreemptedIdle,
-    /// A node had nothing but preempted readers left to wait for.
+    /// A node had only preempted readers left to wait for.
     OnlyReaders,
-    /// The last of them left, and that was carried up the tree.
+    /// The last preempted reader of a node left, and that was reported up the tree.
     ReaderLast,
-    /// It left before its deserted leaf was set up.
+    /// The last preempted reader left before its leaf without CPUs was set up.
     InitDeserted,
     /// A grace period waited for a reader of a leaf without CPUs.
     WaitBlkdTasks,
-    /// An expedited grace period was begun without a climb.
+    /// An expedited grace period began without a climb through the funnel.
     ExpFast,
-    /// A caller got to the root of the funnel.
+    /// A caller reached the root of the funnel.
     ExpContend,
     /// A caller found another caller ahead of it.
     ExpSleep,
-    /// A caller found its cookie done: in the funnel, or with the role in its hands.
+    /// A caller found its cookie done: in the funnel, or when it had the role.
     ExpServed,
     ExpBeginServed,
-    /// One began while a normal grace period was in flight.
+    /// An expedited grace period began while a normal one was in flight.
     ExpOverlap,
-    /// One began while the waiters of the last were being woken, and had to wait for that.
+    /// An expedited grace period began while the waiters of the previous one were being woken, and had to
+    /// wait for that.
     ExpDuringWakes,
     ExpEndWaits,
     /// The second scan saved an interrupt.
@@ -86,7 +87,7 @@ marks! {
     ExpAsk,
     /// A refused interrupt was sent again.
     ExpAgain,
-    /// It was refused since the CPU had gone.
+    /// An interrupt was refused because the CPU had left.
     ExpGone,
     /// The interrupt found the CPU outside, in a section, or reported already.
     ExpOutside,
@@ -97,11 +98,11 @@ marks! {
     /// Only preempted readers blocked the grace period, and the last of them left.
     ExpReaders,
     ExpReaderLast,
-    /// The last CPU waited for departed.
+    /// The last CPU that was waited for departed.
     ExpDeparted,
-    /// A cookie was done by an expedited grace period before a normal one.
+    /// A cookie was satisfied by an expedited grace period before a normal one.
     ExpCookie,
-    /// A CPU left between the visit of its leaf and the setting up of it.
+    /// A CPU left between the visit of its leaf and the set-up of the leaf.
     InitGone,
     /// A leaf below the root had no participants.
     LeafEmpty,
@@ -111,10 +112,12 @@ marks! {
     NoScan,
     /// The driver was the only participant: no fence.
     Sole,
+    /// It could have passed its grace period in one call.
+    InOneCall,
     /// There was no participant.
-    Nobody,
+    NoParticipant,
     Grow,
-    /// Flags were newly set just before sleeping: another fence.
+    /// Flags were newly set just before the driver slept: another fence.
     Reflag,
     Slept,
     Woken,
@@ -122,12 +125,11 @@ marks! {
     /// A poller left because holdouts were flagged.
     PollerLeft,
     HandOver,
-    /// The role was taken from a driver that did not run; from one that a reader had woken; from one that was
-    /// about to leave.
+    /// The role was taken from a driver that did not run; that a reader had woken; that was about to leave.
     TakenOver,
     TakenOverWoken,
     TakenOverAtTheEnd,
-    /// The driver slept, as it was told to.
+    /// The driver slept, as the engine requested.
     TakeoverRefused,
     ResumeFence,
     ResumeHotplug,
@@ -145,13 +147,13 @@ marks! {
     Startedleafroot,
     Startedroot,
     CleanupMore,
-    /// A grace period ended and another one was wanted at once.
+    /// A grace period ended and another one was requested at once.
     BackToBack,
     /// A step with nothing to do.
     NothingWanted,
     /// A cookie was taken while a grace period was in flight.
     CookieInFlight,
-    /// A cookie was found done.
+    /// A cookie was found satisfied.
     CookieDone,
 }
 
@@ -196,7 +198,7 @@ impl fmt::Display for Marks {
     }
 }
 
-/// Where marks are collected from behind shared references.
+/// A cell that collects marks behind shared references.
 #[derive(Default)]
 pub struct Pad(Cell<Marks>);
 

@@ -1,11 +1,11 @@
 //! The exhaustive search: a machine around the engine as one value, the actions that are possible in it, and
-//! the rules that hold after each.
+//! the rules that hold after each action.
 //!
 //! [`explore`](explore::explore) searches every order of actions within [`Bounds`](bounds::Bounds);
 //! [`walk`](explore::walk) takes one path, chosen by bytes.
 #![allow(
     missing_docs,
-    reason = "for the tests of this project only; the modules say what they do"
+    reason = "for the tests of this project only; each module's comment describes it"
 )]
 
 pub mod actions;
@@ -20,5 +20,6 @@ pub mod model;
 mod notice;
 mod oracle;
 pub mod small;
+mod sole;
 mod takeover;
 mod tasks;

@@ -1,13 +1,14 @@
-//! The world around the engine, small enough for a complete search.
+//! The environment of the engine, small enough for a complete search.
 //!
-//! A *CPU* is a reader word, a kernel's or a thread's. In the thread flavour it is also a thread: one
-//! that waits or drives does nothing else, and one more thread (the *outsider*) is not registered at
-//! all. In the kernel flavour there is a grace-period thread, which runs on some CPU, and requests come
-//! from tasks that are not followed further; readers are followed once they were preempted.
+//! A *CPU* is a reader word: a kernel's or a thread's. In the thread flavour it is also a thread: a thread
+//! that waits or drives does nothing else, and one more thread (the *outsider*) is not registered at all. In
+//! the kernel flavour a grace-period thread runs on one of the CPUs, and requests come from tasks that the
+//! model does not follow further; it follows readers once they were preempted.
 //!
-//! Memory is sequentially consistent here: each action is visible to all at once. Actions are split where
-//! their order matters: a reader's unlock, its load of the flag and its waking of the driver are three, a
-//! kernel CPU's departure two, the flagging of holdouts one for each, and every step of the engine one.
+//! Memory is sequentially consistent: each action is visible to all threads at once. An action is split where
+//! the order of its parts matters: a reader's unlock, its load of the flag and its wake-up of the driver are
+//! three actions, a kernel CPU's departure is two, the flagging of holdouts one for each, and every step of
+//! the engine is one.
 
 use std::cell::Cell;
 
@@ -30,11 +31,11 @@ pub enum Word {
 pub struct Cpu {
     pub word: Word,
     pub present: bool,
-    /// Reported its departure, but is present still (kernel).
+    /// Has reported its departure, but is still present (kernel).
     pub leaving: bool,
     /// Closed its last section and has not checked its flag yet (thread).
     pub looking: bool,
-    /// Saw its flag and has not woken the driver yet (thread).
+    /// Found its flag set and has not woken the driver yet (thread).
     pub waking: bool,
     pub sections: u8,
     pub notes: u8,
@@ -56,11 +57,11 @@ impl Cpu {
     }
 }
 
-/// A task that was preempted in a section that is open still; else all of it is empty.
+/// A task that was preempted in a section that is still open; otherwise all fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Preempted {
     pub used: bool,
-    /// Open sections, while it is switched out.
+    /// The number of its open sections, while it is switched out.
     pub depth: u32,
     pub on: Option<usize>,
 }
@@ -74,22 +75,22 @@ pub struct Machine {
     /// CPUs that hide (see [`Broken::HiddenArrival`]).
     hidden: u32,
     always_quiescent: bool,
-    /// Numbers of CPUs that ever took part are below this.
+    /// All numbers of CPUs that ever took part are below this.
     pub known: u32,
-    /// Leaves that may be occupied, until the engine has found them empty.
+    /// Leaves that may be occupied. The engine clears those that it finds empty.
     occupied: u64,
     fanout: u32,
 }
 
 impl Machine {
-    /// A mask of the CPUs of which this is true.
+    /// The mask of the CPUs for which `which` is true.
     pub fn mask(&self, which: impl Fn(&Cpu) -> bool) -> u32 {
         (0..)
             .zip(&self.cpus)
             .fold(0, |mask, (i, cpu)| mask | u32::from(which(cpu)) << i)
     }
 
-    /// The preempted task that goes on, on `cpu`.
+    /// The preempted task that continues on `cpu`.
     pub fn task_on(&self, cpu: usize) -> Option<usize> {
         self.tasks.iter().position(|task| task.on == Some(cpu))
     }
@@ -112,7 +113,7 @@ impl Machine {
     }
 }
 
-/// The machine as the engine sees it, with a pad for marks.
+/// The machine as the engine's queries see it, with a pad for marks.
 pub struct Eyes<'a> {
     machine: &'a Machine,
     pad: &'a Pad,
@@ -210,9 +211,9 @@ impl Host for Eyes<'_> {
 /// A `synchronize` caller (threads).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Caller {
-    /// None, or one that returned.
+    /// No caller, or one that has returned.
     No,
-    /// Will try to drive.
+    /// Is about to try to drive.
     Awake(Pos),
     /// Sleeps until it is satisfied or asked to drive.
     Asleep(Pos),
@@ -220,11 +221,11 @@ pub enum Caller {
     Driving(Pos),
 }
 
-/// What the driver is about to do.
+/// The driver's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Task {
     Do(Next),
-    /// Sets the flags of these holdouts, one after the other.
+    /// Sets the flags of these holdouts, one by one.
     Flag {
         todo: u32,
         newly: u32,
@@ -233,14 +234,14 @@ pub enum Task {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Role {
-    /// The thread that drives, or the CPU that the grace-period thread runs on.
+    /// The driving thread, or the CPU on which the grace-period thread runs.
     pub agent: usize,
     pub interest: Interest,
     pub task: Task,
     pub epoch: u32,
 }
 
-/// What is left of the bounds, but for what each CPU has left.
+/// What is left of the bounds, except for the counts of each CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
     pub nests: u8,
@@ -258,21 +259,21 @@ pub struct Budget {
     pub strays: u8,
 }
 
-/// Everything.
+/// The whole state of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub engine: Global,
     pub machine: Machine,
     pub role: Option<Role>,
-    /// The driver that lost the role and does not know yet (threads).
+    /// The driver that has lost the role and has not noticed (threads).
     pub stale: Option<Role>,
     /// The driver has declared that it sleeps (threads).
     pub armed: bool,
-    /// A wake-up waits for the grace-period thread (kernel).
+    /// A wake-up is pending for the grace-period thread (kernel).
     pub woken: bool,
-    /// Waiters left to the work item.
+    /// Waiters that were left to the work item.
     pub work: Option<Pos>,
-    /// One for each CPU, and the outsider's.
+    /// One for each CPU, and one for the outsider.
     pub callers: Vec<Caller>,
     pub budget: Budget,
     /// Scans begun in the grace period in flight; 2 stands for more.
@@ -283,7 +284,7 @@ pub struct State {
 }
 
 impl State {
-    /// All CPUs outside, nothing requested; a kernel has its tree and its grace-period thread.
+    /// All CPUs are outside and nothing is requested; a kernel has its tree and its grace-period thread.
     pub fn new(bounds: &Bounds) -> State {
         let away = bounds.absent | bounds.ghosts;
         let cpus: Vec<Cpu> = (0..bounds.cpus as usize)
@@ -316,7 +317,7 @@ impl State {
         let mut known = bounds.cpus;
         let mut role = None;
         match bounds.flavour {
-            // An absent CPU above all present ones is not known until it comes.
+            // An absent CPU numbered above all present ones is unknown to the engine until it arrives.
             Flavour::Threads => known -= (away << (32 - known)).leading_ones(),
             Flavour::Kernel => {
                 let tree = Global::new_tree(engine.config(), known).expect("a small tree");

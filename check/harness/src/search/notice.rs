@@ -4,7 +4,7 @@ use quiescent_engine::{Global, Next, Phase, Wait};
 
 use crate::search::marks::{Mark, Pad};
 
-/// Where the engine stands; `scans` were begun in this grace period.
+/// Marks the engine's phase; `scans` were begun in this grace period.
 pub fn phase(scans: u8, engine: &Global, pad: &Pad) {
     let first_leaf = engine.tree().map_or(0, |tree| tree.geometry().first_leaf());
     pad.set(match engine.phase() {
@@ -31,7 +31,7 @@ pub fn phase(scans: u8, engine: &Global, pad: &Pad) {
     });
 }
 
-/// A step has been made. `present` are the participants; `deferred`: a work item is pending.
+/// Marks what a step did. `present`: the participants; `deferred`: a work item is pending.
 pub fn step(before: Phase, next: Next, engine: &Global, present: u32, deferred: bool, pad: &Pad) {
     let after = engine.phase();
     if before == Phase::Idle {
@@ -39,7 +39,7 @@ pub fn step(before: Phase, next: Next, engine: &Global, present: u32, deferred: 
         let grows = matches!(next, Next::Grow(_));
         pad.set_if(Mark::NothingWanted, !started && !grows);
         pad.set_if(Mark::Sole, started && after != Phase::Fence);
-        pad.set_if(Mark::Nobody, started && present == 0);
+        pad.set_if(Mark::NoParticipant, started && present == 0);
         let markers = engine.config().wait_markers;
         let waiting = engine.waiters().any_waiting();
         pad.set_if(

@@ -1,7 +1,7 @@
 //! The rules, stated without the engine's internals.
 //!
 //! The oracle follows grace periods from outside: one starts with the step that starts `gp_seq`, and ends
-//! with the step that ends the root's copy. Everything else are the readers' own actions.
+//! with the step that ends the root's copy. It learns everything else from the readers' own actions.
 //!
 //! | rule | broken when |
 //! |---|---|
@@ -13,6 +13,7 @@
 //! | f | the driver sleeps although a holdout's flag was newly set after the last fence |
 //! | g | a grace period goes without its fence although another CPU takes part |
 //! | h | a grace period scans readers, and no fence began since it started |
+//! | i | a grace period in one call leaves anything but what its steps leave ([`sole`](super::sole)) |
 
 use quiescent_engine::{FullCookie, Global, Phase, Pos, Seq};
 
@@ -35,9 +36,9 @@ enum Kind {
 struct Request {
     kind: Kind,
     stage: Stage,
-    /// The same for the merged counter, which is ended a little earlier.
+    /// The stage for the merged counter, which is ended a little earlier.
     merged: Stage,
-    /// The same for expedited grace periods, of which a cookie may have either.
+    /// The stage for expedited grace periods, either kind of which may satisfy a cookie.
     exp: Stage,
 }
 
@@ -51,7 +52,7 @@ fn check_ended(blocking: u32) -> Result<(), String> {
     }
 }
 
-/// The bit of a preempted task's section.
+/// The bit of the section of a preempted task.
 pub fn of_task(task: usize) -> u32 {
     1 << (16 + task)
 }
@@ -59,19 +60,19 @@ pub fn of_task(task: usize) -> u32 {
 /// The oracle's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Oracle {
-    /// Sections that were open when the grace period in flight started and are open still. A section is
-    /// known by its CPU's bit until its task is preempted, then by the task's ([`of_task`]). The next one is
-    /// another one: leaving the section clears the bit for good.
+    /// Sections that were open when the grace period in flight started and are still open. The bit of its CPU
+    /// stands for a section until its task is preempted, then the task's ([`of_task`]). The CPU's next
+    /// section is another one: leaving a section clears its bit for good.
     blocking: u32,
     /// The same for the expedited grace period in flight.
     exp_blocking: u32,
-    /// There have been expedited ones: they may serve a request for a normal one.
+    /// An expedited grace period was requested: it may satisfy a request for a normal one.
     expedited: bool,
-    /// Not yet satisfied.
+    /// Requests that are not yet satisfied.
     requests: Vec<Request>,
     /// CPUs whose wake flag was set after the last fence.
     unfenced: u32,
-    /// The grace period in flight has not had the fence that it started with.
+    /// The grace period in flight still has to get its first fence.
     fence_owed: bool,
     /// Grace periods started.
     pub started: u8,
@@ -83,7 +84,7 @@ impl Oracle {
         self.exp_blocking &= !section;
     }
 
-    /// The section of a CPU is a task's from now on.
+    /// The section of a CPU belongs to a task from now on.
     pub fn section_moved(&mut self, from: u32, to: u32) {
         for blocking in [&mut self.blocking, &mut self.exp_blocking] {
             if *blocking & from != 0 {
@@ -123,7 +124,7 @@ impl Oracle {
         self.unfenced &= !(1 << cpu);
     }
 
-    /// Rule f: the driver sleeps until one of these wakes it.
+    /// Rule f: the driver goes to sleep until one of these holdouts wakes it.
     pub fn sleeps(&self, mut holdouts: impl Iterator<Item = u32>) -> Result<(), String> {
         match holdouts.find(|cpu| self.unfenced & 1 << cpu != 0) {
             None => Ok(()),
@@ -137,7 +138,7 @@ impl Oracle {
         self.requests.is_empty()
     }
 
-    /// Has a cookie been done by an expedited grace period, and by no normal one?
+    /// Was a cookie satisfied by an expedited grace period, and by no normal one?
     pub fn served_expedited(&self) -> bool {
         let by_exp = |r: &Request| r.exp == Stage::Due && r.stage != Stage::Due;
         self.requests
@@ -145,7 +146,7 @@ impl Oracle {
             .any(|r| matches!(r.kind, Kind::Cookie { .. }) && by_exp(r))
     }
 
-    /// One step of the engine: phases before and after it, and who was inside and present meanwhile.
+    /// One step of the engine: the phases before and after it, and the CPUs inside and present during it.
     pub fn stepped(
         &mut self,
         before: Phase,
@@ -171,7 +172,7 @@ impl Oracle {
             }
         }
         if before == Phase::Hotplug(0) && self.fence_owed {
-            return Err("h: readers are looked at, and the fence is not there yet".into());
+            return Err("h: readers are scanned before the first fence".into());
         }
         if after == Phase::Cleanup(0) {
             check_ended(self.blocking)?;
@@ -188,11 +189,11 @@ impl Oracle {
         self.push(Kind::Expedited(cookie));
     }
 
-    /// An expedited grace period begins.
+    /// An expedited grace period begins, with these sections open.
     pub fn exp_begun(&mut self, inside: u32) -> Result<(), String> {
         let expedited = |r: &Request| matches!(r.kind, Kind::Expedited(_));
         if !self.requests.iter().any(expedited) {
-            return Err("c: an expedited grace period begins for nobody".into());
+            return Err("c: an expedited grace period begins without a request".into());
         }
         self.expedited = true;
         self.exp_blocking = inside;
@@ -202,7 +203,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// It ends.
+    /// The expedited grace period ends.
     pub fn exp_ended(&mut self) -> Result<(), String> {
         check_ended(self.exp_blocking)?;
         self.advance(|r| &mut r.exp);
@@ -218,7 +219,7 @@ impl Oracle {
         }
     }
 
-    /// Rules b, d and e; drops what is satisfied. True if a cookie was found done.
+    /// Checks rules b, d and e, and drops satisfied requests. True if a cookie was found satisfied.
     pub fn look(&mut self, engine: &Global) -> Result<bool, String> {
         if let Some(tree) = engine.tree() {
             tree.check();
@@ -236,7 +237,7 @@ impl Oracle {
             let (done, late, early) = match &request.kind {
                 Kind::Ticket(ticket) => {
                     let done = *ticket < engine.waiters().done();
-                    // Late only if no marker was free; then another grace period is wanted.
+                    // Late only if no marker was free; then another grace period is requested.
                     (done, idle && due && !done && !engine.busy(), done && !due)
                 }
                 Kind::Cookie { full, merged } => {
@@ -244,7 +245,7 @@ impl Oracle {
                     let by_exp = request.exp == Stage::Due;
                     let merged_due = request.merged == Stage::Due || by_exp;
                     let merged_done = engine.polled().poll(*merged);
-                    // Merged ones may be missed where they overlap.
+                    // The merged counter may miss grace periods that overlap.
                     let merged_wrong = merged_done != merged_due && !(self.expedited && merged_due);
                     let due = due || by_exp;
                     cookie_done |= done;

@@ -1,4 +1,4 @@
-//! The searched configurations: small ones, each chosen for behaviour that only it can show.
+//! The searched configurations: small ones, each chosen for behaviour that no other one shows.
 
 use quiescent_engine::EarlyQs;
 
@@ -7,7 +7,7 @@ use crate::search::bounds::Bounds;
 const T: Bounds = Bounds::THREADS;
 const K: Bounds = Bounds::KERNEL;
 
-/// The thread flavour, for every run of the tests.
+/// The thread flavour: searched in every test run.
 pub fn threads() -> Vec<Bounds> {
     let (scan, init) = (EarlyQs::Scan, EarlyQs::Init);
     vec![
@@ -30,7 +30,7 @@ pub fn threads() -> Vec<Bounds> {
             leaves: 1,
             ..T
         },
-        // One waiter gives up when a fence is owed, a poller goes on without it, another waiter sleeps.
+        // One waiter leaves while a fence is due, a poller continues without it, another waiter sleeps.
         Bounds {
             name: "wait, poll, wait",
             readers: 0b10,
@@ -80,7 +80,7 @@ pub fn threads() -> Vec<Bounds> {
             ..T
         },
         Bounds {
-            name: "nobody registered yet",
+            name: "no thread registered yet",
             cpus: 2,
             absent: 0b11,
             waits: 1,
@@ -145,7 +145,7 @@ pub fn threads() -> Vec<Bounds> {
     ]
 }
 
-/// The kernel flavour, for every run of the tests, each with this `early_qs`.
+/// The kernel flavour with this `early_qs`: searched in every test run.
 pub fn kernel(early_qs: EarlyQs) -> Vec<Bounds> {
     let k = Bounds { early_qs, ..K };
     vec![

@@ -1,7 +1,7 @@
-//! A driver that stops between two of its calls, while another one takes its role; and its return.
+//! Takeover: a driver stops between two of its calls, another thread takes its role, and the driver returns.
 //!
-//! At most one driver is away at a time. That it is away is no state of its own until another thread takes
-//! its role: until then it may continue at any time.
+//! At most one driver is stopped at a time. A stopped driver has no state of its own until another thread
+//! takes its role: until then it may continue at any time.
 
 use quiescent_engine::{Interest, Look, Next, Until};
 
@@ -11,10 +11,10 @@ use crate::search::marks::{Mark, Pad};
 use crate::search::model::{Caller, Role, State, Task};
 
 impl State {
-    /// The role by which a thread may take over.
+    /// The actions by which a thread may take over the role.
     pub fn takeover_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
         let Some(role) = self.role else { return };
-        // Flags are set, and told, in one hold of the lock.
+        // Flags are set, and the engine is notified, while the lock is held.
         let in_lock = matches!(role.task, Task::Flag { .. });
         let threads = bounds.flavour == Flavour::Threads;
         if !threads || in_lock || self.budget.takeovers == 0 || self.stale.is_some() {
@@ -32,7 +32,7 @@ impl State {
         }
     }
 
-    /// A waiter inspects the driver after a long time, or a poller does: the driver has made no call since.
+    /// A waiter (after a long time) or a poller inspects the driver, which has made no call since.
     pub fn take_over(&mut self, agent: usize, pad: &Pad) {
         self.budget.takeovers -= 1;
         let interest = match self.callers[agent] {
@@ -42,13 +42,13 @@ impl State {
                 Interest::Poller
             }
         };
-        let old = self.role.expect("somebody drives");
+        let old = self.role.expect("the role is taken");
         let asleep = matches!(old.task, Task::Do(Next::Sleep(Until::Ns(_))));
         let cpu = (agent < self.machine.cpus.len()).then_some(agent as u32);
         let sleeping = asleep && self.armed;
         match self.engine.take_over(cpu, interest, 0, sleeping) {
             Look::At(_) => pad.set_if(Mark::TakeoverRefused, sleeping),
-            Look::Yours => unreachable!("somebody drove"),
+            Look::Yours => unreachable!("the role was taken"),
             Look::TakenOver => {
                 pad.set(Mark::TakenOver);
                 pad.set_if(Mark::TakenOverWoken, asleep);
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// It comes back.
+    /// The replaced driver runs again.
     pub fn come_back(&mut self, pad: &Pad) -> Result<(), String> {
         let stale = self.stale.take().expect("a driver is away");
         if self.engine.resume(stale.epoch) || self.broken == Broken::Oblivious {
@@ -88,11 +88,11 @@ impl State {
         Ok(())
     }
 
-    /// It drives as if nothing had happened, beside the one that has the role.
+    /// The replaced driver continues as if it had the role, beside the new driver.
     fn carry_on(&mut self, stale: Role, pad: &Pad) -> Result<(), String> {
         let driver = self.role.replace(stale);
         if let Task::Do(Next::Fence(_)) = stale.task {
-            // It was issued long ago.
+            // The fence was issued long ago.
             let task = Task::Do(self.engine.fenced());
             self.role = Some(Role { task, ..stale });
         } else {
@@ -102,7 +102,7 @@ impl State {
         Ok(())
     }
 
-    /// Was a driver stopped inside a section? Every waiter waits for that, whichever thread drives.
+    /// Is a driver stopped inside a section? Every waiter waits for that section, whichever thread drives.
     pub fn stopped_inside(&self) -> bool {
         let cpu = self
             .stale
@@ -110,7 +110,7 @@ impl State {
         cpu.is_some_and(|cpu| cpu.depth() > 0)
     }
 
-    /// Is there a waiter besides the driver that is away?
+    /// Is there a waiter besides the stopped driver?
     pub fn others_wait(&self) -> bool {
         let away = self.stale.map(|role| role.agent);
         let mut callers = self.callers.iter().enumerate();

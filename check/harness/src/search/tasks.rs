@@ -1,4 +1,4 @@
-//! Preempted readers: a section that leaves its CPU and continues on another one.
+//! Preempted readers: a section that leaves its CPU and continues on another CPU.
 
 use quiescent_engine::blocked::{Disabled, Unlocked};
 use quiescent_engine::{Host, Phase};
@@ -10,7 +10,7 @@ use crate::search::model::{Eyes, Preempted, State, Word};
 use crate::search::oracle::of_task;
 
 impl State {
-    /// The possible actions of tasks on a CPU of a kernel.
+    /// The possible actions of tasks on a kernel's CPU.
     pub fn task_actions(&self, i: usize, all: &mut Vec<Action>) {
         let cpu = &self.machine.cpus[i];
         let Word::Kernel(_) = &cpu.word else { return };
@@ -32,7 +32,7 @@ impl State {
         }
     }
 
-    /// Is there a preempted task that can continue nowhere else?
+    /// Is this CPU the only one on which some preempted task can continue?
     pub fn is_needed(&self, i: usize) -> bool {
         let mut cpus = self.machine.cpus.iter().enumerate();
         let elsewhere = cpus.any(|(j, cpu)| j != i && cpu.present && !cpu.leaving);
@@ -40,7 +40,7 @@ impl State {
         !elsewhere && self.machine.tasks.iter().any(waits)
     }
 
-    /// Sections open now, as the oracle knows them.
+    /// The open sections, in the oracle's form.
     pub fn open_sections(&self) -> u32 {
         let tasks = &self.machine.tasks;
         let preempted = tasks.iter().enumerate().filter(|(_, task)| task.used);
@@ -67,8 +67,8 @@ impl State {
         let in_flight = self.engine.phase() != Phase::Idle;
         let preempted = running.is_none().then_some(task as u32);
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
-        let told = preempted.filter(|_| self.broken != Broken::UntoldReader);
-        let effects = self.engine.context_switch(i as u32, told, &eyes);
+        let reported = preempted.filter(|_| self.broken != Broken::UnreportedReader);
+        let effects = self.engine.context_switch(i as u32, reported, &eyes);
         self.woken |= effects.wake_gp;
         self.exp.woken |= effects.wake_exp;
         pad.set_if(Mark::ExpSwitch, self.exp.hints & 1 << i != 0);
@@ -96,8 +96,8 @@ impl State {
         }
     }
 
-    /// The outermost section on a CPU was closed: the slow path of its unlock, if it was preempted in it or
-    /// has a hint.
+    /// The outermost section on a CPU was closed: the slow path of its unlock, if its task was preempted in
+    /// it or has a hint.
     pub fn section_ended(&mut self, i: usize, pad: &Pad) {
         let task = self.machine.task_on(i);
         self.oracle.section_closed(task.map_or(1 << i, of_task));

@@ -32,7 +32,7 @@ impl Rig {
         Rig {
             machine,
             cpus: (0..cpus).map(Cpu::new).collect(),
-            queued: (0..cpus).map(|_| [owned, others, others]).collect(),
+            queued: (0..cpus).map(|_| [owned, others, others, others]).collect(),
             ns: SECOND,
         }
     }
@@ -57,7 +57,7 @@ impl Rig {
         let now = self.now();
         let global = self.machine.engine_mut();
         let refill = self.cpus[cpu].refill(global, &self.queued[cpu], urgency, now, &Silent);
-        self.told(cpu);
+        self.clear_bytes(cpu);
         refill
     }
 
@@ -70,7 +70,7 @@ impl Rig {
         let now = self.now();
         let global = self.machine.engine_mut();
         let fits = self.cpus[cpu].admit(global, &self.queued[cpu], bytes, now);
-        self.told(cpu);
+        self.clear_bytes(cpu);
         fits
     }
 
@@ -87,17 +87,17 @@ impl Rig {
             now,
             &Silent,
         );
-        self.told(cpu);
+        self.clear_bytes(cpu);
         self.queued[cpu][PLAIN].freed_to = None;
     }
 
-    fn told(&mut self, cpu: usize) {
+    fn clear_bytes(&mut self, cpu: usize) {
         for lane in &mut self.queued[cpu] {
             lane.bytes = 0;
         }
     }
 
-    /// A whole grace period, and a look at it.
+    /// Runs a whole grace period, and updates all queues.
     fn grace_period(&mut self) {
         let ticket = self.machine.wait_for_gp(0);
         self.machine.drive(0, ticket, 200);
@@ -107,7 +107,8 @@ impl Rig {
         }
     }
 
-    /// What others take out and run; the host tells where that is wanted.
+    /// Another thread takes the entries over and runs them; the total is updated where the engine requests
+    /// it.
     fn run(&mut self, cpu: usize, lane: Lane, most: u64) -> u64 {
         let out = self.cpus[cpu].extract(lane, most);
         let count = out.end - out.start;
@@ -133,13 +134,19 @@ impl Rig {
         let borrowers = self.cpus.iter().filter(|cpu| cpu.lent().count != 0).count();
         assert_eq!(self.global().borrowers(), borrowers as u64);
         for cpu in &self.cpus {
-            let (told, held) = (cpu.told(), cpu.held());
+            let (counted, held) = (cpu.told(), cpu.held());
             assert!(
-                told.count >= held.count && told.bytes >= held.bytes,
+                counted.count >= held.count && counted.bytes >= held.bytes,
                 "too low"
             );
-            assert!(told.count - held.count < SLACK.count, "{told:?} {held:?}");
-            assert!(held.count != 0 || told.count == 0, "empty, and not told");
+            assert!(
+                counted.count - held.count < SLACK.count,
+                "{counted:?} {held:?}"
+            );
+            assert!(
+                held.count != 0 || counted.count == 0,
+                "empty, but still in the total"
+            );
         }
     }
 }
@@ -155,12 +162,12 @@ fn near_the_budget_a_refill_asks_helps_and_lends_what_is_left() {
     assert_eq!((near.help, near.credit[PLAIN].behind), (10, true));
     assert!(near.drive && near.kick && !near.over, "{near:?}");
     assert!(!rig.retire(0, 1, 0).kick, "once");
-    // An eighth is 128 KiB, for two lanes.
-    assert_eq!(near.credit[PLAIN].bytes, 64 << 10);
-    assert_eq!(near.credit[PLAIN].until - 1, 128);
+    // An eighth is 128 KiB, for three lanes.
+    assert_eq!(near.credit[PLAIN].bytes, (128 << 10) / 3);
+    assert_eq!(near.credit[PLAIN].until - 1, 85);
     let nearer = rig.retire(0, 1, 200_000);
     let left = (1 << 20) - 1_000_000;
-    assert_eq!(nearer.credit[PLAIN].bytes, left / 2);
+    assert_eq!(nearer.credit[PLAIN].bytes, left / 3);
     let over = rig.retire(0, 1, 100_000);
     assert_eq!(over.credit[PLAIN].bytes, LEAST.bytes);
     let end = rig.queued[0][PLAIN].end;
@@ -169,7 +176,90 @@ fn near_the_budget_a_refill_asks_helps_and_lends_what_is_left() {
 }
 
 #[test]
-fn the_program_is_told_once_a_crossing_and_once_a_second() {
+fn an_owner_that_does_not_reclaim_wakes_the_worker_and_yields() {
+    for lane in [PLAIN, Lane::Code as usize] {
+        let mut rig = Rig::new(1, 1 << 20, u64::MAX);
+        for queued in &mut rig.queued[0] {
+            (queued.offload, queued.freed_to) = (true, None);
+        }
+        let mut push = |count, bytes| {
+            rig.push(0, lane, count, bytes);
+            let refill = rig.refill(0, Urgency::Lazy);
+            let credit = refill.credit[lane].until - rig.queued[0][lane].end;
+            assert_eq!((refill.help, refill.drive), (0, false), "others reclaim");
+            // The worker begins a pass, and takes everything over.
+            let sweeps = rig.machine.engine_mut().sweeps_all();
+            (
+                rig.global().level(),
+                refill.kick,
+                sweeps,
+                refill.give_way,
+                credit,
+            )
+        };
+        assert_eq!(push(1, 1000).0, Level::Easy);
+        let (level, kick, sweeps, gives_way, credit) = push(2, 1000);
+        assert_eq!(
+            (level, kick, sweeps, gives_way),
+            (Level::Easy, false, false, false)
+        );
+        assert!(credit > LEAST.count);
+        let (level, kick, sweeps, gives_way, credit) = push(1, 800_000);
+        assert_eq!(
+            (level, kick, sweeps, gives_way),
+            (Level::Near, true, true, true)
+        );
+        assert!(credit >= LEAST.count);
+        for _ in 0..3 {
+            // Again and again: it is no news that the budget is exceeded, and more is pushed.
+            assert_eq!(push(1, 300_000), (Level::Over, true, true, true, 0));
+        }
+        rig.taken(0, false);
+        rig.grace_period();
+        while rig.run(0, Lane::ALL[lane], 1) == 1 {}
+        assert_eq!(rig.global().level(), Level::Easy);
+        rig.check();
+    }
+}
+
+#[test]
+fn a_batch_of_code_is_limited_by_its_number_and_by_more_bytes() {
+    let Defer {
+        batch,
+        batch_bytes,
+        code_batch_bytes,
+        ..
+    } = Defer::threads();
+    let code = Lane::Code as usize;
+    for (count, bytes, is_full) in [
+        (batch - 1, (batch - 1) * 1200, false), // many values without a weight
+        (batch, batch * 1200, true),
+        (3, batch_bytes, false),
+        (3, code_batch_bytes - 1, false),
+        (3, code_batch_bytes, true),
+    ] {
+        let mut rig = Rig::new(1, 64 << 20, 1 << 20);
+        let _ = rig.retire(0, 1, 8); // the first one has no credit
+        rig.push(0, code, count, bytes);
+        let refill = rig.refill(0, Urgency::Lazy);
+        let flushes = rig.global().counts().flushes.of(Cause::Batch);
+        assert_eq!(
+            (flushes, refill.kick),
+            (u64::from(is_full), false),
+            "{count} of {bytes}"
+        );
+        assert!(refill.credit[code].bytes <= code_batch_bytes);
+        rig.grace_period();
+        assert_eq!(
+            rig.refill(0, Urgency::Lazy).kick,
+            is_full,
+            "a batch is done: run it"
+        );
+    }
+}
+
+#[test]
+fn the_program_gets_one_report_a_crossing_and_one_a_second() {
     let mut rig = Rig::new(2, 1000, u64::MAX);
     assert!(!rig.retire(0, 1, 1000).over);
     assert!(rig.retire(0, 1, 1).over);
@@ -181,7 +271,7 @@ fn the_program_is_told_once_a_crossing_and_once_a_second() {
     rig.grace_period();
     while rig.run(0, Lane::Plain, 1) == 1 {}
     assert_eq!(rig.global().level(), Level::Easy);
-    // A second crossing within the second waits for its turn.
+    // A second crossing within the second is not acted upon.
     assert!(!rig.retire(1, 1, 2000).over, "too soon");
     assert_eq!(rig.global().counts().over_budget, 2);
     assert!(!rig.refill(1, Urgency::Lazy).over);
@@ -211,17 +301,20 @@ fn news_of_what_is_over_already_is_no_news() {
 #[test]
 fn what_does_not_fit_is_refused_and_everything_is_taken_over() {
     let mut rig = Rig::new(2, 1000, 10);
-    assert!(rig.admit(0, 5000), "nothing is held: or it could never go");
+    assert!(
+        rig.admit(0, 5000),
+        "nothing is held, so any size is admitted"
+    );
     assert_eq!(rig.retire(0, 1, 600).help, 0);
     assert!(
         rig.machine.engine_mut().sweeps_all(),
-        "it was more than all"
+        "it was larger than the budget"
     );
     assert!(rig.admit(0, 400) && !rig.admit(0, 401));
     assert!(rig.refill(0, Urgency::Lazy).kick);
     assert!(
         !rig.admit(1, 401) && !rig.refill(1, Urgency::Lazy).kick,
-        "it is on its way"
+        "the worker was woken before"
     );
     assert!(rig.machine.engine_mut().sweeps_all());
     assert!(!rig.machine.engine_mut().sweeps_all(), "once");
@@ -229,7 +322,7 @@ fn what_does_not_fit_is_refused_and_everything_is_taken_over() {
         !rig.admit(1, u64::MAX) && rig.refill(1, Urgency::Lazy).kick,
         "again"
     );
-    // By number.
+    // By the number of objects.
     assert_eq!(rig.retire(1, 9, 0).help, 10);
     assert_eq!(
         rig.global().held(),
@@ -256,8 +349,8 @@ fn an_eighth_is_lent_in_fair_shares() {
     assert_eq!(
         rig.cpus[0].lent(),
         Held {
-            count: 512,
-            bytes: 2 * Defer::threads().batch_bytes - 64 // less what is queued
+            count: 3 * 256,
+            bytes: Defer::threads().batch_bytes - 64 + 2 * Defer::threads().code_batch_bytes // less what is queued
         }
     );
     for cpu in 1..3000 {
@@ -266,7 +359,7 @@ fn an_eighth_is_lent_in_fair_shares() {
     }
     rig.check();
     let reserve = (64 << 20) / 8;
-    let floors = 3000 * 2 * LEAST.bytes;
+    let floors = 3000 * 3 * LEAST.bytes;
     assert!(
         rig.global().lent().bytes <= reserve + floors,
         "{:?}",
@@ -326,7 +419,7 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
     let _ = rig.retire(0, 3, 300);
     rig.push(1, Lane::Code as usize, 5, 500);
     let _ = rig.refill(1, Urgency::Hurry);
-    rig.push(0, PLAIN, 1, 100); // not told yet
+    rig.push(0, PLAIN, 1, 100); // not in the total yet
     assert_eq!(
         rig.global().held(),
         Held {
@@ -338,7 +431,7 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
         let now = rig.now();
         let global = rig.machine.engine_mut();
         let _ = rig.cpus[cpu].forked(global, &rig.queued[cpu], false, now);
-        rig.told(cpu);
+        rig.clear_bytes(cpu);
     }
     rig.machine.engine_mut().forked();
     rig.check();
@@ -348,13 +441,13 @@ fn in_the_child_of_a_fork_the_total_is_the_childs() {
             count: 4,
             bytes: 400
         },
-        "code is the parent's"
+        "closures stay with the parent"
     );
     assert_eq!(rig.global().lent(), Held::default());
     assert_eq!(rig.global().level(), Level::Easy);
     assert!(
         !rig.machine.engine_mut().sweeps_all(),
-        "nobody was woken here"
+        "no thread of this process was woken"
     );
 }
 

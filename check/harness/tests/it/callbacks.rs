@@ -1,5 +1,5 @@
-//! Callbacks over the whole engine: lists on several CPUs, the grace-period thread, CPUs that come and
-//! go, and barriers, in a random order that is always the same.
+//! Callbacks over the whole engine: lists on several CPUs, the grace-period thread, CPUs that come and go,
+//! and barriers. The order is random, with fixed seeds.
 
 mod rig;
 
@@ -28,7 +28,7 @@ fn config(only_new: bool, qhimark: u64) -> Config {
     }
 }
 
-/// The usual shift register.
+/// A xorshift generator.
 struct Random(u64);
 
 impl Random {
@@ -40,11 +40,11 @@ impl Random {
     }
 }
 
-/// One run of so many actions; then everything settles.
+/// One run of so many actions, and then of what is left until nothing is pending.
 fn run(seed: u64, actions: u32, only_new: bool, style: Style) -> Seldom {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut rig = Rig::new(4, config(only_new, [5, 10_000][random.below(2)]), style);
-    // Some runs are slow to drive, or to look, or queue little: other orders come up.
+    // Some runs are slow to drive, or to notice, or queue little, so that other orders occur.
     let (drives, looks) = (1 + random.below(6), 1 + random.below(6));
     let (calls, sweeps) = (1 + random.below(8) as u64, 1 + random.below(6));
     for _ in 0..actions {
@@ -95,7 +95,7 @@ fn no_callback_is_ready_too_early_and_none_is_lost() {
             for seed in 0..300 {
                 add(&mut sum, run(seed, 400, only_new, style));
             }
-            // The runs got to the places that matter.
+            // The runs reached the states that matter.
             println!("{style:?}, only new {only_new}: {sum:?}");
             let moved = sum.adopted_in_gp > 100 && sum.adopted_in_barrier > 20;
             assert!(moved || style == Style::Positions, "{sum:?}");
@@ -107,7 +107,7 @@ fn no_callback_is_ready_too_early_and_none_is_lost() {
     }
 }
 
-/// One callback, and all CPUs make passes all the time.
+/// One callback, while all CPUs make passes all the time.
 fn one_callback(only_new: bool) -> u64 {
     let mut rig = Rig::new(4, config(only_new, 10_000), Style::Entrain);
     rig.call(1);
@@ -136,7 +136,8 @@ fn callbacks_queued_at_any_time_in_a_grace_period_share_the_next() {
         }
         rig.settle(3);
         let grace_periods = rig.host.engine().counts().grace_periods;
-        // A CPU that has not noticed the first one's start has its callbacks stamped one pass later.
+        // A CPU that has not noticed the start of the first grace period has its callbacks stamped one pass
+        // later.
         assert!(
             (2..=3).contains(&grace_periods),
             "{phase:?}: {grace_periods}"

@@ -7,7 +7,7 @@ use quiescent_harness::models::cblist;
 #[test]
 fn a_list_and_its_callbacks_one_by_one_agree() {
     let actions = proptest::collection::vec((ANY, ANY, ANY), 1..400);
-    // Always the same runs: a gate must not fail by chance. A failure is shrunk.
+    // The runs are the same each time, so that the test does not fail by chance. A failure is shrunk.
     let config = Config {
         cases: 1500,
         failure_persistence: None,

@@ -1,6 +1,6 @@
-//! Chance that is always the same, and a count of what it led to: for machines in a random order.
+//! Random numbers with fixed seeds, and counters of rare events, for machines in a random order.
 
-/// The usual shift register.
+/// A xorshift generator.
 pub struct Random(u64);
 
 impl Random {
@@ -16,10 +16,10 @@ impl Random {
     }
 }
 
-/// A record of counters, and how to add and name them.
+/// A record of counters, with functions that add and name them.
 macro_rules! seldom {
     ($($name:ident,)+) => {
-        /// How often the interesting things happened.
+        /// How often each rare event happened.
         #[derive(Debug, Default)]
         pub struct Seldom {
             $(pub $name: u32,)+

@@ -31,7 +31,7 @@ impl Rig {
         Rig {
             machine: TestHost::threads(2),
             cpu: Cpu::new(1),
-            queued: [owned, others, others],
+            queued: [owned, others, others, others],
         }
     }
 
@@ -45,7 +45,7 @@ impl Rig {
         let refill = self
             .cpu
             .refill(global, &self.queued, urgency, now(ns), &Silent);
-        self.told();
+        self.clear_bytes();
         refill
     }
 
@@ -62,17 +62,17 @@ impl Rig {
             now(ns),
             &Silent,
         );
-        self.told();
+        self.clear_bytes();
         waits
     }
 
-    fn told(&mut self) {
+    fn clear_bytes(&mut self) {
         for lane in &mut self.queued {
             lane.bytes = 0;
         }
     }
 
-    /// A whole grace period, and a look at it.
+    /// Runs a whole grace period, and updates the queue.
     fn grace_period(&mut self) {
         let ticket = self.machine.wait_for_gp(0);
         self.machine.drive(0, ticket, 200);
@@ -98,7 +98,7 @@ fn nothing_queued_asks_for_nothing() {
     );
     assert_eq!(
         refill.credit[PLAIN].until, 0,
-        "the first push is to be told"
+        "the first push is to be reported"
     );
     assert_eq!((rig.cpu.deadline(), rig.cpu.is_empty()), (None, true));
     assert_eq!(rig.cpu.due(now(u64::MAX), true), None);
@@ -110,14 +110,24 @@ fn the_first_callback_sets_the_timer_to_a_whole_second_and_buys_a_batch() {
     rig.push(PLAIN, 1, 64);
     let refill = rig.refill(Urgency::Lazy, 2 * SECOND + 1);
     assert_eq!(refill.arm, Some(13 * SECOND));
-    assert_eq!((refill.kick, refill.drive), (false, false), "it is lazy");
+    assert_eq!(
+        (refill.kick, refill.drive),
+        (false, false),
+        "lazy entries wake no thread"
+    );
     assert_eq!(refill.credit[PLAIN].until, BATCH);
     assert_eq!(refill.credit[PLAIN].bytes, (192 << 10) - 64);
-    assert_eq!(refill.credit[CODE].until, BATCH, "each lane has its own");
+    assert_eq!(
+        refill.credit[CODE].until, BATCH,
+        "each lane has its own credit"
+    );
     let list = rig.cpu.list(Lane::Plain);
     assert_eq!(list.segment(Segment::Wait).0, 1, "stamped, for nothing");
-    assert!(!rig.machine.engine().busy(), "and nobody was asked");
-    // More within the credit changes neither timer nor deadline: the oldest counts.
+    assert!(
+        !rig.machine.engine().busy(),
+        "and no grace period was requested"
+    );
+    // More entries within the credit change neither timer nor deadline: the oldest one determines them.
     rig.push(PLAIN, 9, 576);
     assert_eq!(rig.refill(Urgency::Lazy, 5 * SECOND).arm, None);
     assert_eq!(rig.cpu.deadline(), Some(13 * SECOND));
@@ -129,11 +139,11 @@ fn the_first_callback_sets_the_timer_to_a_whole_second_and_buys_a_batch() {
 fn credit_is_outstanding_until_the_next_look_so_an_empty_queue_has_a_deadline() {
     let mut rig = Rig::new();
     let _ = rig.machine.engine_mut().arm(7 * SECOND);
-    // The timer is set anyway: the owner need not tell of its first push.
+    // The timer is set anyway, so the owner need not report its first push.
     let refill = rig.refill(Urgency::Lazy, SECOND);
     assert_eq!(refill.credit[PLAIN].until, BATCH);
     assert_eq!((refill.arm, rig.cpu.deadline()), (None, Some(11 * SECOND)));
-    // What it queued at any time since then is as old as that look.
+    // Entries that it queued since then are as old as that update.
     rig.push(PLAIN, 1, 64);
     let _ = rig.refill(Urgency::Lazy, 6 * SECOND);
     assert_eq!(rig.cpu.list(Lane::Plain).since(), Some(SECOND));
@@ -142,7 +152,7 @@ fn credit_is_outstanding_until_the_next_look_so_an_empty_queue_has_a_deadline() 
 
 #[test]
 fn a_batch_is_stamped_by_count_or_by_bytes_and_driven_in_passing() {
-    // One short of a batch, and what makes it full.
+    // One entry less than a batch, and the entry that makes it full.
     for (short, last) in [((BATCH - 1, 0), (1, 0)), ((1, (192 << 10) - 1), (1, 1))] {
         let mut rig = Rig::new();
         rig.push(PLAIN, short.0, short.1);
@@ -158,7 +168,7 @@ fn a_batch_is_stamped_by_count_or_by_bytes_and_driven_in_passing() {
     }
 }
 
-/// A grace period that another thread asks for serves what is stamped by then: no batch of its own.
+/// A grace period that another thread requests serves what is stamped by then, without a batch of its own.
 #[test]
 fn what_is_stamped_goes_with_any_grace_period() {
     let mut rig = Rig::new();
@@ -167,7 +177,7 @@ fn what_is_stamped_goes_with_any_grace_period() {
     let _ = rig.machine.wait_for_gp(0);
     rig.push(PLAIN, 1, 0);
     let refill = rig.refill(Urgency::Lazy, SECOND);
-    assert!(refill.drive, "it is asked for, and nobody drives it");
+    assert!(refill.drive, "it is requested, and no thread drives it");
     assert_eq!(refill.credit[PLAIN].until, 2 * BATCH, "a whole batch");
     rig.grace_period();
     assert_eq!(rig.cpu.list(Lane::Plain).ready(), BATCH);
@@ -182,7 +192,7 @@ fn what_is_stamped_goes_with_any_grace_period() {
 }
 
 #[test]
-fn somebody_who_drives_already_is_left_to_it() {
+fn a_thread_that_drives_already_continues_to_drive() {
     let mut rig = Rig::new();
     rig.push(PLAIN, BATCH, 0);
     assert!(rig.machine.try_drive(0, Interest::Passing));
@@ -222,8 +232,8 @@ fn a_hurry_takes_all_lanes_along_and_wakes_the_worker() {
     assert!(!rig.cpu.ran(Lane::Code, range) && rig.cpu.is_empty());
 }
 
-/// A grace period that has started, but not looked at the tree yet, may not be used by what is queued
-/// now, though the root does not know of it.
+/// A grace period that has started, but has not visited the tree yet, does not serve entries that are queued
+/// now, although the root does not show its number yet.
 #[test]
 fn stamps_are_snapshots_of_the_global_number_not_of_the_roots() {
     for by_taker in [false, true] {
@@ -249,7 +259,10 @@ fn what_is_taken_over_is_stamped_and_needs_no_deadline() {
     rig.push(PLAIN, 5, 0);
     let _ = rig.refill(Urgency::Lazy, SECOND);
     rig.push(PLAIN, 5, 0);
-    assert!(rig.taken(false, 20 * SECOND), "it waits for a grace period");
+    assert!(
+        rig.taken(false, 20 * SECOND),
+        "the entry waits for a grace period"
+    );
     assert_eq!((rig.cpu.deadline(), rig.cpu.len()), (None, 10));
     assert!(rig.cpu.is_hurried());
     assert_eq!(rig.cpu.due(now(u64::MAX), true), None);
@@ -265,7 +278,11 @@ fn an_owner_that_was_faster_than_the_taker_keeps_its_deadline() {
     rig.push(PLAIN, 1, 0);
     let _ = rig.refill(Urgency::Hurry, SECOND);
     assert!(rig.taken(true, 2 * SECOND));
-    assert_eq!(rig.cpu.deadline(), Some(11 * SECOND), "it has credit");
+    assert_eq!(
+        rig.cpu.deadline(),
+        Some(11 * SECOND),
+        "the owner has credit"
+    );
     rig.grace_period();
     rig.queued[PLAIN].freed_to = Some(1);
     let _ = rig.refill(Urgency::Lazy, 3 * SECOND);
@@ -283,12 +300,12 @@ fn a_queue_without_an_owner_gets_no_credit_and_no_deadline_for_nothing() {
     assert_eq!((rig.cpu.deadline(), refill.credit[PLAIN].until), (None, 0));
     rig.push(PLAIN, 1, 0);
     let refill = rig.refill(Urgency::Lazy, 2 * SECOND);
-    assert_eq!(refill.credit[PLAIN].until, 1, "each push is told");
+    assert_eq!(refill.credit[PLAIN].until, 1, "each push is reported");
     assert_eq!(rig.cpu.deadline(), Some(12 * SECOND));
 }
 
 #[test]
-fn an_owner_far_behind_is_told_to_hurry() {
+fn an_owner_far_behind_is_asked_to_hurry() {
     let mut rig = Rig::new();
     rig.push(PLAIN, 2 * BATCH, 0);
     let _ = rig.refill(Urgency::Hurry, SECOND);
@@ -299,7 +316,7 @@ fn an_owner_far_behind_is_told_to_hurry() {
     rig.grace_period();
     let refill = rig.refill(Urgency::Lazy, SECOND);
     assert!(refill.credit[PLAIN].behind && !refill.credit[CODE].behind);
-    assert!(!refill.kick, "plain memory is its owner's");
+    assert!(!refill.kick, "plain memory is left to its owner");
 }
 
 #[test]
@@ -313,8 +330,8 @@ fn a_batch_of_code_that_is_done_wakes_the_worker() {
     }
 }
 
-/// In the child of a fork the plain ones are still there, with a deadline and without a timer; callbacks are
-/// forgotten, or kept on request.
+/// In the child of a fork plain entries are kept, with a deadline and without a timer; callbacks are dropped,
+/// or kept on request.
 #[test]
 fn a_fork_leaves_memory_and_takes_code() {
     for run_code in [false, true] {
@@ -333,7 +350,7 @@ fn a_fork_leaves_memory_and_takes_code() {
         assert_eq!(rig.cpu.queued(Lane::Code), 30 - dropped);
         assert_eq!((global.armed(), global.is_driven()), (None, false));
         let prompt = rig.cpu.deadline().expect("something is queued") < 2 * SECOND;
-        assert_eq!(prompt, run_code, "what is prompt is code");
+        assert_eq!(prompt, run_code, "only code has a prompt deadline");
         let later = quiescent_engine::host::Now {
             ns: 20 * SECOND,
             jiffies: 20_000,
@@ -342,7 +359,8 @@ fn a_fork_leaves_memory_and_takes_code() {
     }
 }
 
-/// Extracted entries are not the child's, and its barrier does not wait for them.
+/// Entries that the parent has extracted are not in the child, and the child's barrier does not wait for
+/// them.
 #[test]
 fn a_fork_forgets_what_was_out_and_the_barrier() {
     let mut rig = Rig::new();
@@ -368,15 +386,16 @@ fn a_fork_forgets_what_was_out_and_the_barrier() {
             },
             rig.queued[1],
             rig.queued[2],
+            rig.queued[3],
         ],
         false,
         now(2 * SECOND),
     );
     barrier.forked();
-    assert_eq!(dropped, 3, "the one that is out, and two that were queued");
-    assert_eq!(rig.cpu.len(), 1, "a plain one");
+    assert_eq!(dropped, 3, "the extracted one, and two that were queued");
+    assert_eq!(rig.cpu.len(), 1, "one plain entry is left");
     assert!(!barrier.in_flight() && !rig.cpu.barrier().is_open());
-    // The next barrier is a new one, and waits for what is there.
+    // The next barrier is a new one, and waits for the entries that are queued.
     let snap = barrier.snap();
     assert!(matches!(
         barrier.start(snap),
@@ -391,4 +410,5 @@ fn a_fork_forgets_what_was_out_and_the_barrier() {
     assert!(rig.cpu.ran(Lane::Plain, left) && barrier.one_done());
 }
 
+mod own;
 mod tuning;

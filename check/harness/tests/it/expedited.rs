@@ -1,4 +1,4 @@
-//! Expedited grace periods: who is asked, who reports when, and the trace.
+//! Expedited grace periods: which CPUs are asked, which report and when, and the trace.
 
 mod cookies;
 mod funnel;
@@ -10,7 +10,7 @@ use quiescent_engine::exp::{ExpNext, ExpPhase, Handled};
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_harness::host::{Doing, TestHost};
 
-/// So many CPUs a leaf and children a node.
+/// A tree with so many CPUs a leaf and children a node.
 fn machine(cpus: u32, fanout: u32) -> TestHost {
     let config = Config {
         geometry: GeometryParams {
@@ -31,7 +31,7 @@ fn machine(cpus: u32, fanout: u32) -> TestHost {
     host
 }
 
-/// The caller drives until all CPUs were interrupted; interrupts are on their way.
+/// The caller drives until all CPUs were sent interrupts, none of which has arrived.
 fn asked(host: &mut TestHost, caller: usize) {
     host.exp_until(caller, |doing| {
         matches!(doing, Doing::Drives(ExpNext::Sleep(_)))
@@ -39,7 +39,7 @@ fn asked(host: &mut TestHost, caller: usize) {
     assert_eq!(host.engine().exp_phase(), ExpPhase::Wait);
 }
 
-/// The caller goes on until the engine is in such a phase.
+/// The caller drives until the engine is in the given phase.
 fn in_phase(host: &mut TestHost, caller: usize, at: impl Fn(ExpPhase) -> bool) {
     for _ in 0..100 {
         if at(host.engine().exp_phase()) {
@@ -64,7 +64,7 @@ fn an_idle_machine_is_not_interrupted_at_all() {
             (host.done().interrupts, host.engine().counts().expedited),
             (0, 1)
         );
-        assert_eq!(host.now(), start, "not a tick");
+        assert_eq!(host.now(), start, "no tick has passed");
     }
 }
 
@@ -147,7 +147,7 @@ fn an_interrupt_refused_by_a_cpu_that_is_there_is_sent_again_a_tick_later() {
     let start = host.now().jiffies;
     assert!(!host.exp_drive(caller, 60));
     let waited = host.now().jiffies - start;
-    assert!(waited > 3, "it asks every tick");
+    assert!(waited > 3, "the driver checks every tick");
     assert_eq!(host.done().interrupts, 0);
     let retries = host.take_trace().into_iter();
     let retries = retries.filter(|line| line.ends_with("selectofl")).count() as u64;

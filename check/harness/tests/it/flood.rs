@@ -20,7 +20,7 @@ fn config(limits: Limits) -> Config {
     }
 }
 
-/// A machine whose CPU 1 blocks a grace period, and that grace period's ticket.
+/// A machine whose CPU 1 blocks a grace period, and the ticket of that grace period.
 fn held(config: Config) -> (TestHost, Pos) {
     let mut host = TestHost::kernel_with(4, config);
     let first = host.wait_for_gp(0);
@@ -31,7 +31,7 @@ fn held(config: Config) -> (TestHost, Pos) {
     (host, ticket)
 }
 
-/// A machine whose CPU 1 has so many callbacks that are done.
+/// A machine whose CPU 1 has so many callbacks that are ready.
 fn ready(n: u64, limits: Limits) -> TestHost {
     let mut host = TestHost::kernel_with(4, config(limits));
     for _ in 0..n {
@@ -69,11 +69,7 @@ fn a_batch_stops_at_its_limit_and_the_rest_keeps_its_place() {
     assert_eq!(batches, [10, 10, 5, 0]);
     assert!(cpu(&host).is_empty());
     let mut host = ready(25, LIMITS);
-    assert_eq!(
-        host.batch(1, IDLE, 0),
-        25,
-        "an idle CPU has nothing better to do"
-    );
+    assert_eq!(host.batch(1, IDLE, 0), 25, "an idle CPU has no other work");
     let mut host = ready(3000, LIMITS);
     assert_eq!(host.batch(1, BUSY, 0), 23, "3000 / 128");
 }
@@ -81,9 +77,9 @@ fn a_batch_stops_at_its_limit_and_the_rest_keeps_its_place() {
 #[test]
 fn a_batch_that_takes_too_long_stops_at_the_next_look_at_the_clock() {
     let mut host = ready(20_000, LIMITS);
-    // 1 us each: 3 ms are over after 3000, and 3008 is the next multiple of 32.
+    // 1 µs each: 3 ms are over after 3000 callbacks, and 3008 is the next multiple of 32.
     assert_eq!(host.batch(1, IDLE, 1000), 3008);
-    // A small batch has no time limit, unless so configured.
+    // A small batch has no time limit, unless it is configured.
     let mut host = ready(90, LIMITS);
     assert_eq!(host.batch(1, IDLE, 1_000_000), 90);
     let checked = Limits {
@@ -94,8 +90,8 @@ fn a_batch_that_takes_too_long_stops_at_the_next_look_at_the_clock() {
     assert_eq!(host.batch(1, IDLE, 1_000_000), 32);
 }
 
-/// CPU 1 queues so many callbacks a tick for so long, while others want it; then nothing more. The most it
-/// owed, and how many ticks it took after that until nothing was left.
+/// CPU 1 queues so many callbacks a tick for so many ticks, while the scheduler wants the CPU; then it queues
+/// none. Returns the largest number that it owed, and the ticks from then until it owed none.
 fn flood(limits: Limits, a_tick: u32, ticks: u32) -> (u64, Option<u64>) {
     let mut host = TestHost::kernel_with(4, config(limits));
     let first = host.wait_for_gp(0);
@@ -136,7 +132,7 @@ fn a_flood_is_survived_and_without_the_lifted_limit_it_is_not() {
     println!("{most} at most, gone after {drained:?}");
     assert!(most < 40_000, "{most} of 600000");
     assert!(drained.is_some_and(|ticks| ticks < 20), "{drained:?}");
-    // Neither a lifted limit nor a share: the queue grows for as long as callbacks come.
+    // Neither the limit is lifted nor a share is used: the queue grows as long as callbacks are queued.
     let never = Limits {
         max_blimit: LIMITS.blimit,
         divisor: 62,
@@ -169,13 +165,13 @@ fn a_flood_forces_one_scan_every_so_many_callbacks_and_none_if_others_did() {
         other => panic!("{other:?}"),
     };
     let scans = |host: &TestHost| host.engine().counts().scans;
-    // The first look is for a count of scans that is long out of date: somebody else's count.
+    // The first check compares with a count of scans that is out of date: another CPU's count.
     let forced: Vec<u32> = (1..=450).filter(|_| on(&mut host)).collect();
-    assert_eq!(forced, [202], "and it stays forced until there is a scan");
+    assert_eq!(forced, [202], "it stays forced until a scan is made");
     let before = scans(&host);
     host.run_thread();
     assert_eq!(scans(&host), before + 1, "no wait");
-    // Looks come at 101, 202, …, 505: that one sees that a scan has been made.
+    // Checks are made at 101, 202, …, 505: the last one sees that a scan has been made.
     let forced: Vec<u32> = (451..=650).filter(|_| on(&mut host)).collect();
     assert_eq!(forced, [606]);
 }
@@ -190,8 +186,8 @@ fn the_only_callback_that_waits_is_no_reason_to_force() {
     let (mut host, _) = held(config(limits));
     let _ = host.core(2);
     let wakes = |host: &mut TestHost| host.call(2).wake_gp;
-    assert!(!wakes(&mut host), "the only one");
-    assert!(wakes(&mut host), "it is not alone any more");
+    assert!(!wakes(&mut host), "it is the only callback");
+    assert!(wakes(&mut host), "it is no longer the only one");
 }
 
 #[test]
@@ -239,7 +235,7 @@ fn overloaded() -> (TestHost, Pos) {
     (host, ticket)
 }
 
-/// Ticks until each of the next scans begins.
+/// The number of ticks until each of the next scans begins.
 fn scan_times(host: &mut TestHost, n: usize) -> Vec<u64> {
     let start = host.now().jiffies;
     let times = (0..n).map(|_| {
@@ -253,7 +249,8 @@ fn scan_times(host: &mut TestHost, n: usize) -> Vec<u64> {
 #[test]
 fn overload_acts_one_scan_later_and_shortens_waits_to_a_third() {
     let (mut host, _) = overloaded();
-    // The first scan sees the mark; the second acts: it presses the holdout, and the next wait is short.
+    // The first scan sees the mark; the second acts on it: it presses the holdout, and the next wait is
+    // short.
     assert_eq!(scan_times(&mut host, 2), [10, 20]);
     let asked = host.take_nudges();
     let both = Nudge { heavy: 2, ..URGENT };
@@ -302,7 +299,7 @@ fn overload_ends_one_scan_after_the_last_mark_is_gone() {
     host.drive(0, ticket, 50);
     assert!(host.run_until(Phase::Idle, 50) && host.run_until(Phase::Fence, 2));
     assert!(host.run_until(Phase::Idle, 50), "the one that they need");
-    // All are invoked; the end of the next grace period finds the mark out of date.
+    // All are invoked; the end of the next grace period finds that the mark is out of date.
     let _ = host.core(2);
     assert_eq!(host.batch(2, Default::default(), 0), 3);
     assert!(host.engine().is_overloaded(2));
@@ -314,7 +311,7 @@ fn overload_ends_one_scan_after_the_last_mark_is_gone() {
     assert!(!host.engine().is_overloaded(2));
     host.enter(1);
     let _ = host.wait_for_gp(0);
-    // What the last scan saw still counts for the first one here, and what that sees for the second.
+    // The result of the last scan applies to the first one here, and the result of that to the second.
     assert_eq!(scan_times(&mut host, 4), [0, 0, 10, 20]);
     assert!(!acted_upon(&host));
 }
@@ -333,7 +330,7 @@ fn a_stray_wake_under_overload_shortens_what_is_left() {
         .filter_map(|l| l.split(' ').next_back())
         .collect();
     assert_eq!(words, ["fqswaitsig", "fqswait"]);
-    // The deadline stands.
+    // The deadline stays.
     let scans = host.engine().counts().scans;
     host.pass_jiffies(1);
     host.stray_wake();
@@ -370,15 +367,19 @@ fn a_mark_follows_the_count_with_every_callback_and_at_the_end_of_a_grace_period
     host.drive(0, ticket, 1000);
     assert!(
         host.engine().is_overloaded(1),
-        "the end looked: it owes them"
+        "the end of the grace period checked: it owes them"
     );
     let _ = host.core(1);
     host.batch(1, IDLE, 0);
     assert!(
         host.engine().is_overloaded(1),
-        "nobody looks at that moment"
+        "no check is made at that moment"
     );
-    assert_eq!(marks(&mut host, 1), [false], "the next callback does");
+    assert_eq!(
+        marks(&mut host, 1),
+        [false],
+        "the next callback makes the check"
+    );
     // Switched off.
     let mut host = ready(0, Limits { qovld: 0, ..LIMITS });
     assert_eq!(marks(&mut host, 9), [false; 9]);

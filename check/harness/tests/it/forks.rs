@@ -1,10 +1,10 @@
-//! The child of a fork, made at every step of a grace period: it goes on from there.
+//! The child of a fork, made at every step of a grace period: the child continues it from there.
 
 use quiescent_engine::{Config, Interest, Phase};
 use quiescent_harness::host::TestHost;
 
-/// A grace period of three threads, with a section open in one of them, a driver, and one more that waits;
-/// `steps` steps into it. `None`: it is not that long.
+/// A grace period of three threads after `steps` steps, with a section open in one thread, a driver, and
+/// another waiter. `None`: it has fewer steps.
 fn during(steps: u32, expedited: bool) -> Option<TestHost> {
     let mut host = TestHost::threads_with(70, Config::threads());
     host.enter(1);
@@ -39,14 +39,17 @@ fn the_child_goes_on_from_every_step() {
             let phase = format!("{:?}", host.engine().phase());
             phases.push(phase.split('(').next().unwrap_or_default().to_owned());
             let asked = host.engine().busy();
-            // The thread that forks has a section open, and it is from before the fork.
+            // The forking thread has a section open, which was opened before the fork.
             host.enter(0);
             let cookie = host.start_poll(0);
             host.fork(0);
             assert_eq!(host.engine().counts(), Default::default());
             assert!(!host.engine().is_driven() && !host.engine().waiters().any_waiting());
-            assert!(asked && host.engine().busy(), "what was asked for still is");
-            // The grace period waits for none of the others, only for this one.
+            assert!(
+                asked && host.engine().busy(),
+                "the request is still pending"
+            );
+            // The grace period waits for this thread, and for none of the parent's others.
             assert!(host.try_drive(0, Interest::Poller));
             for _ in 0..500 {
                 let _ = host.step();

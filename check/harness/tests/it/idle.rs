@@ -1,5 +1,5 @@
-//! An idle CPU that has callbacks, in the test host: the tick that stays on, and `FAST_NO_HZ` in both
-//! dated forms.
+//! An idle CPU that has callbacks, in the test host: the tick that stays on, and both dated forms of
+//! `FAST_NO_HZ`.
 
 use quiescent_engine::fast_no_hz::{FastNoHz, IdleLook, IdleNeeds, IdleRule};
 use quiescent_engine::tick::Settings;
@@ -50,7 +50,7 @@ fn needs(host: &mut TestHost, cpu: CpuId) -> IdleNeeds {
     look(host, cpu).needs
 }
 
-/// It goes to sleep: the call, and whether the grace-period thread was to be woken.
+/// The CPU goes to sleep: the call, and whether the grace-period thread was to be woken.
 fn prepare(host: &mut TestHost, cpu: CpuId) -> bool {
     let jiffies = host.now().jiffies;
     host.on(cpu, CpuInput::PrepareForIdle { jiffies }) == Output::Done(true)
@@ -69,7 +69,7 @@ fn call_lazy(host: &mut TestHost, cpu: CpuId) {
     host.on(cpu, CpuInput::QueuedLazy);
 }
 
-/// How a CPU that queues a callback and idles gets rid of it: ticks that passed, and times it woke up.
+/// Until the callback of a CPU that queues it and idles was invoked: ticks that passed, and wake-ups.
 fn sleep_it_off(host: &mut TestHost, cpu: CpuId) -> (u64, u32) {
     let (start, mut wakes) = (host.now().jiffies, 0);
     loop {
@@ -98,7 +98,7 @@ fn sleep_it_off(host: &mut TestHost, cpu: CpuId) -> (u64, u32) {
             let _ = host.core(cpu);
             host.batch(cpu, Default::default(), 0);
         }
-        assert!(wakes < 100, "it never gets rid of it");
+        assert!(wakes < 100, "the callback is never invoked");
     }
 }
 
@@ -108,11 +108,11 @@ fn today_any_callback_keeps_the_tick_on_until_the_list_is_empty() {
     assert_eq!(needs(&mut host, 1), IdleNeeds::Nothing);
     let _ = host.call(1);
     assert_eq!(needs(&mut host, 1), IdleNeeds::Tick, "not stamped");
-    assert!(!prepare(&mut host, 1), "the tick will do it");
+    assert!(!prepare(&mut host, 1), "the tick will raise it");
     let (ticks, wakes) = sleep_it_off(&mut host, 1);
     assert_eq!(u64::from(wakes), ticks, "one wake-up a tick");
     assert!((4..=10).contains(&wakes), "{wakes}");
-    // What is taken out to be invoked does not hold it.
+    // Extracted callbacks do not keep the tick on.
     let _ = host.call(1);
     let _ = host.core(1);
     while host.cpu(1).is_some_and(|cpu| cpu.lists()[1].ready() == 0) {
@@ -128,7 +128,7 @@ fn today_any_callback_keeps_the_tick_on_until_the_list_is_empty() {
 #[test]
 fn fast_no_hz_sleeps_through_the_grace_period_and_wakes_up_once() {
     for mut host in [older(), newer()] {
-        host.pass_jiffies(4 - host.now().jiffies % 4 + 1); // 1 above a multiple of 4
+        host.pass_jiffies(4 - host.now().jiffies % 4 + 1); // one more than a multiple of 4
         let _ = host.call(1);
         assert_eq!(needs(&mut host, 1), IdleNeeds::WakeIn(7));
         let (ticks, wakes) = sleep_it_off(&mut host, 1);
@@ -149,7 +149,7 @@ fn before_it_sleeps_everything_is_stamped_and_asked_for_once_a_tick() {
     let unstamped = |host: &TestHost| host.cpu(1).map(|cpu| cpu.lists()[1].unstamped());
     assert_eq!(unstamped(&host), Some(0));
     assert!(host.engine().busy());
-    // Woken for an instant, it queues another one: not again in this tick.
+    // Woken for an instant, the CPU queues another callback: it makes no second check in this tick.
     host.run_thread();
     let _ = host.call(1);
     let _ = prepare(&mut host, 1);
@@ -175,7 +175,7 @@ fn what_became_ready_raises_the_soft_interrupt_before_and_after_a_sleep() {
             false => wakes_up(host, 1),
         };
         assert_eq!(look(&mut host), IdleNeeds::Core);
-        // Once a tick: the soft interrupt is raised already.
+        // Once a tick: the soft interrupt is already raised.
         assert_ne!(look(&mut host), IdleNeeds::Core);
         host.pass_jiffies(1);
         assert_eq!(look(&mut host), IdleNeeds::Core);
@@ -210,7 +210,11 @@ fn only_lazy_ones_may_wait_for_seconds_and_only_until_5_6() {
         "a whole second"
     );
     let _ = host.call(1);
-    assert_eq!(needs(&mut host, 1), IdleNeeds::WakeIn(4), "one is enough");
+    assert_eq!(
+        needs(&mut host, 1),
+        IdleNeeds::WakeIn(4),
+        "one callback that is not lazy is enough"
+    );
 
     let mut host = newer();
     host.pass_jiffies(1000 - host.now().jiffies);
@@ -225,7 +229,7 @@ fn lazy_ones_are_counted_until_they_have_run_and_move_with_their_list() {
     for _ in 0..3 {
         call_lazy(&mut host, 1);
     }
-    // Three run, and a new one is not lazy: it is the only one.
+    // Three run, and a new callback is not lazy: it is the only one.
     let _ = prepare(&mut host, 1);
     for _ in 0..8 {
         host.run_thread();
@@ -236,7 +240,7 @@ fn lazy_ones_are_counted_until_they_have_run_and_move_with_their_list() {
     host.on(1, CpuInput::RanLazy { n: 3 });
     let _ = host.call(1);
     assert!(matches!(needs(&mut host, 1), IdleNeeds::WakeIn(4..=7)));
-    // CPU 2 has lazy ones; CPU 3 takes them over, and CPU 1's, which is not.
+    // CPU 2 has lazy callbacks; CPU 3 takes them over, and those of CPU 1, which are not lazy.
     call_lazy(&mut host, 2);
     host.unregister(2);
     host.on(3, CpuInput::Adopt { gone: 2 });

@@ -1,9 +1,9 @@
 //! Exhaustive search of counted readers (`quiescent_engine::indexed`): every interleaving of readers that
-//! take their count, count themselves in and out (on their own thread or on another), look at the flag and
+//! take their count, count themselves in and out (on their own thread or on another), check the flag and
 //! wake; of requests; and of the driver's single steps, with the two halves of each sum apart.
 //!
-//! `cargo test -p quiescent-harness --test it indexed:: -- --nocapture` prints what was searched. Weak memory
-//! is the business of the store-buffer explorer.
+//! `cargo test -p quiescent-harness --test it indexed:: -- --nocapture` prints what was searched. The
+//! store-buffer explorer searches weak memory.
 
 mod model;
 
@@ -13,10 +13,10 @@ use std::hash::{Hash, Hasher};
 
 use model::{Action, Bounds, Broken, State};
 
-/// What a search came to.
+/// The result of a search.
 struct Report {
     states: usize,
-    /// States from which only the driver could go on, and came to the end.
+    /// States from which only the driver could continue; it reached the end.
     settled: usize,
     /// The greatest number of times that newcomers were sent to the other count.
     turns: u64,
@@ -24,7 +24,7 @@ struct Report {
     asleep: usize,
 }
 
-/// Two different states of some hundred thousand share it with a probability below 10⁻²⁶.
+/// Two different states of some hundred thousand have the same fingerprint with a probability below 10⁻²⁶.
 fn fingerprint(state: &State) -> u128 {
     let half = |salt: u64| {
         let mut hasher = DefaultHasher::new();
@@ -35,8 +35,8 @@ fn fingerprint(state: &State) -> u128 {
     half(1) << 64 | half(2)
 }
 
-/// A violation, and the shortest way to it.
-fn told(
+/// The text of a violation, with the shortest path to it.
+fn violation(
     way: &[(usize, Option<Action>)],
     mut at: usize,
     last: Option<Action>,
@@ -72,13 +72,13 @@ fn explore(bounds: &Bounds) -> Result<Report, String> {
         if actions.is_empty() {
             state
                 .is_over()
-                .map_err(|why| told(&way, at, None, bounds, &why))?;
+                .map_err(|why| violation(&way, at, None, bounds, &why))?;
             report.settled += 1;
         }
         for action in actions {
             let mut next = state.clone();
             next.apply(action, bounds)
-                .map_err(|why| told(&way, at, Some(action), bounds, &why))?;
+                .map_err(|why| violation(&way, at, Some(action), bounds, &why))?;
             if known.insert(fingerprint(&next)) {
                 way.push((at, Some(action)));
                 queue.push_back((way.len() - 1, next));
@@ -116,7 +116,7 @@ fn every_interleaving_within_small_bounds_is_right() {
             requests: 2,
             ..RIGHT
         },
-        // The driver's own thread is the only one that ever came.
+        // The only thread that was ever registered is the driver's own.
         Bounds {
             readers: 1,
             requests: 2,
@@ -128,7 +128,10 @@ fn every_interleaving_within_small_bounds_is_right() {
     for bounds in list {
         let report = explore(&bounds).unwrap_or_else(|why| panic!("{why}"));
         println!("{:>8} states  {bounds:?}", report.states);
-        assert!(report.settled > 0, "nothing came to an end in {bounds:?}");
+        assert!(
+            report.settled > 0,
+            "no run was driven to its end in {bounds:?}"
+        );
         turns = turns.max(report.turns);
         asleep += report.asleep;
     }
@@ -150,8 +153,8 @@ fn planted_defects_of_a_host_are_found() {
         };
         match explore(&bounds) {
             Err(why) => assert!(!rule.is_empty() && why.starts_with(rule), "{why}"),
-            // Not defects: a wake-up too many, and a count that drains by itself since there are few
-            // sections.
+            // Not defects: one wake-up too many, and a count that becomes zero by itself because there are
+            // few sections.
             Ok(_) => assert!(rule.is_empty(), "not found: {broken:?}"),
         }
     }

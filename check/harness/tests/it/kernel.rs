@@ -5,10 +5,10 @@ use quiescent_engine::{Config, EarlyQs, Next, Pace, Phase, Until, Wait};
 use quiescent_harness::host::TestHost;
 
 const HZ: u32 = 1000;
-/// Both waits at 1000 ticks a second.
+/// The first and the later waits at 1000 ticks a second.
 const WAIT: u64 = 3;
 
-/// Drives one grace period; how many scans and ticks it took.
+/// Drives one grace period; returns the number of scans and of ticks.
 fn one_gp(host: &mut TestHost) -> (u64, u64) {
     let (scans, start) = (host.engine().counts().scans, host.now().jiffies);
     let ticket = host.wait_for_gp(0);
@@ -121,8 +121,8 @@ fn a_later_wait_of_zero_ticks_is_one() {
     assert_eq!(one_gp(&mut host), (2, 3));
 }
 
-/// The kernel's order, in the kernel's words. Recorded traces have it
-/// so too; what is missing here are the CPUs' own records (cpustart, cpuend).
+/// The order and the words of a kernel's trace, as in recorded traces. Missing are the records of the CPUs
+/// themselves (cpustart, cpuend).
 #[test]
 fn the_trace_of_one_grace_period_reads_like_the_kernels() {
     let mut host = TestHost::kernel(2, HZ, EarlyQs::Off);
@@ -194,7 +194,7 @@ fn a_newer_reader_does_not_hold_a_grace_period_and_an_older_one_does() {
     host.exit(2);
     host.enter(2);
     host.drive(0, ticket, 200);
-    assert!(host.satisfied(ticket), "its counter has changed");
+    assert!(host.satisfied(ticket), "the CPU's counter has changed");
 }
 
 #[test]
@@ -261,13 +261,13 @@ fn a_holdout_anywhere_in_two_three_and_four_levels_is_waited_for() {
             host.drive(kthread, ticket, 400);
             let tree = host.engine().tree().expect("a grace period is in flight");
             assert_eq!(tree.geometry().levels(), levels);
-            let who: Vec<u32> = host.engine().holdouts().collect();
-            assert_eq!(who, [holdout], "{cpus} CPUs");
+            let found: Vec<u32> = host.engine().holdouts().collect();
+            assert_eq!(found, [holdout], "{cpus} CPUs");
             host.exit(holdout);
             host.drive(kthread, ticket, 400);
             assert!(
                 host.satisfied(ticket),
-                "{cpus} CPUs, {holdout} was in the way"
+                "{cpus} CPUs, {holdout} was the holdout"
             );
         }
     }
@@ -294,7 +294,7 @@ fn an_empty_leaf_leaves_the_tree_and_comes_back() {
             })
             .collect()
     };
-    // level, first and last CPU, mask: the root has lost its second child.
+    // Level, first and last CPU, mask: the root has lost its second child.
     let halved = [
         "0 0 7 1", "1 0 3 3", "1 4 7 0", "2 0 1 3", "2 2 3 3", "2 4 5 0", "2 6 7 0",
     ];

@@ -1,6 +1,6 @@
-//! A whole kernel machine in the test host: sections, ticks, soft interrupts, idle CPUs, floods, hotplug,
-//! escalation, in a random order that is always the same. Nothing is too short, nothing is lost, and every
-//! run is replayed from its recording.
+//! A whole kernel machine in the test host: sections, ticks, soft interrupts, idle CPUs, floods, hotplug, and
+//! escalation, in a random order with fixed seeds. No grace period is too short, no callback is lost, and
+//! every run is replayed from its recording.
 
 mod rig;
 
@@ -14,7 +14,7 @@ use quiescent_engine::{Config, EarlyQs, Global};
 use quiescent_harness::replay::{Answer, CpuInput, Entry, Input, Output, World};
 use rig::{CPUS, Rig, Seldom};
 
-/// Seconds are short, too.
+/// Seconds are short: so many ticks.
 const HZ: u32 = 10;
 
 /// Five CPUs in three leaves; every time and every mark is small, so that all of them are reached.
@@ -54,7 +54,7 @@ fn config(random: &mut Random) -> Config {
     }
 }
 
-/// A run of so many deeds; then everything settles.
+/// A run of so many actions, and then of what is left until nothing is pending.
 fn run(seed: u64, deeds: u32, record: bool) -> (Rig, Config) {
     let mut random = Random::new(seed);
     let config = config(&mut random);
@@ -80,7 +80,7 @@ fn no_grace_period_is_too_short_and_no_callback_is_lost() {
     }
 }
 
-/// Which call it is, without its parameters.
+/// The name of a call, without its parameters.
 fn kind(input: &Input) -> String {
     match input {
         Input::Cpu(_, input) => format!("{:?}", std::mem::discriminant(input)),
@@ -112,7 +112,7 @@ fn a_changed_recording_is_detected() {
     let (rig, config) = run(3, 1500, true);
     let recording = rig.host.recording().expect("it was switched on");
     let replays = |forged: &[Entry]| World::new(Global::new(config)).replay(forged).is_ok();
-    // Another output: of every kind of call, the first.
+    // A changed output: of every kind of call, the first.
     let mut kinds = Vec::new();
     for (at, entry) in recording.iter().enumerate() {
         if !kinds.contains(&kind(&entry.input)) {
@@ -122,7 +122,7 @@ fn a_changed_recording_is_detected() {
             assert!(!replays(&forged));
         }
     }
-    // A call is missing. Often that changes nothing: there was no edge, or nothing to be noted.
+    // A missing call. Often that changes nothing: there was no edge, or nothing to note.
     let kinds: [fn(&Entry) -> bool; 2] = [
         |e| matches!(e.input, Input::Cpu(_, CpuInput::Core)),
         |e| matches!(e.input, Input::Cpu(_, CpuInput::Tick { .. })),
@@ -137,7 +137,7 @@ fn a_changed_recording_is_detected() {
         let caught = caught.count();
         assert!(caught >= 5, "{caught} of 30");
     }
-    // An answer is missing.
+    // A missing answer.
     let asked = |e: &Entry| {
         let new = |a: &Answer| matches!(a, Answer::NohzFull(..) | Answer::OwedCallbacks(..));
         e.answers.iter().position(new)

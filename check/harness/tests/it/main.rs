@@ -1,4 +1,4 @@
-//! The engine on the test host, one module a subject.
+//! The engine on the test host, one module for each subject.
 
 mod budget;
 mod callbacks;
@@ -13,8 +13,8 @@ mod indexed;
 mod kernel;
 mod machine;
 mod offload;
-mod offloaded;
-mod offloading;
+mod offload_machine;
+mod offload_search;
 mod pool;
 mod preempted;
 mod pressure;

@@ -1,5 +1,5 @@
-//! Offloaded and lazy callbacks, line by line of the tables: where a callback goes, who is woken for it and
-//! when, what ends laziness, and what becomes of it all when CPUs change sides or go.
+//! Offloaded and lazy callbacks, line by line of the tables: where a callback goes, which thread is woken for
+//! it and when, what ends laziness, and what happens when CPUs change sides or leave.
 
 mod bench;
 mod enqueue;

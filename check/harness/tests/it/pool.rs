@@ -23,9 +23,9 @@ struct Rig {
 }
 
 impl Rig {
-    /// Done and not invoked, of the lanes that run code.
+    /// Callbacks that are ready and not invoked, of the lanes that run code.
     fn ready_code(&self, cpu: usize) -> u64 {
-        let [_, code, head] = self.cpus[cpu].lists();
+        let [_, code, _, head] = self.cpus[cpu].lists();
         code.ready() + head.ready()
     }
 
@@ -37,7 +37,7 @@ impl Rig {
         }
     }
 
-    /// So many callbacks more of this queue are done, and it asks the engine for something.
+    /// Makes so many more callbacks of this queue ready, and lets its owner call the engine.
     fn done(&mut self, cpu: usize, count: Pos) -> Refill {
         self.wait_for(cpu, count);
         self.refill(cpu)
@@ -57,12 +57,12 @@ impl Rig {
         self.cpus[cpu].refill(global, &self.queued[cpu], Urgency::Lazy, now, &Silent)
     }
 
-    fn take(&mut self, cpu: usize, who: u32) -> bool {
-        self.cpus[cpu].take_turn(self.machine.engine_mut(), worker(who))
+    fn take(&mut self, cpu: usize, number: u32) -> bool {
+        self.cpus[cpu].take_turn(self.machine.engine_mut(), worker(number))
     }
 
-    fn end(&mut self, cpu: usize, who: u32) {
-        self.cpus[cpu].end_turn(self.machine.engine_mut(), worker(who));
+    fn end(&mut self, cpu: usize, number: u32) {
+        self.cpus[cpu].end_turn(self.machine.engine_mut(), worker(number));
     }
 
     /// The worker with the turn invokes this number.
@@ -89,16 +89,20 @@ impl Rig {
 #[test]
 fn a_turn_is_one_workers() {
     let mut rig = Rig::new(1);
-    assert!(!rig.take(0, 1), "nothing is done");
+    assert!(!rig.take(0, 1), "no callback is ready");
     let _ = rig.done(0, 5);
     assert!(rig.take(0, 1));
-    assert!(rig.take(0, 1), "it has it already");
-    assert!(!rig.take(0, 2), "another worker is at it");
+    assert!(rig.take(0, 1), "it has the turn already");
+    assert!(!rig.take(0, 2), "another worker has the turn");
     rig.end(0, 2);
-    assert_eq!(rig.cpus[0].turn(), Some(worker(1)), "that was not its own");
+    assert_eq!(
+        rig.cpus[0].turn(),
+        Some(worker(1)),
+        "the ended turn was not its own"
+    );
     rig.end(0, 1);
     assert!(rig.take(0, 2));
-    // What is extracted in it does not end it.
+    // An extraction within the turn does not end it.
     rig.invoke(0, 5);
     assert_eq!(rig.cpus[0].turn(), Some(worker(2)));
     rig.end(0, 2);
@@ -120,14 +124,17 @@ fn a_quiet_program_never_gets_a_second_worker() {
 }
 
 #[test]
-fn what_somebody_is_at_is_no_backlog() {
+fn a_queue_in_a_turn_is_no_backlog() {
     let mut rig = Rig::new(2);
     let _ = rig.done(0, 10);
     assert!(rig.take(0, 1));
-    assert!(!rig.done(0, 5 * ABOVE).second, "two cannot be at it");
+    assert!(
+        !rig.done(0, 5 * ABOVE).second,
+        "two workers cannot share one queue"
+    );
     assert_eq!(rig.untended(), 0);
     assert!(!rig.done(1, ABOVE).second);
-    // Now the first turn ends, with something left: the other may go on with it.
+    // The first turn ends with callbacks left: the other worker may continue with them.
     rig.end(0, 1);
     assert!(rig.called());
     assert!(!rig.called(), "once");
@@ -139,22 +146,25 @@ fn a_second_worker_comes_on_backlog_and_goes_when_it_is_low() {
     let _ = rig.done(0, ABOVE);
     assert!(rig.take(0, 1));
     assert!(!rig.done(1, ABOVE).second);
-    assert!(rig.done(2, 1).second, "one too many");
-    assert!(!rig.done(2, BELOW).second, "it is on the way");
+    assert!(rig.done(2, 1).second, "one more than the mark");
+    assert!(
+        !rig.done(2, BELOW).second,
+        "the overflow worker was called before"
+    );
     assert!(rig.machine.engine().overflow_is_on_duty());
     assert!(!rig.rests(false));
     assert!(rig.take(1, 2));
     rig.invoke(1, ABOVE);
     rig.end(1, 2);
     assert_eq!(rig.untended(), BELOW + 1);
-    assert!(!rig.rests(false), "there is something left for it");
+    assert!(!rig.rests(false), "there are callbacks left for it");
     rig.invoke(2, 2);
     assert_eq!(rig.untended(), BELOW - 1);
     assert!(rig.rests(false));
     assert!(!rig.machine.engine().overflow_is_on_duty());
 }
 
-/// Between two calls ten thousand callbacks have gathered: it does not come and go with each.
+/// Ten thousand callbacks arrive between two calls: the overflow worker does not start and rest for each.
 #[test]
 fn a_second_worker_does_not_flap() {
     let mut rig = Rig::new(1);
@@ -174,7 +184,7 @@ fn a_second_worker_does_not_flap() {
 fn a_second_worker_that_finds_nothing_rests() {
     let mut rig = Rig::new(2);
     assert!(rig.done(0, ABOVE + 1).second);
-    assert!(rig.take(0, 1), "the first was faster");
+    assert!(rig.take(0, 1), "the first worker was faster");
     assert!(!rig.take(0, 2));
     assert!(rig.rests(true));
     assert!(
@@ -188,7 +198,7 @@ fn one_processor_has_one_worker() {
     let mut rig = Rig::new(1);
     rig.machine.engine_mut().set_workers(1);
     assert!(!rig.done(0, 3 * ABOVE).second);
-    // Also if that becomes so while there is a second one.
+    // Also if there is a second queue by then.
     rig.machine.engine_mut().set_workers(2);
     assert!(rig.refill(0).second);
     rig.machine.engine_mut().set_workers(1);
@@ -196,7 +206,7 @@ fn one_processor_has_one_worker() {
 }
 
 #[test]
-fn where_the_program_drains_nobody_is_called() {
+fn where_the_program_drains_no_worker_is_called() {
     let mut rig = Rig::new(1);
     rig.machine.engine_mut().set_drained(true);
     assert!(!rig.done(0, 3 * ABOVE).second);
@@ -213,14 +223,14 @@ fn memory_is_no_backlog() {
     assert!(!rig.done(0, 1).second);
     assert_eq!(rig.cpus[0].list(Lane::Plain).ready(), 3 * ABOVE);
     assert!(rig.take(0, 1));
-    assert!(rig.cpus[0].is_untended(), "but anybody may free it");
+    assert!(rig.cpus[0].is_untended(), "but any thread may free it");
     let range = rig.cpus[0].extract(Lane::Plain, u64::MAX);
     rig.cpus[0].ran(Lane::Plain, range);
     assert!(!rig.cpus[0].is_untended());
 }
 
 #[test]
-fn in_the_child_of_a_fork_nobody_is_at_it() {
+fn in_the_child_of_a_fork_no_worker_has_a_turn() {
     let mut rig = Rig::new(1);
     assert!(rig.done(0, ABOVE + 1).second);
     assert!(rig.take(0, 2));
@@ -231,11 +241,11 @@ fn in_the_child_of_a_fork_nobody_is_at_it() {
     assert!(!rig.machine.engine().overflow_is_on_duty());
     assert!(
         rig.refill(0).second,
-        "the next thread that looks calls one of the child's"
+        "the next thread that checks starts a worker of the child"
     );
 }
 
-/// The totals change in calls whose host does not ask for the overflow worker. It is not on duty then.
+/// The totals change in calls whose host does not ask for the overflow worker: it is not on duty then.
 #[test]
 fn without_a_question_nothing_is_on_duty() {
     let mut rig = Rig::new(1);
@@ -248,22 +258,22 @@ fn without_a_question_nothing_is_on_duty() {
     assert!(!rig.called(), "once");
 }
 
-/// Who queues faster than is run gives way near the budget, and nowhere else.
+/// A thread that queues faster than callbacks run yields near the budget, and only there.
 #[test]
 fn near_the_budget_a_producer_gives_way_to_those_who_run() {
     let mut rig = Rig::new(2);
     let _ = rig.machine.engine_mut().set_budget(u64::MAX, 1000);
-    assert!(!rig.done(0, 700).give_way, "far from it");
+    assert!(!rig.done(0, 700).give_way, "far from the budget");
     assert!(rig.done(0, 100).give_way);
     assert!(
         !rig.refill(1).give_way,
-        "it has queued nothing that could run"
+        "it has queued no callback that is ready"
     );
     rig.invoke(0, 800);
     assert!(!rig.refill(0).give_way);
-    // Callbacks that wait for a grace period are not untended yet.
+    // Other threads may be driving the grace period that these wait for.
     rig.queued[0][CODE].end += 900;
-    assert!(!rig.refill(0).give_way);
+    assert!(rig.refill(0).give_way);
 }
 
 #[test]
@@ -277,7 +287,7 @@ fn a_second_worker_goes_on_at_the_lower_mark_and_rests_below_it() {
 }
 
 #[test]
-fn whatever_is_done_and_in_nobodys_turn_is_untended() {
+fn whatever_is_ready_and_in_no_turn_is_untended() {
     let head = Lane::Head as usize;
     for (lane, in_turn) in [(PLAIN, true), (CODE, false), (head, false)] {
         let mut rig = Rig::new(1);

@@ -1,4 +1,4 @@
-//! Preempted readers: the CPU is free, the task holds its leaf.
+//! Preempted readers: the CPU is free, and the task blocks its leaf.
 
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_engine::{Config, EarlyQs, Global, Phase, Tasks, Wait};
@@ -20,7 +20,7 @@ fn small(cpus: u32) -> Config {
     }
 }
 
-/// Asks for a grace period and drives it into that phase.
+/// Requests a grace period and drives it into that phase.
 fn in_phase(host: &mut TestHost, phase: Phase) -> u64 {
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, 0); // takes the role
@@ -66,7 +66,11 @@ fn a_reader_preempted_during_the_grace_period_takes_over_from_its_cpu() {
     host.enter(3);
     let ticket = in_phase(&mut host, Phase::Wait(Wait::Ticks));
     let task = host.preempt(3);
-    assert_eq!(blocked(&host), [task], "it owed, so it blocks");
+    assert_eq!(
+        blocked(&host),
+        [task],
+        "the CPU was a holdout, so the task blocks"
+    );
     host.report(3);
     assert!(!holdouts(&host).contains(&3), "the CPU is free");
     host.drive(0, ticket, 300);
@@ -89,7 +93,7 @@ fn a_reader_preempted_on_a_cpu_that_has_reported_is_newer_and_blocks_nothing() {
     assert_eq!((queued(&host), blocked(&host)), (vec![task], vec![]));
     host.drive(0, ticket, 300);
     assert!(host.satisfied(ticket));
-    // The next one is another matter.
+    // The next grace period has to wait for the task, too.
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, 300);
     assert!(!host.satisfied(ticket));
@@ -167,7 +171,7 @@ fn a_section_nested_and_preempted_twice_ends_once() {
     let task = host.preempt(1);
     host.resume(task, 0);
     host.exit(0);
-    assert_eq!(host.preempt(0), task, "it is queued already");
+    assert_eq!(host.preempt(0), task, "it is already queued");
     assert_eq!(queued(&host), [task]);
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, 200);
@@ -189,7 +193,7 @@ fn a_task_that_moved_holds_the_leaf_where_it_was_preempted_first() {
     assert_eq!(host.engine().tasks().leaf_of(task), Some(0));
 }
 
-/// What the nodes were set up with: level, first and last CPU, mask.
+/// The set-up of the nodes, as traced: level, first and last CPU, mask.
 fn inits(host: &mut TestHost) -> Vec<String> {
     let lines = host.take_trace().into_iter();
     let lines = lines.filter(|line| line.starts_with("rcu_grace_period_init"));
@@ -212,7 +216,10 @@ fn a_leaf_whose_cpus_are_gone_stays_in_the_tree_for_its_readers() {
     host.take_trace();
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, 300);
-    assert!(!host.satisfied(ticket), "the reader is there still");
+    assert!(
+        !host.satisfied(ticket),
+        "the reader is still in its section"
+    );
     assert_eq!(inits(&mut host), ["0 0 3 3", "1 0 1 3", "1 2 3 0"]);
     host.resume(task, 0);
     host.exit(0);
@@ -223,7 +230,7 @@ fn a_leaf_whose_cpus_are_gone_stays_in_the_tree_for_its_readers() {
     host.drive(0, ticket, 300);
     assert!(host.satisfied(ticket));
     let gone = ["0 0 3 1", "1 0 1 3", "1 2 3 0"];
-    assert_eq!(inits(&mut host), gone, "nothing keeps it any more");
+    assert_eq!(inits(&mut host), gone, "no reader blocks the leaf any more");
 }
 
 #[test]
@@ -263,7 +270,7 @@ fn readers_that_leave_before_their_deserted_leaf_is_set_up_are_not_waited_for() 
     }
 }
 
-/// The CPU comes, reads and goes between two starts: no grace period ever saw it.
+/// The CPU arrives, reads and leaves between two starts: no grace period includes it.
 #[test]
 fn a_reader_of_a_cpu_that_no_grace_period_ever_saw_is_waited_for() {
     let mut host = TestHost::kernel_with(4, small(4));
@@ -384,7 +391,7 @@ fn a_run_with_preempted_readers_replays_bit_for_bit() {
         host.drive(0, ticket, 300);
         assert!(host.satisfied(ticket), "round {round}");
     }
-    let entries = host.recording().expect("it was asked for");
+    let entries = host.recording().expect("recording was requested");
     let mut engine = Global::new(config);
     replay(&mut engine, entries).expect("the same outputs");
     assert_eq!(&engine, host.engine());
@@ -399,7 +406,7 @@ fn a_table_of_tasks_only_grows() {
     assert!(engine.grow_tasks(Tasks::new(1).expect("one link")).is_err());
     let old = engine.grow_tasks(Tasks::new(9).expect("nine links"));
     assert_eq!(old.map(|old| old.len()), Ok(1));
-    assert_eq!(engine.tasks().leaf_of(task), Some(0), "it is queued still");
+    assert_eq!(engine.tasks().leaf_of(task), Some(0), "it is still queued");
     engine.check_readers();
 }
 
@@ -413,7 +420,7 @@ fn a_reader_is_queued_once() {
     let _ = host.engine_mut().context_switch(1, Some(task), &machine);
 }
 
-/// A host that is asked nothing.
+/// A host that must not be queried.
 struct Nothing;
 
 impl quiescent_engine::Host for Nothing {

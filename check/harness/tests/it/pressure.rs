@@ -5,7 +5,7 @@ use quiescent_engine::credit::{Cause, Queued, Urgency};
 use quiescent_harness::host::{Silent, TestHost};
 
 const MS: u64 = 1_000_000;
-/// What the defaults say.
+/// The default settings.
 const RATE: u64 = 100 * MS;
 
 fn at(ns: u64) -> Now {
@@ -41,8 +41,8 @@ fn pressure_takes_what_is_lazy_and_names_its_cause() {
     let (mut machine, mut cpu) = holding(3);
     let global = machine.engine_mut();
     let now = at(1001 * MS);
-    assert_eq!(cpu.due(now, false), None, "it is lazy");
-    assert!(!global.take_pressure(now), "nobody has said anything");
+    assert_eq!(cpu.due(now, false), None, "lazy entries are not due");
+    assert!(!global.take_pressure(now), "low memory was not reported");
     let low = global.memory_low(now);
     assert_eq!((low.kick, low.arm), (true, None));
     assert!(global.memory_is_said_low());
@@ -54,7 +54,7 @@ fn pressure_takes_what_is_lazy_and_names_its_cause() {
         ..Queued::default()
     }; LANES];
     assert!(cpu.taken(global, &queued, Cause::Pressure, now, &Silent));
-    assert!(global.busy(), "a grace period is asked for");
+    assert!(global.busy(), "a grace period is requested");
     assert_eq!(global.counts().flushes.of(Cause::Pressure), 1);
     assert_eq!((global.counts().pressure, cpu.due(now, true)), (1, None));
     assert!(!global.take_pressure(now), "once");
@@ -79,7 +79,7 @@ fn a_storm_of_pressure_is_acted_upon_once_in_its_time() {
     let (mut machine, _) = holding(1);
     let global = machine.engine_mut();
     let (start, mut kicks, mut taken) = (2000 * MS, 0, 0);
-    // Said every millisecond for a second; the worker comes when it is woken, and when the timer fires.
+    // Reported every millisecond for a second; the worker runs when it is woken, and when the timer fires.
     for ms in 0..1000 {
         let now = at(start + ms * MS);
         let low = global.memory_low(now);
@@ -106,12 +106,12 @@ fn pressure_that_comes_too_soon_is_kept_for_its_time() {
     let low = global.memory_low(soon);
     assert_eq!((low.kick, low.arm), (false, Some(2000 * MS + RATE)));
     assert!(!global.take_pressure(soon));
-    // A pass for another reason stops the timer, and sets it to what is left: not later than promised.
+    // A pass for another reason stops the timer, and sets it to the rest of the time: not later than before.
     global.disarm();
     assert_eq!(global.arm(9000 * MS), Some(2000 * MS + RATE));
     assert!(!global.take_pressure(at(2000 * MS + RATE - 1)));
     assert!(global.take_pressure(at(2000 * MS + RATE)));
-    // After a rest it is acted upon at once.
+    // After a pause a report is acted upon at once.
     assert!(global.memory_low(at(9000 * MS)).kick);
 }
 
@@ -123,11 +123,18 @@ fn pressure_is_forgotten_where_nothing_is_left() {
     assert!(global.memory_low(now).kick && global.take_pressure(now));
     let _ = global.memory_low(now);
     global.calm();
-    assert!(global.memory_is_said_low(), "a timer is set: something is");
+    assert!(
+        global.memory_is_said_low(),
+        "a timer is set, so the state is known"
+    );
     global.disarm();
     global.calm();
     assert!(!global.memory_is_said_low());
-    assert_eq!(global.arm(9000 * MS), Some(9000 * MS), "and it is lazy");
+    assert_eq!(
+        global.arm(9000 * MS),
+        Some(9000 * MS),
+        "and the entry is lazy"
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ use quiescent_harness::host::TestHost;
 struct Traced(RefCell<Vec<String>>);
 
 impl Traced {
-    /// The last word of every line, with the number it is about.
+    /// The last word of every event, with its number.
     fn take(&self) -> Vec<String> {
         self.0.take()
     }
@@ -54,7 +54,7 @@ fn cpu(machine: &mut TestHost, host: &Traced) -> Cpu {
     cpu
 }
 
-/// The grace-period thread goes on until it is there.
+/// The grace-period thread continues until the engine is in that phase.
 fn until(machine: &mut TestHost, phase: Phase) {
     machine.stray_wake();
     assert!(machine.run_until(phase, 100), "{phase:?}");
@@ -75,12 +75,12 @@ fn a_callback_goes_the_way_of_the_measured_traces() {
     let request = ["r -1196 newreq", "r -1192 AccWaitCB"];
     assert_eq!(host.take(), request);
     assert!(!cpu.core_pending(machine.engine()), "asked for, not begun");
-    // The next tick notices the start. The callback pends, but asks for nothing more.
+    // The next tick notices the start. The callback waits, and the CPU makes no further request.
     until(&mut machine, TICKS);
     let noticed = cpu.core(machine.engine_mut(), &host);
     assert!(noticed.began && !noticed.ended && !noticed.wake_gp);
     assert_eq!(host.take(), ["r -1188 AccWaitCB", "r -1195 cpustart"]);
-    // One that comes now is stamped at the next look, for the grace period after this one.
+    // A callback that is queued now is stamped at the next check, for the grace period after this one.
     let _ = cpu.call(machine.engine_mut(), 8, 0, &host);
     assert!(!cpu.stamp(machine.engine_mut(), &host));
     assert_eq!(host.take(), ["r -1188 AccReadyCB"]);
@@ -116,14 +116,11 @@ fn a_flood_asks_for_a_grace_period_and_then_forces_a_scan() {
         cpu.call(machine.engine_mut(), 0, 0, &host).wake_gp,
         "the fourth"
     );
-    assert!(
-        !cpu.batch().is_flooded(),
-        "a grace period was missing, no more"
-    );
+    assert!(!cpu.batch().is_flooded(), "only a grace period was missing");
     machine.enter(0);
     until(&mut machine, TICKS);
     let scans = machine.engine().counts().scans;
-    // The last scan was in the grace period before: it does not count for this one.
+    // The last scan belongs to the previous grace period: it does not count for this one.
     assert!(!cpu.call(machine.engine_mut(), 0, 0, &host).wake_gp);
     assert!(cpu.batch().is_flooded());
     let more: Vec<bool> = (0..4)
@@ -166,7 +163,7 @@ fn what_a_departed_cpu_leaves_keeps_what_it_has_waited_for() {
     until(&mut machine, TICKS);
     let _ = gone.call(machine.engine_mut(), 8, 0, &host);
     until(&mut machine, Phase::Idle);
-    // The end is not noticed yet. Both are brought up to date first: three run at once.
+    // The end is not noticed yet. All CPUs are brought up to date first: three callbacks run at once.
     let mut barrier = Barrier::new();
     let adopted = dst.adopt(&mut gone, &mut barrier, machine.engine_mut(), &host);
     assert_eq!((adopted.merged.done, adopted.merged.pending), (3, 1));
@@ -176,7 +173,7 @@ fn what_a_departed_cpu_leaves_keeps_what_it_has_waited_for() {
     assert_eq!((list.ready(), list.next_gp()), (3, Some(snap)));
     assert_eq!(list.unstamped(), 0, "and the last one is stamped again");
     assert!(gone.is_empty());
-    // With a barrier in flight its callback comes along.
+    // With a barrier in flight its callback is moved as well.
     let start = barrier.snap();
     assert!(matches!(
         barrier.start(start),
@@ -189,7 +186,7 @@ fn what_a_departed_cpu_leaves_keeps_what_it_has_waited_for() {
 }
 
 #[test]
-fn the_soft_interrupt_asks_only_where_nobody_has_and_no_grace_period_is_in_flight() {
+fn the_soft_interrupt_requests_only_without_a_request_or_grace_period_in_flight() {
     let (mut machine, host) = machine(Limits::kernel_6_12());
     let mut cpu = Cpu::new(1);
     let _ = cpu.core(machine.engine_mut(), &host);
@@ -197,8 +194,8 @@ fn the_soft_interrupt_asks_only_where_nobody_has_and_no_grace_period_is_in_fligh
     assert!(cpu.core(machine.engine_mut(), &host).wake_gp);
     host.take();
     assert!(!cpu.core(machine.engine_mut(), &host).wake_gp);
-    assert_eq!(host.take(), [""; 0], "it has been asked for");
-    // In flight: what comes now waits for the next edge.
+    assert_eq!(host.take(), [""; 0], "it has been requested");
+    // While one is in flight, a callback that is queued now waits for the next edge.
     until(&mut machine, TICKS);
     let _ = cpu.core(machine.engine_mut(), &host);
     let _ = cpu.call(machine.engine_mut(), 8, 0, &host);

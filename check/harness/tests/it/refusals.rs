@@ -1,6 +1,6 @@
-//! An input makes the call that it stands for, with its arguments where they belong: a twin to which the call
-//! itself is made answers alike and ends up alike. Here are those that no recording of the replaying tests
-//! has.
+//! An input makes the call that it stands for, with its arguments in the right places. Of two equal worlds
+//! one gets the input and the other the call; outputs and end states are equal. The tests here cover the
+//! calls that no recording of the replaying tests contains.
 
 use quiescent_engine::Interest;
 use quiescent_engine::config::Config;
@@ -15,7 +15,7 @@ use quiescent_engine::{Cpu, Global};
 use quiescent_harness::host::Silent;
 use quiescent_harness::replay::*;
 
-/// A world, and another one like it.
+/// Two equal worlds.
 struct Twins {
     world: World,
     twin: World,
@@ -28,7 +28,7 @@ impl Twins {
         Twins { world, twin }
     }
 
-    /// One is given the input, the other the call; what they answer.
+    /// Gives one world the input and makes the call on the other; compares their outputs.
     fn same(&mut self, input: Input, call: impl FnOnce(&mut World) -> Output) -> Output {
         let answer = self.world.apply(input, &Silent);
         assert_eq!(answer, call(&mut self.twin), "{input:?}");
@@ -36,7 +36,7 @@ impl Twins {
         answer
     }
 
-    /// The same, of one CPU's queue.
+    /// The same, for a CPU's queue.
     fn queue(
         &mut self,
         input: CpuInput,
@@ -114,12 +114,12 @@ fn workers_and_their_turns() {
         Output::Done(true)
     });
     for number in [1, 2] {
-        let who = TurnId::new(number).expect("not 0");
-        twins.queue(CpuInput::TakeTurn { who }, |cpu, global| {
-            Output::Done(cpu.take_turn(global, who))
+        let turn = TurnId::new(number).expect("not 0");
+        twins.queue(CpuInput::TakeTurn { who: turn }, |cpu, global| {
+            Output::Done(cpu.take_turn(global, turn))
         });
-        twins.queue(CpuInput::EndTurn { who }, |cpu, global| {
-            cpu.end_turn(global, who);
+        twins.queue(CpuInput::EndTurn { who: turn }, |cpu, global| {
+            cpu.end_turn(global, turn);
             Output::Done(true)
         });
     }
@@ -139,7 +139,7 @@ fn workers_and_their_turns() {
     let dropped = twins.queue(forked, |cpu, global| {
         Output::Count(cpu.forked(global, &queued, false, now))
     });
-    assert_eq!(dropped, Output::Count(1 << 20), "all of its code");
+    assert_eq!(dropped, Output::Count(1 << 20), "all of its closures");
 }
 
 #[test]

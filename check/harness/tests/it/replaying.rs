@@ -7,7 +7,7 @@ use quiescent_engine::{Config, EarlyQs, Global, Interest};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{Answer, Entry, Input, Output, replay};
 
-/// Knuth's MMIX generator: numbers that are the same everywhere.
+/// Knuth's MMIX generator: the same numbers on every system.
 struct Lcg(u64);
 
 impl Lcg {
@@ -20,7 +20,7 @@ impl Lcg {
     }
 }
 
-/// A run of `steps` random deeds; the host and how it was configured.
+/// A run of `steps` random actions; the host and its configuration.
 fn run(seed: u64, kernel: bool, steps: u32) -> (TestHost, Config) {
     let mut random = Lcg(seed);
     let early_qs = [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init][random.below(3) as usize];
@@ -47,7 +47,7 @@ fn run(seed: u64, kernel: bool, steps: u32) -> (TestHost, Config) {
     for _ in 0..steps {
         let cpu = random.below(4) as usize;
         let n = cpu as u32;
-        // The CPU that drives stays; so does a kernel's thread's.
+        // The CPU that drives does not leave; nor does the CPU of a kernel's thread.
         let stays = cpu == 0 || host.asked().is_some();
         match random.below(12) {
             0 | 1 if here[cpu] && depth[cpu] < 2 => {
@@ -79,7 +79,7 @@ fn run(seed: u64, kernel: bool, steps: u32) -> (TestHost, Config) {
                 }
             }
         }
-        // Threads: the driver goes home when told, or when it would sleep.
+        // Threads: the driver leaves when it is asked to, or when it would sleep.
         use quiescent_engine::Next::{Done, HandOver, Sleep};
         if !kernel && matches!(host.asked(), Some(Done | HandOver | Sleep(_))) {
             let _ = host.leave();
@@ -126,7 +126,7 @@ fn a_changed_answer_is_detected() {
     let mut caught = 0;
     let mut changed = 0;
     for (at, entry) in recording.iter().enumerate() {
-        // A reader that was seen inside is said to be outside: a credit that was not due.
+        // A reader that was seen inside is reported outside: a credit that was not due.
         let lie = |a: &Answer| matches!(a, Answer::Observe(_, seen) if !seen.outside);
         let Some(which) = entry.answers.iter().position(lie) else {
             continue;
@@ -141,7 +141,7 @@ fn a_changed_answer_is_detected() {
             break;
         }
     }
-    // A credit that comes one scan before the true one may change nothing that is put out.
+    // A credit one scan earlier than the true one may not change any output.
     assert!(changed == 30 && caught > 15, "{caught} of {changed}");
 }
 
@@ -152,7 +152,7 @@ fn a_changed_output_and_another_question_are_named() {
     let at = recording
         .iter()
         .position(|e| e.answers.len() > 1)
-        .expect("some call asks twice");
+        .expect("some call makes two queries");
     let mut forged = recording.to_vec();
     forged[at].output = Output::Done(true);
     let diverged = replay(&mut Global::new(config), &forged).expect_err("it differs");
@@ -179,7 +179,10 @@ fn a_call_that_is_not_in_the_recording_shows() {
     let mut forged = host.recording().expect("it was switched on").to_vec();
     let waits = |e: &Entry| matches!(e.input, Input::WaitForGp { .. });
     assert!(forged.iter().filter(|e| waits(e)).count() > 1);
-    let at = forged.iter().position(waits).expect("somebody waited");
+    let at = forged
+        .iter()
+        .position(waits)
+        .expect("a waiter was recorded");
     forged.remove(at);
     assert!(replay(&mut Global::new(config), &forged).is_err());
 }

@@ -1,7 +1,7 @@
 //! Reports of quiescent states by CPUs themselves, in the test host.
 
 use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::report::{Qs, Reported};
+use quiescent_engine::report::{Qs, QsReported};
 use quiescent_engine::{Config, CpuId, EarlyQs, Phase, Pos, Wait};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{CpuInput, Output};
@@ -34,7 +34,7 @@ fn holdouts(host: &TestHost) -> Vec<CpuId> {
     host.engine().holdouts().collect()
 }
 
-fn reported(host: &mut TestHost, cpu: CpuId, input: CpuInput) -> Reported {
+fn reported(host: &mut TestHost, cpu: CpuId, input: CpuInput) -> QsReported {
     match host.on(cpu, input) {
         Output::Reported(reported) => reported,
         other => panic!("{other:?}"),
@@ -45,7 +45,7 @@ fn qs(host: &TestHost, cpu: CpuId) -> Qs {
     host.cpu(cpu).expect("it has looked").qs()
 }
 
-/// What a CPU is traced to have done: the last words.
+/// The trace of a CPU: the last words of its events.
 fn words(host: &mut TestHost) -> Vec<String> {
     let trace = host.take_trace();
     let last = |line: &String| line.split(' ').next_back().unwrap_or_default().to_string();
@@ -56,7 +56,10 @@ fn words(host: &mut TestHost) -> Vec<String> {
 fn a_cpu_notices_notes_and_reports() {
     let (mut host, _) = busy(config());
     host.take_trace();
-    assert!(!host.core(1).reported, "noticed, and nothing noted yet");
+    assert!(
+        !host.core(1).reported,
+        "the start was noticed, and nothing is noted yet"
+    );
     let owes = Qs {
         needed: true,
         missing: true,
@@ -111,16 +114,16 @@ fn a_state_noted_under_an_older_grace_period_is_refused_and_noted_again() {
     let (mut host, first) = busy(config());
     let _ = host.core(1);
     host.on(1, CpuInput::NoteQs);
-    // Before it reports, it idles, and a scan credits it. The next grace period finds it busy.
+    // Before the CPU reports, it idles, and a scan credits it. The next grace period finds it busy.
     (1..4).for_each(|cpu| host.set_busy(cpu, false));
     host.drive(0, first, 100);
     assert!(host.satisfied(first));
     host.set_busy(1, true);
     let second = next_gp(&mut host);
-    assert!(qs(&host, 1).noted(), "as far as it knows");
+    assert!(qs(&host, 1).noted(), "in the CPU's own state");
     assert!(!reported(&mut host, 1, CpuInput::ReportQs).counted);
     assert!(holdouts(&host).contains(&1) && qs(&host, 1).missing);
-    // It notices the new one: everything starts over.
+    // It notices the new grace period, and starts again.
     assert!(!host.core(1).reported && qs(&host, 1).missing);
     host.on(1, CpuInput::NoteQs);
     assert!(host.core(1).reported);
@@ -153,7 +156,7 @@ fn without_a_note_or_with_the_bit_gone_nothing_is_reported() {
     let _ = host.core(1);
     assert!(!reported(&mut host, 1, CpuInput::ReportQs).counted);
     assert!(holdouts(&host).contains(&1));
-    // A scan is faster.
+    // A scan is faster than the report.
     host.on(1, CpuInput::NoteQs);
     host.set_busy(1, false);
     assert!(host.run_until(Phase::Scan(0), 50) && host.run_until(Phase::Wait(Wait::Ticks), 5));
@@ -215,14 +218,18 @@ fn a_report_carries_through_every_level_when_it_is_the_last() {
         let walk = lines.iter().filter(|l| l.starts_with("rcu_quiescent"));
         walks.push(walk.count());
     }
-    assert_eq!(walks, [1, 2, 1, 3, 1, 2, 1, 3], "levels that each walked");
+    assert_eq!(
+        walks,
+        [1, 2, 1, 3, 1, 2, 1, 3],
+        "levels that each report walked"
+    );
     host.drive(0, ticket, 50);
     assert!(host.satisfied(ticket));
 }
 
 #[test]
 fn a_cpu_that_comes_online_knows_its_leaf_and_owes_nothing() {
-    // Back in the same grace period, with a note of before.
+    // Back in the same grace period, with a note from before its departure.
     let (mut host, first) = busy(config());
     let _ = host.core(3);
     host.on(3, CpuInput::NoteQs);

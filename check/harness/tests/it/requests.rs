@@ -18,7 +18,7 @@ fn config() -> Config {
     }
 }
 
-/// A machine whose tree exists, idle between grace periods.
+/// A machine whose tree exists, between grace periods.
 fn settled() -> TestHost {
     let mut host = TestHost::kernel_with(4, config());
     let ticket = host.wait_for_gp(0);
@@ -28,7 +28,7 @@ fn settled() -> TestHost {
     host
 }
 
-/// All phases of a grace period with a holdout, in order.
+/// All phases of a grace period with a holdout, in their order.
 const PHASES: [Phase; 13] = [
     Phase::Fence,
     Phase::Hotplug(0),
@@ -45,7 +45,7 @@ const PHASES: [Phase; 13] = [
     Phase::End,
 ];
 
-/// A machine in that phase of a grace period requested by CPU 0.
+/// A machine in that phase of a grace period that CPU 0 requested.
 fn in_phase(phase: Phase) -> (TestHost, u64) {
     let mut host = settled();
     let ticket = host.wait_for_gp(0);
@@ -95,7 +95,7 @@ fn without_a_request_no_further_grace_period() {
             "{phase:?}"
         );
         host.stray_wake();
-        assert_eq!(host.step(), Next::Done, "woken for nothing");
+        assert_eq!(host.step(), Next::Done, "woken without a reason");
     }
 }
 
@@ -131,7 +131,7 @@ fn a_cookie_from_any_phase_waits_for_a_full_grace_period_and_no_longer() {
                 break;
             }
         }
-        // The root says so first; the rest of the tree and the global number follow.
+        // The root is ended first; the rest of the tree and the global number follow.
         assert_eq!(ended_first, Some(Phase::Cleanup(1)), "taken in {phase:?}");
     }
 }
@@ -142,7 +142,7 @@ fn funnel(host: &mut TestHost, cpu: u32) -> Vec<String> {
     let _ = host.start_poll(cpu);
     let lines = host.take_trace().into_iter();
     let lines = lines.filter(|line| line.starts_with("rcu_future_grace_period"));
-    // Level, CPUs, and what became of it.
+    // Level, CPUs, and the outcome.
     lines
         .map(|line| {
             line.split_whitespace()
@@ -180,17 +180,17 @@ fn the_first_request_reaches_the_root_and_the_next_ones_do_not() {
 fn requests_during_a_grace_period_stop_where_it_is_known() {
     let (mut host, _) = in_phase(Phase::Fence);
     let root = ["1 0 1 Startleaf", "0 0 3 Startedleafroot"];
-    assert_eq!(funnel(&mut host, 0), root, "no node knows of it yet");
+    assert_eq!(funnel(&mut host, 0), root, "no node has the request yet");
     let (mut host, _) = in_phase(Phase::Init(1));
     let prestarted = ["1 0 1 Startleaf", "0 0 3 Prestarted"];
     assert_eq!(
         funnel(&mut host, 0),
         prestarted,
-        "the root does, the leaf does not"
+        "the root has it, the leaf does not"
     );
     let (mut host, _) = in_phase(Phase::Wait(Wait::Ticks));
     let leaf = ["1 0 1 Startleaf", "1 0 1 Startedleaf"];
-    assert_eq!(funnel(&mut host, 0), leaf, "the leaf does");
+    assert_eq!(funnel(&mut host, 0), leaf, "the leaf has it");
     let (mut host, _) = in_phase(Phase::Cleanup(1));
     assert_eq!(
         funnel(&mut host, 0),
@@ -239,7 +239,7 @@ fn five_waiters_are_woken_at_once_and_the_rest_by_the_work_item() {
         tickets.iter().all(|&t| host.satisfied(t)),
         "one grace period for all"
     );
-    assert!(host.run_work(), "two were left to it");
+    assert!(host.run_work(), "two waiters were left to it");
     assert!(!host.run_work());
     let _ = (0..5).map(|_| host.wait_for_gp(0)).last();
     run_down(&mut host);

@@ -1,4 +1,5 @@
-//! Costs of a grace period with many present, departed or blocking threads. Counts, no times.
+//! The cost of a grace period with many present, departed or blocking threads. The tests count, and measure
+//! no times.
 
 use quiescent_engine::geometry::GeometryParams;
 use quiescent_engine::{Config, Counts, EarlyQs, Interest, Next, Phase};
@@ -7,15 +8,15 @@ use quiescent_harness::host::TestHost;
 /// Steps that suffice for any grace period here.
 const MANY: u32 = 10_000;
 
-/// What a grace period did that `cpu` waited for and drove.
+/// The cost of a grace period for which `cpu` waited, and which it drove.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 struct Cost {
     steps: u64,
     scans: u64,
     leaves_scanned: u64,
-    /// Questions who is at a leaf.
+    /// Queries of the presence at a leaf.
     present: u64,
-    /// Looks at a reader's word.
+    /// Queries of a reader's word.
     words: u64,
 }
 
@@ -38,10 +39,10 @@ fn since(host: &TestHost, before: Counts, present: u64, words: u64) -> Cost {
     }
 }
 
-/// Threads `0..n` of which only those stay that `keep` names, after the grace period that finds it out.
+/// Threads `0..n`, of which only those for which `keep` is true stay, after the grace period that notices it.
 fn left_of(n: u32, keep: impl Fn(u32) -> bool) -> (TestHost, u32) {
     let mut host = TestHost::threads(n);
-    let driver = (0..n).find(|&cpu| keep(cpu)).expect("somebody stays");
+    let driver = (0..n).find(|&cpu| keep(cpu)).expect("one thread stays");
     cost(&mut host, driver);
     for cpu in (0..n).filter(|&cpu| !keep(cpu)) {
         host.unregister(cpu);
@@ -58,7 +59,7 @@ fn five_thousand_came_and_ten_stayed() {
     assert_eq!((found.scans, found.leaves_scanned, found.words), (1, 1, 10));
     assert!(found.present <= 3, "{found:?}");
     assert!(found.steps <= 11, "{found:?}");
-    // As if the others had never been there, but for the levels of the tree.
+    // The same costs as if the others had never been there, except for the levels of the tree.
     let mut small = TestHost::threads(10);
     let few = cost(&mut small, 0);
     assert!(found.steps <= few.steps + 2 * 2 + 1, "{found:?} {few:?}");
@@ -66,7 +67,7 @@ fn five_thousand_came_and_ten_stayed() {
 
 #[test]
 fn the_cost_is_linear_in_occupied_leaves() {
-    // A thread in every 64th number is one in every leaf, and so on.
+    // A thread at every 64th number: one in every leaf; and so on.
     let of = |leaves: u32| {
         let stays = |cpu: u32| cpu.is_multiple_of(64) && cpu / 64 < leaves;
         let (mut host, driver) = left_of(60 * 64, stays);
@@ -130,7 +131,7 @@ fn holdouts_in_two_leaves_far_apart() {
 #[test]
 fn a_kernel_visits_every_node() {
     let mut host = TestHost::kernel(100, 1000, EarlyQs::Off);
-    // Only CPU 0 is left, and still each node is set up, scanned and ended.
+    // Only CPU 0 is left, and each node is still set up, scanned and ended.
     let ticket = host.wait_for_gp(0);
     host.drive(0, ticket, MANY);
     for cpu in 1..100 {
@@ -157,7 +158,7 @@ fn a_kernel_visits_every_node() {
 #[test]
 fn who_asks_from_a_leaf_that_is_left_out_is_heard() {
     let (mut host, driver) = left_of(300, |cpu| cpu >= 64 && cpu % 64 == 43);
-    // A thread that is not registered asks through leaf 0, at every point of a grace period.
+    // A thread that is not registered requests through leaf 0, at every point of a grace period.
     let mut met = 0;
     for steps in 0..40 {
         let first = host.wait_for_gp(driver);
@@ -183,13 +184,14 @@ fn who_asks_from_a_leaf_that_is_left_out_is_heard() {
 #[test]
 fn a_leaf_that_was_left_out_for_long_is_taken_in_again() {
     let (mut host, driver) = left_of(300, |cpu| cpu == 299);
-    // Long enough for 16-bit numbers (`quiescent_narrow_seq`) to be taken for later ones.
+    // More grace periods than 16-bit numbers (`quiescent_narrow_seq`) can tell apart.
     for rounds in [1, 127, 1023, 9_000, 12_000] {
         for _ in 0..rounds {
             let found = cost(&mut host, driver);
             assert_eq!(found.leaves_scanned, 1);
         }
-        // It registers, reads, and holds up the next grace period; then it waits for one itself.
+        // A thread registers, reads, and blocks the next grace period; then it waits for a grace period
+        // itself.
         let newcomer = host.register();
         assert_eq!(newcomer, 0, "the first free number");
         host.enter(newcomer);
@@ -202,14 +204,14 @@ fn a_leaf_that_was_left_out_for_long_is_taken_in_again() {
         host.exit(newcomer);
         host.drive(driver, ticket, MANY);
         assert!(host.satisfied(ticket));
-        assert!(!host.engine().busy(), "nobody asked for another");
+        assert!(!host.engine().busy(), "another one was not requested");
         assert_eq!(cost(&mut host, newcomer).leaves_scanned, 2);
         host.unregister(newcomer);
         cost(&mut host, driver);
     }
 }
 
-/// Knuth's MMIX generator: numbers that are the same everywhere.
+/// Knuth's MMIX generator: the same numbers on every system.
 struct Lcg(u64);
 
 impl Lcg {
@@ -222,10 +224,11 @@ impl Lcg {
     }
 }
 
-/// Threads that come, read, wait and go at random, in a tree of four levels that is mostly empty. A ticket
-/// must not be satisfied before the sections that were open when it was taken; at the end all are.
+/// Threads that arrive, read, wait and leave at random, in a tree of four levels that is mostly empty. A
+/// ticket must not be satisfied before the sections end that were open when it was taken; at the end all
+/// tickets are satisfied.
 #[test]
-fn random_crowds_in_a_sparse_tree() {
+fn random_threads_in_a_sparse_tree() {
     const CPUS: u32 = 256;
     let config = Config {
         geometry: GeometryParams {
@@ -249,7 +252,8 @@ fn random_crowds_in_a_sparse_tree() {
         for _ in 0..4_000 {
             let cpu = random.below(CPUS) as usize;
             match random.below(6) {
-                // Odd: which section of this thread is open, so that the next one is another.
+                // Odd numbers: the section that this thread has open, so that the next one has another
+                // number.
                 0 if here[cpu] && inside[cpu] == 0 => {
                     sections += 1;
                     host.enter(cpu as u32);
@@ -286,6 +290,9 @@ fn random_crowds_in_a_sparse_tree() {
         let last = host.wait_for_gp(0);
         host.drive(0, last, MANY);
         assert!(tickets.iter().all(|&(ticket, _)| host.satisfied(ticket)));
-        assert!(host.satisfied(last), "seed {seed}: somebody waits for ever");
+        assert!(
+            host.satisfied(last),
+            "seed {seed}: a waiter is never satisfied"
+        );
     }
 }

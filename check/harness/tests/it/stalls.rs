@@ -13,8 +13,8 @@ const TIMEOUT: u64 = 40;
 /// Three times the timeout, and three ticks.
 const REPEAT: u64 = 123;
 
-/// Four CPUs with a short timeout, the second in a section that a grace period waits for. And the tick at
-/// which that started.
+/// Four CPUs with a short timeout, the second in a section that a grace period waits for. Returns also the
+/// tick at which that grace period started.
 fn stalled_kernel() -> (TestHost, u64) {
     let escalation = Some(Escalation {
         stall: TIMEOUT,
@@ -38,7 +38,7 @@ fn stalled_kernel() -> (TestHost, u64) {
     (host, started)
 }
 
-/// What `cpu`'s tick at that time says about stalls.
+/// The stall report of a tick on `cpu` at that time, if it makes one.
 fn tick(host: &mut TestHost, cpu: CpuId, jiffies: u64) -> Option<Stall> {
     let mut at = host.at(cpu);
     at.now.jiffies = jiffies;
@@ -75,17 +75,17 @@ fn the_culprit_reports_at_once_and_others_two_ticks_later() {
 #[test]
 fn one_reports_for_all_and_again_after_three_times_the_timeout_and_three_ticks() {
     let (mut host, start) = stalled_kernel();
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     for age in 0..500 {
         for cpu in 0..4 {
             if let Some(stall) = tick(&mut host, cpu, start + age) {
-                told.push((age, cpu, stall));
+                reports.push((age, cpu, stall));
             }
         }
     }
     let own = |age| (age, 1, Stall::Own);
     assert_eq!(
-        told,
+        reports,
         [TIMEOUT, TIMEOUT + REPEAT, TIMEOUT + 2 * REPEAT, 409].map(own)
     );
     assert_eq!(host.engine().counts().stalls, 4);
@@ -115,7 +115,7 @@ fn after_a_reset_three_scans_and_the_timeout_pass_before_a_report() {
         assert_eq!(
             tick(&mut host, 1, start + 100_000),
             None,
-            "{scans} scans: suppressed however late it is"
+            "{scans} scans: suppressed at any age"
         );
         let before = host.engine().counts().scans;
         while host.engine().counts().scans == before {
@@ -149,24 +149,24 @@ fn a_grace_period_that_is_asked_for_and_does_not_start_is_reported() {
     host.exit(1);
     assert!(host.run_until(Phase::Idle, 200));
     let start = host.now().jiffies;
-    let told = |host: &mut TestHost| {
-        let mut told = Vec::new();
+    let ages = |host: &mut TestHost| {
+        let mut ages = Vec::new();
         for age in 0..200 {
             for cpu in 0..2 {
                 let mut at = host.at(cpu);
                 at.now.jiffies = start + age;
                 if host.tick_at(cpu, at).start_stall {
-                    told.push(age);
+                    ages.push(age);
                 }
             }
         }
-        told
+        ages
     };
-    assert_eq!(told(&mut host), [], "none is wanted");
-    let _ = host.wait_for_gp(0); // and the thread does not run
-    assert_eq!(told(&mut host), [TIMEOUT, TIMEOUT + REPEAT]);
+    assert_eq!(ages(&mut host), [], "no grace period is requested");
+    let _ = host.wait_for_gp(0); // and the grace-period thread does not run
+    assert_eq!(ages(&mut host), [TIMEOUT, TIMEOUT + REPEAT]);
     assert!(host.run_until(Phase::Wait(Wait::Ticks), 50) || host.engine().phase() == Phase::Idle);
-    assert_eq!(told(&mut host), [], "it has started");
+    assert_eq!(ages(&mut host), [], "it has started");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn the_driver_of_an_expedited_one_sleeps_until_its_own_timeout_and_reports() {
     assert_eq!(host.exp_stalls(), 2);
 }
 
-// The thread host's.
+// Stalls of the thread host.
 
 const STALL: u64 = 1_000_000;
 const REPEAT_NS: u64 = 3 * STALL + 3_000_000;
@@ -223,7 +223,7 @@ fn settle(host: &mut TestHost) -> Next {
             return next;
         }
     }
-    panic!("it does not settle");
+    panic!("the driver neither sleeps nor leaves");
 }
 
 /// CPU 0 waits and drives, until it sleeps.
@@ -252,9 +252,9 @@ fn a_driver_sleeps_until_the_report_is_due_and_gives_one_at_a_time() {
         host.stray_wake();
         let again = due + REPEAT_NS;
         assert_eq!(settle(&mut host), asleep_until(again));
-        let told = host.take_stalled();
-        let [stalled] = told[..] else {
-            panic!("{told:?}");
+        let reports = host.take_stalled();
+        let [stalled] = reports[..] else {
+            panic!("{reports:?}");
         };
         assert_eq!((stalled.nth, stalled.grace_period), (nth, 1));
         assert_eq!((stalled.since_ns, stalled.now_ns), (START, due));
@@ -275,7 +275,11 @@ fn a_reader_that_left_in_the_last_moment_is_counted_and_not_blamed() {
     assert_eq!(settle(&mut host), Next::Done);
     assert!(host.satisfied(ticket));
     assert_eq!(host.take_stalled(), []);
-    assert_eq!(host.engine().counts().stalls, 1, "a wake-up came this late");
+    assert_eq!(
+        host.engine().counts().stalls,
+        1,
+        "one report, although the wake-up was this late"
+    );
 }
 
 #[test]
@@ -297,19 +301,19 @@ fn the_next_grace_period_of_a_thread_host_begins_anew() {
     host.pass_ns(STALL);
     host.stray_wake();
     let _ = settle(&mut host);
-    let told = host.take_stalled();
-    assert_eq!((told[0].nth, told[0].grace_period), (1, 2));
+    let reports = host.take_stalled();
+    assert_eq!((reports[0].nth, reports[0].grace_period), (1, 2));
 }
 
 #[test]
-fn whoever_drives_next_reports_for_a_driver_that_left() {
+fn the_next_driver_reports_for_a_driver_that_left() {
     let mut host = threads(STALL);
     let _ = waiting(&mut host);
     let _ = host.leave();
     host.pass_ns(STALL);
     assert!(host.try_drive(2, Interest::Passing));
     let _ = settle(&mut host);
-    assert_eq!(host.take_stalled(), [], "not in somebody's `retire`");
+    assert_eq!(host.take_stalled(), [], "no report from a call of `retire`");
     let _ = host.leave();
     assert!(host.try_drive(2, Interest::Poller));
     let _ = settle(&mut host);
@@ -317,7 +321,7 @@ fn whoever_drives_next_reports_for_a_driver_that_left() {
     let _ = host.leave();
     assert!(host.try_drive(2, Interest::Poller));
     let _ = settle(&mut host);
-    assert_eq!(host.take_stalled(), [], "it has been said");
+    assert_eq!(host.take_stalled(), [], "it was reported before");
 }
 
 #[test]
@@ -329,18 +333,18 @@ fn nothing_is_reported_for_a_time_of_nothing_and_a_new_time_holds_at_once() {
     host.stray_wake();
     assert_eq!(settle(&mut host), asleep_until(u64::MAX));
     assert_eq!(host.take_stalled(), []);
-    // A sleeping driver has to be woken to hear of the new time.
+    // A sleeping driver must be woken to learn of the new time.
     let set = Input::SetStallNs { ns: STALL };
     assert_eq!(host.input(set), Output::Done(true));
     host.stray_wake();
     let _ = settle(&mut host);
     assert_eq!(host.take_stalled().len(), 1, "it is overdue");
     let _ = host.leave();
-    assert_eq!(host.input(set), Output::Done(false), "nobody sleeps");
+    assert_eq!(host.input(set), Output::Done(false), "no driver sleeps");
 }
 
 #[test]
-fn the_child_of_a_fork_blames_nobody_that_it_has_not() {
+fn the_child_of_a_fork_reports_no_thread_that_it_does_not_have() {
     let mut host = threads(STALL);
     let _ = waiting(&mut host);
     host.fork(0);
@@ -363,13 +367,13 @@ fn the_child_of_a_fork_has_a_time_of_its_own_for_its_own_section() {
     assert_eq!(
         settle(&mut host),
         asleep_until(START + STALL - 1 + STALL),
-        "it is the only one who reads, and is inside"
+        "the caller is the only reader, and is inside"
     );
     host.pass_ns(STALL);
     host.stray_wake();
     let _ = settle(&mut host);
-    let told = host.take_stalled();
-    assert_eq!((told.len(), told[0].nth), (1, 1));
+    let reports = host.take_stalled();
+    assert_eq!((reports.len(), reports[0].nth), (1, 1));
 }
 
 #[test]
@@ -384,7 +388,7 @@ fn reports_replay() {
         let _ = settle(&mut host);
     }
     assert_eq!(host.take_stalled().len(), 3);
-    let entries = host.recording().expect("it is kept");
+    let entries = host.recording().expect("a recording exists");
     assert_eq!(replay(&mut before, entries), Ok(()));
     assert_eq!(&before, host.engine());
 }

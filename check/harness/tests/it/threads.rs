@@ -1,11 +1,14 @@
-//! The thread host's policy in the test host: who drives, spins, flags, fences, sleeps.
+//! The thread host's policy in the test host: the driver's spins, flags, fences and sleeps.
 
-use quiescent_engine::{Config, EarlyQs, FenceCause, Interest, Next, Pace, Phase, Until, Wait};
+use quiescent_engine::{
+    Config, EarlyQs, FenceCause, Global, Interest, Next, Pace, Phase, Until, Wait,
+};
 use quiescent_harness::host::{Done, TestHost};
+use quiescent_harness::replay::replay;
 
 const STALL: u64 = 1_000_000;
 
-/// Few spins, so that a test can name each step.
+/// Few spins, so that a test can list each step.
 fn config() -> Config {
     Config {
         pace: Pace::Direct {
@@ -62,6 +65,36 @@ fn a_sole_thread_needs_no_fence_and_no_scan_of_others() {
 }
 
 #[test]
+fn a_sole_thread_makes_one_call_and_only_a_sole_thread() {
+    let mut host = TestHost::threads(1);
+    host.record();
+    assert!(!host.sole_gp(0), "there is no tree yet");
+    let ticket = host.wait_for_gp(0);
+    host.drive(0, ticket, 50);
+    let steps = host.engine().counts().steps;
+    let cookie = host.start_poll(0);
+    assert!(host.sole_gp(0) && host.poll(cookie) && !host.engine().busy());
+    let counts = host.engine().counts();
+    assert_eq!((counts.grace_periods, counts.steps), (2, steps + 1));
+    host.enter(0);
+    assert!(!host.sole_gp(0), "its own section");
+    host.exit(0);
+    let second = host.register();
+    assert!(!host.sole_gp(0) && !host.sole_gp(second));
+    host.unregister(second);
+    assert!(!host.sole_gp(0), "the tree is too small");
+    let ticket = host.wait_for_gp(0);
+    assert!(!host.sole_gp(0), "another waiter");
+    host.drive(0, ticket, 50);
+    assert!(host.sole_gp(0));
+    assert_eq!(host.done(), Done::default());
+    let mut engine = Global::new(Config::threads());
+    let recorded = host.recording().expect("from the start");
+    assert_eq!(replay(&mut engine, recorded), Ok(()));
+    assert_eq!(&engine, host.engine());
+}
+
+#[test]
 fn one_thread_that_is_not_the_driver_needs_the_fence() {
     let mut host = TestHost::threads(2);
     host.unregister(0);
@@ -73,7 +106,7 @@ fn one_thread_that_is_not_the_driver_needs_the_fence() {
 }
 
 #[test]
-fn nobody_waits_and_nothing_happens() {
+fn without_a_waiter_nothing_happens() {
     let mut host = TestHost::threads(4);
     host.enter(1);
     host.exit(1);
@@ -123,7 +156,7 @@ fn the_driver_spins_flags_spins_fences_scans_and_sleeps() {
     assert_eq!(
         host.engine().counts().scans,
         6,
-        "one first, one a spin, one after the fence"
+        "one at first, one after each spin, one after the fence"
     );
     host.exit(1);
     assert_eq!(host.done().wakes, 1);
@@ -148,8 +181,8 @@ fn a_flag_that_a_handler_cleared_is_set_again_and_fenced() {
     host.enter(1);
     let _ = waiter(&mut host, 0);
     let _ = asked(&mut host, 100);
-    // A handler's section ends inside the other one and takes the flag with it. The fixture's unlock
-    // only looks at the outermost level, so the flag is cleared by hand.
+    // The section of a signal handler ends inside the other one and clears the flag. The test host's unlock
+    // checks the flag at the outermost level only, so the flag is cleared by hand.
     host.clear_flag(1);
     host.stray_wake();
     let until = Next::Sleep(Until::Ns(STALL));
@@ -229,7 +262,7 @@ fn a_poller_flags_the_holdouts_and_leaves() {
         assert_eq!(host.asked(), None, "it left by itself");
         assert!(!host.poll(cookie), "it is in a section itself");
         assert_eq!(host.done().sleeps, 0);
-        // The next waiter resumes there, and issues the fence that the poller left to it.
+        // The next waiter continues there, and issues the fence that the poller left to it.
         let ticket = waiter(&mut host, 1);
         let list = asked(&mut host, 100);
         assert!(
@@ -237,7 +270,7 @@ fn a_poller_flags_the_holdouts_and_leaves() {
             "{list:?}"
         );
         let _ = host.leave();
-        // A poller that resumes a sleeper's work neither sleeps nor fences.
+        // A poller that continues a sleeper's grace period neither sleeps nor fences.
         let fences = host.done().fences_flag;
         host.help(0, 100);
         assert_eq!((host.asked(), host.done().fences_flag), (None, fences));
@@ -249,7 +282,7 @@ fn a_poller_flags_the_holdouts_and_leaves() {
 
 #[test]
 fn a_driver_may_leave_in_any_phase_and_another_resumes() {
-    // As many steps as it takes to sleep, and then to the end.
+    // As many steps as it takes until the sleep, and then until the end.
     for steps in 0..60 {
         let mut host = TestHost::threads_with(3, config());
         host.enter(2);
@@ -328,26 +361,26 @@ fn a_slot_without_any_cpu_is_no_obstacle() {
     let mut host = TestHost::threads(1);
     host.unregister(0);
     let mut unregistered = quiescent_engine::Global::new(Config::threads());
-    let (ticket, _) = unregistered.wait_for_gp(0, false, &Nobody);
+    let (ticket, _) = unregistered.wait_for_gp(0, false, &Empty);
     assert!(unregistered.try_drive(None, Interest::Waiter(ticket)));
     for _ in 0..20 {
-        let effects = unregistered.step(quiescent_engine::Now::default(), &Nobody);
+        let effects = unregistered.step(quiescent_engine::Now::default(), &Empty);
         match effects.next {
             Next::Grow(cpus) => {
                 let tree = quiescent_engine::Global::new_tree(&Config::threads(), cpus);
                 assert!(unregistered.grow(tree.expect("small")).is_ok());
             }
             Next::Done => break,
-            next => assert_eq!(next, Next::Again, "nobody takes part: no fence"),
+            next => assert_eq!(next, Next::Again, "no thread takes part: no fence"),
         }
     }
     assert!(ticket < unregistered.waiters().done());
 }
 
-/// A host that has never seen a CPU.
-struct Nobody;
+/// A host without a CPU.
+struct Empty;
 
-impl quiescent_engine::Host for Nobody {
+impl quiescent_engine::Host for Empty {
     fn cpus(&self) -> u32 {
         0
     }
@@ -369,7 +402,7 @@ fn every_step_is_counted() {
     assert!(host.try_drive(0, Interest::Waiter(ticket)));
     let (mut asked, mut steps) = (Next::Again, 0);
     for _ in 0..12 {
-        // Anything else has an answer of its own.
+        // Every other answer is refused.
         steps += u64::from(matches!(asked, Next::Again | Next::Spin(_)));
         asked = host.step();
         assert_eq!(host.engine().counts().steps, steps, "{asked:?}");

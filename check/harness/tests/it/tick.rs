@@ -1,4 +1,4 @@
-//! The scheduling-clock tick in the test host: what it notes, asks and raises.
+//! The scheduling-clock tick in the test host: what it notes, requests and raises.
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::tick::{At, Interrupted, Pending, Settings, Ticked};
@@ -61,7 +61,7 @@ fn the_first_reason_of_the_list_is_the_one_that_counts() {
     assert_eq!(pending(&host, at), Some(Pending::Request));
     let _ = host.core(1);
     assert_eq!(pending(&host, at), None, "asked for");
-    // It begins, and is noticed.
+    // It begins, and the CPU notices it.
     start(&mut host);
     assert_eq!(pending(&host, at), Some(Pending::Edge));
     let _ = host.core(1);
@@ -70,16 +70,16 @@ fn the_first_reason_of_the_list_is_the_one_that_counts() {
     host.on(1, CpuInput::NoteQs);
     assert_eq!(pending(&host, at), Some(Pending::Report));
     assert_eq!(pending(&host, put_off), Some(Pending::DeferredWake));
-    // It is over before the report: what was noted is worth nothing.
+    // It ends before the report: the noted state does not count.
     host.set_busy(1, false);
     assert!(host.run_until(Phase::Idle, 50));
     assert!(host.cpu(1).expect("it has looked").qs().noted());
     assert_eq!(
         pending(&host, at),
         Some(Pending::Request),
-        "one came in between"
+        "another one ran in between"
     );
-    // Both are released by two more looks; then all reasons at once.
+    // Two more checks make both callbacks ready; then all reasons apply at once.
     host.set_busy(1, true);
     let _ = host.core(1);
     assert_eq!(pending(&host, at), Some(Pending::Invoke));
@@ -116,7 +116,7 @@ fn callbacks_are_no_reason_where_others_look_after_them() {
         let _ = host.call(1);
         assert_eq!(pending(&host, at), (!offloaded).then_some(Pending::Request));
     }
-    // Nor those that were done before.
+    // Nor do callbacks that were ready before.
     let mut host = machine(config(true));
     let _ = host.call(1);
     let _ = host.core(1);
@@ -145,12 +145,15 @@ fn a_nohz_full_cpu_in_user_space_or_idle_is_left_alone_for_a_second() {
             deferred_wake: true,
             ..at
         };
-        assert!(pending(&host, put_off).is_some(), "that comes first");
+        assert!(pending(&host, put_off).is_some(), "that reason comes first");
         let other = At {
             nohz_full: false,
             ..at
         };
-        assert!(pending(&host, other).is_some(), "others have no such rest");
+        assert!(
+            pending(&host, other).is_some(),
+            "other reasons apply during the pause"
+        );
     }
     host.enter(1);
     start(&mut host);
@@ -181,7 +184,7 @@ fn patience_leaves_a_nohz_full_cpu_in_the_kernel_alone_as_well() {
         at.nohz_full = false;
         assert!(pending(&host, at).is_some());
     }
-    // Never more than a second, however patient.
+    // Never more than a second, however long the pause is.
     let tick = Settings::kernel_6_12().patience_ms(5000, HZ as u32);
     let mut host = machine(Config {
         tick,
@@ -194,7 +197,8 @@ fn patience_leaves_a_nohz_full_cpu_in_the_kernel_alone_as_well() {
     assert!(pending(&host, at).is_some());
 }
 
-/// A tick on CPU 1 during a grace period that waits for it. Was a quiescent state noted, and what came out.
+/// A tick on CPU 1 during a grace period that waits for it: whether it noted a quiescent state, and its
+/// result.
 fn hook(preemptible: bool, change: impl Fn(&mut At)) -> (bool, Ticked) {
     let mut host = machine(config(preemptible));
     start(&mut host);
@@ -268,7 +272,7 @@ fn the_unlock_of_an_old_section_is_asked_for_help() {
         });
         assert_eq!(ticked.ask_unlock, asks, "{age} {depth}");
     }
-    // Not if this grace period does not wait for it any more.
+    // Not if this grace period no longer waits for the CPU.
     let mut host = machine(config(true));
     start(&mut host);
     let _ = host.core(1);
@@ -304,7 +308,7 @@ fn a_tick_hands_on_the_urgency_once_unless_it_hits_a_quiescent_state() {
         assert!(!host.tick_at(1, at).resched);
     }
     let mut host = machine(config(true));
-    assert!(!host.tick(1).resched, "nobody asks");
+    assert!(!host.tick(1).resched, "no request is pending");
 }
 
 #[test]
@@ -312,7 +316,7 @@ fn urgency_switches_the_tick_of_a_nohz_full_cpu_on_until_it_has_reported() {
     let force = |host: &mut TestHost| host.on(1, CpuInput::IrqEnter) == Output::Done(true);
     let mut host = machine(config(true));
     start(&mut host);
-    assert!(!force(&mut host), "nobody asks");
+    assert!(!force(&mut host), "no request is pending");
     for by_scan in [false, true] {
         let (mut host, ticket) = urgent();
         host.set_nohz_full(1);
@@ -365,7 +369,7 @@ fn who_does_the_work_follows_the_configuration() {
     assert_eq!(threads.context(), Context::Rcuc);
 }
 
-/// All CPUs tick: grace periods end by reports alone, and a callback has the measured cost.
+/// All CPUs tick: grace periods end by reports alone, and a callback takes the measured number of ticks.
 #[test]
 fn a_ticking_machine_ends_its_grace_periods_by_itself() {
     for preemptible in [false, true] {
@@ -384,7 +388,7 @@ fn a_ticking_machine_ends_its_grace_periods_by_itself() {
             host.run_thread();
             assert!(host.now().jiffies < start + 20, "it does not end");
         }
-        assert_eq!(host.engine().counts().scans, scans, "nobody had to look");
+        assert_eq!(host.engine().counts().scans, scans, "no scan was needed");
         let took = host.now().jiffies - start;
         assert!((3..=5).contains(&took), "{took} ticks");
     }

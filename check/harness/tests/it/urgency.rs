@@ -30,7 +30,7 @@ fn held(config: Config) -> (TestHost, Pos) {
     (host, ticket)
 }
 
-/// Goes on until the grace period is so old; all that was asked, with its age then.
+/// Steps until the grace period has that age; returns all requests, each with the age at which it was made.
 fn nudges(host: &mut TestHost, until: u64) -> Vec<(u64, Nudge)> {
     let mut all = Vec::new();
     while age(host).ticks < until {
@@ -62,7 +62,7 @@ const RESCHED: Nudge = Nudge { resched: 2, ..NONE };
 #[test]
 fn a_holdout_is_asked_to_hurry_then_for_more_and_then_interrupted() {
     let (mut host, ticket) = held(config());
-    // Scans are 3 ticks apart; each rule asks at the first scan that is later than its time.
+    // Scans are 3 ticks apart; each rule requests at the first scan after its time.
     let first = Nudge {
         irq_work: 2,
         ..RESCHED
@@ -87,10 +87,10 @@ fn a_holdout_is_asked_to_hurry_then_for_more_and_then_interrupted() {
     );
     host.input(Input::IrqWorkRan { cpu: 1 });
     assert_eq!(host.engine().asked(1).takes_interrupts, Some(true));
-    // One in a grace period, answered or not.
+    // One request in a grace period, whether it is answered or not.
     let more = nudges(&mut host, 11_000);
     assert_eq!(more, [(10_809, RESCHED), (10_911, RESCHED)]);
-    // No other CPU had requests, and it answers in the end.
+    // No other CPU was asked, and this one answers in the end.
     assert_eq!(host.engine().asked(2), Asked::default());
     host.exit(1);
     host.drive(0, ticket, 10);
@@ -113,7 +113,8 @@ fn an_unanswered_interrupt_work_is_not_sent_again_in_the_next_grace_period() {
         (count(|n| n.irq_work), count(|n| n.cpu_time))
     };
     for (answers, works) in [(false, 1), (true, 0), (false, 1)] {
-        // One look at its CPU time a grace period; an interrupt work too, unless the last one is out still.
+        // One check of its CPU time a grace period; one interrupt work, too, unless the last one is still
+        // pending.
         assert_eq!(sent(&nudges(&mut host, 300)), (works, 1));
         if answers {
             host.input(Input::IrqWorkRan { cpu: 1 });
@@ -168,7 +169,7 @@ fn a_thread_that_does_not_wait_is_overdue_two_ticks_later() {
 fn a_nohz_full_cpu_is_sent_for_at_once_and_then_seldom() {
     let (mut host, _) = held(config());
     host.set_nohz_full(1);
-    // The first scan takes the snapshot; the second is the first that could ask.
+    // The first scan takes the snapshot; the second is the first that can make a request.
     let first = Nudge {
         resched: 2,
         ..URGENT
@@ -185,7 +186,7 @@ fn nothing_is_asked_between_grace_periods() {
     host.enter(2);
     host.enter(3);
     assert!(!nudges(&mut host, 250).is_empty());
-    host.exit(1); // a scan will see it
+    host.exit(1); // a scan will find it outside
     host.exit(2);
     host.on(2, quiescent_harness::replay::CpuInput::CheckQs);
     host.on(2, quiescent_harness::replay::CpuInput::NoteQs);
@@ -279,7 +280,7 @@ fn a_scan_is_forced_once_and_only_during_a_grace_period() {
         Output::Effects(effects) => effects.wake_gp,
         other => panic!("{other:?}"),
     };
-    assert!(!force(&mut host), "nothing to force");
+    assert!(!force(&mut host), "no scan is requested");
     let (mut host, _) = held(config());
     let (start, scans) = (host.now().jiffies, host.engine().counts().scans);
     assert!(force(&mut host) && !force(&mut host));
@@ -287,7 +288,7 @@ fn a_scan_is_forced_once_and_only_during_a_grace_period() {
     assert_eq!(host.engine().counts().scans, scans + 1);
     assert_eq!(host.now().jiffies, start, "no wait");
     assert!(host.run_until(Phase::Wait(Wait::Ticks), 5));
-    assert!(force(&mut host), "the scan has cleared it");
+    assert!(force(&mut host), "the scan has cleared the request");
 }
 
 #[test]
@@ -310,7 +311,7 @@ fn ages_and_stalls_can_be_asked_for() {
         (10_470, 20_970, false)
     );
     let engine = host.engine();
-    // It sleeps 3 ticks, and is overdue after three times that.
+    // The thread sleeps 3 ticks, and is overdue after three times that.
     let overdue = |ticks| engine.age(at(&host, ticks)).map(|age| age.thread_overdue);
     assert_eq!((overdue(9), overdue(10)), (Some(false), Some(true)));
     for (ticks, own, others) in [
@@ -326,7 +327,7 @@ fn ages_and_stalls_can_be_asked_for() {
     assert_eq!(threads.engine().age(threads.now()), None);
 }
 
-/// A kernel that cannot be preempted, with CPU 1 deep in it, and without a tick.
+/// A kernel without preemption, with CPU 1 in a long system call, and without a tick.
 fn deep() -> (TestHost, Pos) {
     let config = Config {
         tick: Settings {
@@ -347,17 +348,21 @@ fn deep() -> (TestHost, Pos) {
 #[test]
 fn cond_resched_answers_only_if_asked_and_then_heavily_if_asked_so() {
     let (mut host, ticket) = deep();
-    assert_eq!(host.cond_resched(1), Default::default(), "nobody asks");
+    assert_eq!(
+        host.cond_resched(1),
+        Default::default(),
+        "no request is pending"
+    );
     let _ = nudges(&mut host, SCHED_QS + 5);
     let answer = host.cond_resched(1);
     assert!(!answer.momentary_eqs, "urgent, no more");
-    assert!(!host.engine().asked(1).urgent, "it is consumed");
+    assert!(!host.engine().asked(1).urgent, "the request is consumed");
     assert_eq!(host.cond_resched(1), Default::default());
     let _ = nudges(&mut host, 2 * SCHED_QS + 5);
     assert!(!host.satisfied(ticket));
     assert!(host.cond_resched(1).momentary_eqs);
     assert_eq!(host.engine().asked(1), Asked::default(), "answered");
-    // The next scan sees the counter, although the CPU is where it was, without a tick.
+    // The next scan finds the counter changed, although the CPU is still in the system call, without a tick.
     host.drive(0, ticket, 10);
     assert!(host.satisfied(ticket));
 }
@@ -382,7 +387,10 @@ fn a_preemptible_kernel_leaves_heavy_states_alone() {
     host.set_busy(1, true);
     assert!(!host.context_switch(1).momentary_eqs);
     assert_eq!(host.cond_resched(1), Default::default());
-    assert!(host.engine().asked(1).urgent, "left for the tick");
+    assert!(
+        host.engine().asked(1).urgent,
+        "the request is left for the tick"
+    );
 }
 
 #[test]

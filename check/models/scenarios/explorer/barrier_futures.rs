@@ -1,4 +1,4 @@
-//! The barrier as a future: entries queued before it was made are done when it is ready, and its task is
+//! The barrier as a future: entries queued before it was made have run when it is ready, and its task is
 //! woken.
 
 use crate::common::reclaim::reclaiming;
@@ -63,7 +63,7 @@ fn two_tasks() {
     });
 }
 
-/// The task that began the barrier is dropped, and others rely on it.
+/// The task that began the barrier is dropped, while others wait for the same barrier.
 #[test]
 fn one_that_is_dropped_half_way() {
     check("barrier future, dropped", 1, 1, || {
@@ -74,12 +74,12 @@ fn one_that_is_dropped_half_way() {
     });
 }
 
-/// The last share is done by an owner that runs its callbacks itself, inside a call of the program's.
+/// The last share is finished by an owner that runs destructors itself, inside a call of the program.
 #[test]
 fn a_task_against_an_owner_that_runs_its_callbacks() {
-    check("barrier future and inline owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.inline_owner();
+    check("barrier future and dropping owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_drops();
         world.domain.enter();
         let worker = world.serving();
         world.begin(1);

@@ -1,4 +1,4 @@
-//! The barrier: entries queued before it are done when it returns.
+//! The barrier: entries queued before it have run when it returns.
 
 use crate::common::reclaim::reclaiming;
 use crate::common::{check, join_all};
@@ -23,8 +23,8 @@ fn a_barrier_against_the_worker() {
     });
 }
 
-/// Of three callbacks the engine is told of the first; the others are pushed on credit. They run one by one, so
-/// a barrier that covered only the first would return before the last.
+/// Of three callbacks the engine learns of the first one; the others are pushed on credit. They run one by
+/// one, so a barrier that covered only the first would return before the last.
 #[test]
 fn a_barrier_covers_what_was_pushed_on_credit() {
     check("barrier and credit", 1, 1, || {
@@ -64,7 +64,7 @@ fn a_barrier_against_an_owner_that_goes_on() {
 }
 
 /// The owner frees, by popping, some of the barrier's entries. Plain memory that it has just popped may not
-/// yet be freed when the barrier returns: no code of the program runs for it.
+/// yet be freed when the barrier returns: no code of the program depends on it.
 #[test]
 fn a_barrier_against_an_owner_that_pops() {
     check("barrier and pops", 1, 1, || {
@@ -193,18 +193,37 @@ fn a_barrier_in_fenced_mode() {
     });
 }
 
-/// The owner is in the middle of a callback that it runs itself: the barrier waits for that too.
+/// The owner is in the middle of a destructor that it has popped: the barrier waits for that too. `[RUN-1]`
 #[test]
-fn a_barrier_against_an_owner_that_runs_its_callbacks() {
-    check("barrier and inline owner", 1, 1, || {
-        let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.inline_owner();
+fn a_barrier_against_an_owner_that_runs_destructors() {
+    check("barrier and dropping owner", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_drops();
         world.domain.enter();
         let worker = world.serving();
         world.begin(1);
         rcu::barrier();
         world.expect_returned(0);
         world.expect_returned(1);
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
+/// The same where the owner does nothing afterwards that would report: it finds that it was asked. `[RUN-1]`
+#[test]
+fn a_barrier_against_an_owner_that_stays() {
+    check("barrier and owner that stays", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_stays();
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        world.expect_returned(0);
+        world.reopen();
         branching(false);
         owner.join();
         worker.end(&world);
@@ -231,8 +250,8 @@ fn a_barrier_against_a_callback_that_runs() {
     });
 }
 
-/// A callback that always queues itself again holds up neither a barrier nor the queues that come after
-/// the one it is in.
+/// A callback that always queues itself again delays neither a barrier nor the queues that are visited after
+/// its own.
 #[test]
 fn a_barrier_against_a_callback_that_queues_itself() {
     check("barrier and again", 1, 1, || {
@@ -251,7 +270,7 @@ fn a_barrier_against_a_callback_that_queues_itself() {
     });
 }
 
-/// The queue's owner ends while it is being visited, with everything freed or nothing at all.
+/// The queue's owner ends while a worker visits the queue, with every entry freed or none.
 #[test]
 fn a_barrier_against_an_inline_owner_that_ends() {
     check("barrier and inline exit", 1, 1, || {

@@ -1,8 +1,8 @@
 //! Blocks linked ahead: an owner continues into the next block without a lock, while another thread lowers
 //! its limit.
 //!
-//! Blocks have two entries here. An owner that has used up a block gets one ahead; so after three things it
-//! is about to cross.
+//! Blocks have two entries here. The engine gives an owner that has used up a block one ahead; so after three
+//! things it is about to cross.
 
 use std::rc::Rc;
 
@@ -20,8 +20,8 @@ fn about_to_cross(domain: Domain) -> Rc<World> {
     world
 }
 
-/// Of a batch of eight blocks the owner fills two with help, crosses into the others, and is back for its
-/// end.
+/// Of a batch of eight blocks the owner fills two through slow calls, crosses into the others, and makes a
+/// slow call again at the end.
 #[test]
 fn a_credit_is_one_call_for_help() {
     check("alone", 0, 0, || {
@@ -52,7 +52,7 @@ fn crossing_against_a_take_over() {
     });
 }
 
-/// Taken things are freed while the owner continues.
+/// Things that were taken over are freed while the owner continues.
 #[test]
 fn crossing_and_on_against_a_take_over() {
     check("cross and on", 2, 1, || {
@@ -83,7 +83,7 @@ fn crossing_against_a_lowered_limit() {
     });
 }
 
-/// Memory and code, side by side.
+/// The memory lane and the callback lane at the same time.
 #[test]
 fn crossing_with_code_against_a_take_over() {
     check("cross, code", 1, 1, || {
@@ -100,13 +100,13 @@ fn crossing_with_code_against_a_take_over() {
     });
 }
 
-/// The thing popped by the push at the end of a block is the owner's, or the taker's.
+/// The thing popped by the push at the end of a block belongs either to the owner or to the taker.
 #[test]
 fn crossing_with_a_pop_against_a_take_over() {
     check("cross and pop", 2, 1, || {
         let world = reclaiming(Domain::deferring(4));
         world.domain.enter();
-        world.retire(0..7); // a batch of them is done
+        world.retire(0..7); // a batch of them is ready
         let worker = world.worker(1);
         world.begin(0);
         world.retire([7]);
@@ -117,7 +117,7 @@ fn crossing_with_a_pop_against_a_take_over() {
     });
 }
 
-/// Its surplus is given back, and the next thread starts afresh.
+/// Its surplus blocks are returned, and the next thread starts without credit.
 #[test]
 fn an_owner_with_blocks_ahead_ends_during_a_take_over() {
     check("cross and end", 2, 1, || {

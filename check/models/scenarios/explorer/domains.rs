@@ -1,6 +1,6 @@
 //! A program's own domains on the store-buffer machine: the edges of `reader/records.rs` and
-//! `domain/sections.rs`, which are those of the process's readers at another reader record; threads that
-//! come, change between domains, leave, and share the counters of unregistered readers.
+//! `domain/sections.rs`, which are those of the global domain's readers with another reader record; threads
+//! that register, change between domains, end, and share the counters of unregistered readers.
 
 use crate::common::{World, check, join_all};
 use quiescent_models::explorer::branching;
@@ -20,7 +20,7 @@ fn known(world: &World, domain: &Domain) {
     world.pass_on();
 }
 
-/// The classic updater.
+/// The usual updater.
 fn update(world: &World, domain: &Domain) {
     world.publish(1);
     domain.synchronize();
@@ -30,8 +30,7 @@ fn update(world: &World, domain: &Domain) {
 /// The actions of a reader.
 type Body = fn(&World, &'static Domain);
 
-/// `readers`, so many of which say that they are `ready` before it begins, against an updater that has done
-/// something `before`.
+/// `readers`, so many of which are `ready` before it begins, against an updater that has done `before`.
 fn race<const N: usize>(model: Model, before: fn(&Domain), readers: [Body; N], ready: u32) {
     let world = World::new(model);
     let domain = world.domain.own_domain(0);
@@ -67,7 +66,7 @@ fn two_readers() {
     });
 }
 
-/// It has no slot yet, and the updater is alone by all that it can know.
+/// The reader has no slot yet, and the updater sees no other thread.
 #[test]
 fn newcomer_while_the_only_thread_updates() {
     check("domain: newcomer", 2, 2, || {
@@ -77,7 +76,7 @@ fn newcomer_while_the_only_thread_updates() {
     });
 }
 
-/// It is known to the process, but not here.
+/// The reader is known to the process, but not to this domain.
 #[test]
 fn a_thread_with_a_slot_reads_here_for_the_first_time() {
     check("domain: first section", 2, 2, || {
@@ -140,7 +139,7 @@ fn readers_without_a_slot() {
         let bystanders = [world.bystander(), world.bystander()];
         let reader = world.thread(|w| {
             let outer = domain.read_lock();
-            let inner = domain.read_lock(); // perhaps on the other side
+            let inner = domain.read_lock(); // possibly in the other counter
             drop(outer);
             let object = w.look();
             w.use_object(object);
@@ -154,7 +153,7 @@ fn readers_without_a_slot() {
     });
 }
 
-/// A thread's note is of one domain; its record in the other has to be looked up.
+/// A thread notes one domain; its record in the other domain has to be looked up.
 #[test]
 fn a_reader_of_two_domains() {
     check("domain: two domains", 2, 1, || {
@@ -175,7 +174,7 @@ fn a_reader_of_two_domains() {
     });
 }
 
-/// Its slot, and the reader record with it, is then another thread's: the note must be forgotten.
+/// Its slot, and the reader record with it, then belong to another thread: the note must be dropped.
 #[test]
 fn a_thread_that_left_and_comes_back() {
     check("domain: left and back", 2, 1, || {
@@ -196,9 +195,9 @@ fn a_thread_that_left_and_comes_back() {
     });
 }
 
-/// The worker finds a reader, and is told when the reader has ended.
+/// The worker finds a reader inside, and is notified when the section has ended.
 #[test]
-fn the_worker_is_told() {
+fn the_worker_is_notified() {
     check("domain: worker", 2, 1, || {
         let world = World::new(Model::patient(8));
         let domain = world.domain.own_domain(0);
@@ -212,7 +211,7 @@ fn the_worker_is_told() {
         let ran = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
         let seen = ran.clone();
         domain.defer_hurry(move || seen.store(true, std::sync::atomic::Ordering::Relaxed));
-        world.domain.sleep(); // the kick of that is heard
+        world.domain.sleep(); // that kick ends the sleep
         world.let_go(1);
         branching(true);
         while !ran.load(std::sync::atomic::Ordering::Relaxed) {
@@ -220,7 +219,7 @@ fn the_worker_is_told() {
             if ran.load(std::sync::atomic::Ordering::Relaxed) {
                 break;
             }
-            world.domain.sleep(); // for ever, if nobody kicks it
+            world.domain.sleep(); // for ever, unless it is kicked
         }
         branching(false);
         reader.join();

@@ -1,4 +1,4 @@
-//! Draining: it leaves nothing behind, also while other threads run callbacks.
+//! Draining: it leaves no entry, also while other threads run callbacks.
 
 use crate::common::check;
 use crate::common::reclaim::reclaiming;
@@ -6,8 +6,8 @@ use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
-/// The worker has taken a callback out and is in the middle of it: a drain waits for it. If its report
-/// were lost, the drain would sleep for ever.
+/// The worker has extracted a callback and is running it: a drain waits for it. If its report were lost, the
+/// drain would sleep for ever.
 #[test]
 fn a_drain_waits_for_what_the_worker_runs() {
     check("drain and worker", 2, 1, || {
@@ -27,12 +27,12 @@ fn a_drain_waits_for_what_the_worker_runs() {
     });
 }
 
-/// The owner of an inline domain is in the middle of a callback.
+/// The owner is in the middle of a destructor that it has popped. `[RUN-1]`
 #[test]
 fn a_drain_waits_for_what_an_owner_runs() {
-    check("drain and inline owner", 2, 1, || {
-        let world = reclaiming(Domain::patient(1).inline());
-        let owner = world.inline_owner();
+    check("drain and dropping owner", 2, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_drops();
         world.domain.enter();
         world.begin(1);
         world.domain.drain();
@@ -44,7 +44,7 @@ fn a_drain_waits_for_what_an_owner_runs() {
     });
 }
 
-/// Each waits for callbacks that the other runs.
+/// Each of two drains waits for callbacks that the other one runs.
 #[test]
 fn two_drains() {
     check("two drains", 2, 1, || {
@@ -67,8 +67,8 @@ fn two_drains() {
     });
 }
 
-/// In a callback a drain waits for nothing, not even for callbacks that run elsewhere: those could be waiting
-/// too.
+/// In a callback a drain waits for nothing, not even for callbacks that other threads run: those could be
+/// waiting too.
 #[test]
 fn drains_in_callbacks() {
     check("drains in callbacks", 1, 1, || {

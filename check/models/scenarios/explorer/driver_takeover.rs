@@ -1,4 +1,4 @@
-//! A driver is preempted, loses its role to a waiter, and comes back in the middle of a phase.
+//! A driver is preempted, a waiter takes over its role, and the driver continues in the middle of a phase.
 //!
 //! In these scenarios no time has to pass: a waiter that inspects the driver between two of its calls, and
 //! finds it not asleep, takes the role. So each preemption stands for a thread that is stopped for any time.

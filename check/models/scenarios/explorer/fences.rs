@@ -7,15 +7,15 @@ use quiescent_models::explorer::Ordering::Relaxed;
 use quiescent_models::explorer::{AtomicU32, JoinHandle, allow_timeouts, light_fence, spawn};
 use quiescent_on_explorer::check::Model as Domain;
 
-/// The words of the two sides.
+/// The words that the two sides write and read.
 #[derive(Default)]
 struct Words {
     readers: AtomicU32,
     updaters: AtomicU32,
 }
 
-/// A reader, and so many updaters that need fences at the same time: of the reader and the first of them one
-/// sees the other.
+/// A reader, and so many updaters that need fences at the same time: of the reader and the first updater, at
+/// least one sees the other's store.
 fn scenario(updaters: usize) {
     let domain = Domain::new();
     let words = Rc::new(Words::default());

@@ -1,7 +1,7 @@
 //! Linked structures: a reader that walks a list of two or three nodes while a writer changes it.
 //!
-//! Elements are the numbers of the world's objects, so that readers use them and meet poison, and `filled` is
-//! an element's content: relaxed stores that the release of a link has to order. The nodes' own memory is
+//! Elements are the numbers of the world's objects, so that readers detect a freed object; `filled` is an
+//! element's content: relaxed stores that the release of a link has to order. The nodes' own memory is
 //! retired and stays unchanged during an execution; the guarantee of a removal is checked on the objects,
 //! which are freed after a grace period.
 
@@ -14,7 +14,7 @@ use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 use rcu::{RcuList, RcuPtr};
 
-/// Leaked, as the domain: a failing execution leaves everything as it is.
+/// Leaked, as the domain is: a failing execution frees nothing.
 struct Lists {
     list: RcuList<usize>,
     filled: [AtomicU32; 3],
@@ -34,13 +34,13 @@ fn world(elements: &[usize]) -> (Rc<World>, &'static Lists) {
 }
 
 impl Lists {
-    /// Completes an element that will be inserted.
+    /// Writes the content of an element that will be inserted.
     fn fill(&self, element: usize) -> usize {
         self.filled[element].store(1, Relaxed);
         element
     }
 
-    /// Walks the list, using each element as it comes and once more at the end. What it saw.
+    /// Walks the list, uses each element when it finds it and once more at the end; returns what it saw.
     fn walk(&self, world: &World) -> Vec<usize> {
         let guard = rcu::read_lock();
         let mut seen = Vec::new();
@@ -53,13 +53,13 @@ impl Lists {
             world.use_object(element);
             seen.push(element);
         }
-        branching(false); // the last use may as well come at once
+        branching(false); // the last use comes at once
         seen.iter().for_each(|&element| world.use_object(element));
         branching(true);
         seen
     }
 
-    /// A registered thread that walks; what it sees has to be one of these.
+    /// A registered thread that walks the list; what it sees has to be one of these.
     fn reader(
         &'static self,
         world: &Rc<World>,
@@ -158,7 +158,7 @@ fn clearing() {
     });
 }
 
-/// Both change the same link; one of them first.
+/// Both writers change the same link, in either order.
 #[test]
 fn two_writers() {
     check("two writers", 2, 1, || {
@@ -178,7 +178,7 @@ fn two_writers() {
     });
 }
 
-/// No lock here, which would order the contents along with the rest.
+/// There is no lock here, which would order the contents as well.
 #[test]
 fn an_object_that_is_linked_a_second_time() {
     check("second link", 3, 2, || {

@@ -1,10 +1,11 @@
 //! The explorer's scenarios: the library on a machine with store buffers. Each test is one search, on each
-//! machine named by `QUIESCENT_EXPLORE`.
+//! machine that `QUIESCENT_EXPLORE` names.
 
 use quiescent_models::explorer as primitives;
 
 mod common;
 
+mod asking;
 mod barrier_futures;
 mod barriers;
 mod callbacks;

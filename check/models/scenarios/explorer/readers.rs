@@ -1,5 +1,5 @@
-//! Readers against one updater: reader word, registration, driver, flag and sleep. No spins: a driver that
-//! finds a holdout flags it and sleeps, so every reader found inside has to wake it.
+//! Readers against one updater: reader word, registration, driver, flag and sleep. There are no spins: a
+//! driver that finds a holdout flags it and sleeps, so every reader that was found inside has to wake it.
 
 use crate::common::{World, check, join_all};
 use quiescent_on_explorer as rcu;
@@ -35,6 +35,22 @@ fn reader_that_registers_while_the_only_thread_updates() {
         let world = World::new(Domain::new());
         world.domain.enter();
         world.domain.register();
+        world.begin(0);
+        let reader = world.thread(World::read);
+        world.update(0, 1);
+        reader.join();
+        world.domain.leave();
+    });
+}
+
+/// The updater has had a grace period, so that the next one is one call of the engine.
+#[test]
+fn reader_that_registers_beside_a_grace_period_in_one_call() {
+    check("one call and newcomer", 3, 2, || {
+        let world = World::new(Domain::new());
+        world.domain.enter();
+        world.domain.register();
+        rcu::synchronize();
         world.begin(0);
         let reader = world.thread(World::read);
         world.update(0, 1);

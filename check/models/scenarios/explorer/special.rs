@@ -6,7 +6,7 @@ use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 use rcu::{FenceMode, Options};
 
-/// A world whose slots are all taken, by threads that do nothing.
+/// A world whose slots are all taken by threads that do nothing.
 fn full_world() -> (
     std::rc::Rc<World>,
     [quiescent_models::explorer::JoinHandle<()>; 2],
@@ -114,13 +114,13 @@ fn the_mode_changes_while_a_reader_registers() {
     });
 }
 
-/// The last of so many guards that its section is beyond the nesting limit ends the section.
+/// A section beyond the nesting limit ends with the last of its guards.
 #[test]
 fn fenced_reader_beyond_the_nesting_limit() {
     check("beyond the limit", 2, 2, || {
         let world = World::new(Domain::new().fenced());
         let reader = world.registered(|w| {
-            branching(false); // only the end is of interest
+            branching(false); // only the end is explored
             let guards: Vec<_> = (0..rcu::check::NEST_LIMIT)
                 .map(|_| rcu::read_lock())
                 .collect();

@@ -1,5 +1,5 @@
 //! Counted readers on the store-buffer machine: every edge of `reader/counted.rs` and of the worker, with
-//! readers that end their sections on other threads, and the turning over of the counts.
+//! readers that end their sections on other threads, and the exchange of the two counts.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ fn known(world: &World, srcu: &Srcu) {
     world.pass_on();
 }
 
-/// The classic updater.
+/// The usual updater.
 fn update(world: &World, srcu: &Srcu) {
     world.publish(1);
     srcu.synchronize();
@@ -61,10 +61,10 @@ fn newcomer_while_the_only_thread_updates() {
     });
 }
 
-/// A driver that has been alone: only the first section of a newcomer carries a fence of its own.
+/// A driver that has been alone: only the first section of a newcomer has a fence of its own.
 #[test]
 fn newcomer_who_stays_while_the_only_thread_updates() {
-    check("srcu: newcomer who stays", 2, 2, || {
+    check("srcu: newcomer that stays", 2, 2, || {
         let world = World::new(Domain::new());
         let srcu = world.domain.srcu();
         world.domain.enter();
@@ -103,7 +103,7 @@ fn reader_that_comes_back_at_once() {
 
 /// The sum must not take the end of one section for that of another.
 #[test]
-fn two_readers_one_of_whom_ends_while_sums_are_taken() {
+fn two_readers_one_of_which_ends_while_sums_are_taken() {
     check("srcu: two readers", 2, 1, || {
         let world = World::new(Domain::new());
         let srcu = world.domain.srcu();
@@ -125,7 +125,7 @@ fn two_readers_one_of_whom_ends_while_sums_are_taken() {
     });
 }
 
-/// The driver sleeps. Of two sections that are the last ones, one has to find the count empty.
+/// The driver sleeps. Of the last two sections, one has to find the count empty.
 #[test]
 fn two_that_end_at_the_same_time() {
     check("srcu: the last two", 2, 1, || {
@@ -166,7 +166,7 @@ fn section_that_ends_on_another_thread() {
     });
 }
 
-/// Its number, and the counters with it, are then another thread's: the note must be forgotten.
+/// Its number, and the counters with it, then belong to another thread: the note must be dropped.
 #[test]
 fn a_thread_that_left_and_comes_back() {
     check("srcu: left and back", 2, 1, || {
@@ -219,7 +219,7 @@ fn readers_without_a_slot() {
     });
 }
 
-/// Something is due in two at the same time: the worker has one fence for both.
+/// Two domains have due entries at the same time: the worker issues one fence for both.
 #[test]
 fn the_worker_looks_after_two() {
     check("srcu: worker of two", 2, 1, || {
@@ -243,16 +243,16 @@ fn the_worker_looks_after_two() {
             if ran.iter().all(has_run) {
                 break;
             }
-            world.domain.sleep(); // for ever, if nobody kicks it
+            world.domain.sleep(); // for ever, unless it is kicked
         }
         world.free(0);
         reader.join();
     });
 }
 
-/// The worker finds a reader, and is told when the reader has ended.
+/// The worker finds a reader inside, and is notified when the section has ended.
 #[test]
-fn the_worker_is_told() {
+fn the_worker_is_notified() {
     check("srcu: worker", 2, 1, || {
         let world = World::new(Domain::patient(8));
         let srcu = world.domain.srcu();
@@ -266,7 +266,7 @@ fn the_worker_is_told() {
         let ran = Arc::new(AtomicBool::new(false));
         let seen = ran.clone();
         srcu.defer_hurry(move || seen.store(true, Relaxed));
-        world.domain.sleep(); // the kick of that is heard
+        world.domain.sleep(); // that kick ends the sleep
         world.let_go(1);
         branching(true);
         while !ran.load(Relaxed) {
@@ -274,7 +274,7 @@ fn the_worker_is_told() {
             if ran.load(Relaxed) {
                 break;
             }
-            world.domain.sleep(); // for ever, if nobody kicks it
+            world.domain.sleep(); // for ever, unless it is kicked
         }
         branching(false);
         reader.join();

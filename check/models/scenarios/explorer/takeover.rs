@@ -11,7 +11,7 @@ fn pushes_against_a_take_over() {
     check("push", 2, 2, || {
         let world = reclaiming(Domain::deferring(4));
         world.domain.enter();
-        world.retire([0]); // the slow way; from here on there is credit
+        world.retire([0]); // the slow path; from here on the owner has credit
         let worker = world.worker(1);
         world.begin(0);
         world.retire([1]);
@@ -52,7 +52,7 @@ fn pops_against_a_take_over() {
     });
 }
 
-/// Far behind, a push pops two; and there is more than one block of them.
+/// With many entries ready, a push pops two; and the queue has more than one block of them.
 #[test]
 fn pops_by_twos_against_a_take_over() {
     check("pop two", 2, 1, || {
@@ -61,7 +61,7 @@ fn pops_by_twos_against_a_take_over() {
         let guard = rcu::read_lock();
         world.retire(0..5);
         drop(guard);
-        world.retire([5]); // five are done now
+        world.retire([5]); // five are ready now
         let worker = world.worker(1);
         world.begin(0);
         world.retire([6, 7]);
@@ -203,7 +203,7 @@ fn a_queue_that_was_not_taken_is_emptied() {
         world.domain.enter();
         let guard = rcu::read_lock();
         world.call(0);
-        world.call(1); // a batch: waits for a grace period that nobody drives
+        world.call(1); // a batch: waits for a grace period that no thread drives
         drop(guard);
         let other = world.thread(|w| w.retire_hurry(2));
         let worker = world.worker(1);
@@ -216,7 +216,7 @@ fn a_queue_that_was_not_taken_is_emptied() {
     });
 }
 
-/// In fenced mode there is nothing to take over: every push goes to the lock.
+/// In fenced mode there is no credit to take over: every push takes the lock.
 #[test]
 fn pushes_in_fenced_mode_against_a_sweep() {
     check("fenced pushes", 2, 1, || {
@@ -235,8 +235,8 @@ fn pushes_in_fenced_mode_against_a_sweep() {
     });
 }
 
-/// All its blocks are given back, between two steps of a take-over perhaps; and the next owner starts
-/// with none.
+/// The queue returns all its blocks, possibly between two steps of a takeover; and the next owner starts
+/// without one.
 #[test]
 fn an_owner_that_ends_with_nothing_left() {
     check("empty exit", 2, 1, || {

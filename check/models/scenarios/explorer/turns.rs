@@ -1,5 +1,5 @@
-//! Two workers: the overflow worker runs callbacks beside the first. Each queue has one of them at a time, so
-//! that its order is kept, and nothing is lost between the two.
+//! Two workers: the overflow worker runs callbacks beside the first one. At most one of them serves a queue
+//! at a time, so that its order is kept, and no entry is lost between the two.
 
 use crate::common::reclaim::reclaiming;
 use crate::common::{check, join_all};
@@ -7,7 +7,7 @@ use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
-/// All callbacks are done when both workers come: the first one has the queue to itself.
+/// All callbacks are ready when both workers come: the first one serves the queue alone.
 #[test]
 fn two_workers_at_one_queue() {
     check("two workers, one queue", 2, 1, || {
@@ -23,8 +23,8 @@ fn two_workers_at_one_queue() {
     });
 }
 
-/// The worker skips entries queued during the overflow worker's turn, and they are not forgotten: the
-/// overflow worker kicks the worker when it rests. No deadline helps.
+/// The worker skips entries queued during the overflow worker's turn; the overflow worker kicks it when it
+/// rests. Deadlines are switched off.
 #[test]
 fn what_the_worker_passes_by_is_not_forgotten() {
     check("passed by", 1, 1, || {
@@ -44,7 +44,7 @@ fn what_the_worker_passes_by_is_not_forgotten() {
     });
 }
 
-/// A barrier waits for callbacks of both.
+/// A barrier waits for callbacks of both workers.
 #[test]
 fn a_barrier_beside_two_workers() {
     check("barrier, two workers", 1, 1, || {

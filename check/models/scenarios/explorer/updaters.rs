@@ -1,4 +1,4 @@
-//! Several grace periods and several waiters: sharing, hand-over, polling, giving up.
+//! Several grace periods and several waiters: sharing, hand-over, polling, cancellation.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn three_updaters() {
     });
 }
 
-/// Asks until the answer is yes.
+/// Polls until the answer is yes.
 fn poll_for(cookie: rcu::Cookie) {
     while !cookie.is_done() {
         yield_now();
@@ -133,7 +133,7 @@ fn a_driver_that_gives_up_hands_over() {
     check("giving up", 2, 1, || {
         allow_timeouts();
         let world = World::new(Domain::new());
-        // The reader stays inside until the impatient one has given up, or has been satisfied.
+        // The reader stays inside until the impatient waiter has given up, or has been satisfied.
         let reader = world.registered(|w| {
             let _guard = rcu::read_lock();
             w.look();
@@ -148,8 +148,8 @@ fn a_driver_that_gives_up_hands_over() {
     });
 }
 
-/// Both newcomers open the second leaf: one publishes it, the other may be the first to use it. The
-/// count of leaves must cover a claimed slot whoever claims it.
+/// Both newcomers open the second leaf: one publishes it, the other one may be the first to use it. The count
+/// of leaves must cover a claimed slot, whichever thread claims it.
 #[test]
 fn the_first_threads_of_a_new_leaf() {
     check("new leaf", 1, 1, || {
@@ -172,7 +172,7 @@ fn the_first_threads_of_a_new_leaf() {
     });
 }
 
-/// A grace period finds the second leaf empty while a thread comes to it. In either order the next grace
+/// A grace period finds the second leaf empty while a thread registers in it. In either order the next grace
 /// period must not skip the leaf.
 #[test]
 fn a_leaf_is_found_empty_and_taken_again() {

@@ -1,6 +1,6 @@
-//! Deferral under C11, in membarrier mode: a taker sees all stores of the queue's owner, nothing is freed
-//! twice, nothing is freed under a reader, and no kick is lost. The explorer checks the logic of queues, with
-//! all their cases; here are the orderings, with as few accesses as possible.
+//! Deferral under C11, in membarrier mode: a taker sees all stores of the queue's owner, no object is freed
+//! twice or under a reader, and no kick is lost. The explorer checks the logic of queues in all cases; these
+//! models check the orderings, with as few accesses as possible.
 //!
 //! A queue's first entry takes the slow path (hurried, straight to the lock): models share no dummy block.
 
@@ -14,7 +14,7 @@ use quiescent_on_loom as rcu;
 use rcu::RcuPtr;
 use rcu::check::Model as Domain;
 
-/// `[RET-1]` and `[RET-2]`: entries, and the contents of the objects, come along with the end.
+/// `[RET-1]` and `[RET-2]`: entries, and the contents of the objects, are visible with the end.
 #[test]
 fn a_push_against_a_taker() {
     with_membarrier(|| {
@@ -51,7 +51,7 @@ fn a_pop_against_a_taker() {
     });
 }
 
-/// `[SNAP-1]`: an owner that is registered alone needs no fence for a grace period but this one.
+/// `[SNAP-1]`: for an owner that is the only registered thread this is the only fence of a grace period.
 #[test]
 fn an_owner_that_frees_against_a_newcomer() {
     with_membarrier(|| {
@@ -108,7 +108,7 @@ impl Node {
 
 type Links = [RcuPtr<Node>; 2];
 
-/// Reads what is found behind a link.
+/// Reads the node behind a link.
 fn read(link: &RcuPtr<Node>) {
     let guard = rcu::read_lock();
     if let Some(node) = link.load(&guard) {
@@ -118,7 +118,7 @@ fn read(link: &RcuPtr<Node>) {
     }
 }
 
-/// These at once, on two links. Nothing is retired.
+/// Runs these threads at once, on two links. Nothing is retired.
 fn links<const N: usize>(bodies: [fn(&Links); N]) {
     let domain = Domain::new();
     let links = Arc::new([RcuPtr::null(), RcuPtr::null()]);
@@ -133,7 +133,7 @@ fn links<const N: usize>(bodies: [fn(&Links); N]) {
     threads.into_iter().for_each(join);
 }
 
-/// `[PTR-1]` of [`RcuPtr`]: each way of storing a node of one's own.
+/// `[PTR-1]` of [`RcuPtr`]: each way of storing a node of the caller.
 #[test]
 fn a_node_is_seen_whole() {
     with_membarrier(|| {
@@ -162,7 +162,7 @@ fn a_node_is_seen_whole() {
     });
 }
 
-/// A second thread links what it found, and a third finds it there: the contents come along.
+/// A second thread links the node that it found, and a third finds it there: the contents are visible.
 #[test]
 fn a_node_that_another_thread_links_is_seen_whole() {
     with_membarrier(|| {

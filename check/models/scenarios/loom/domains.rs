@@ -11,7 +11,7 @@ fn read(world: &World) {
     world.look();
 }
 
-/// The classic updater.
+/// The usual updater.
 fn update(world: &World) {
     world.publish(1);
     world.own().synchronize();
@@ -29,7 +29,7 @@ fn reader_against_updater() {
     });
 }
 
-/// The updater is the only one who has read, and does without the fence.
+/// The updater is the only thread that has read, and issues no fence.
 #[test]
 fn newcomer_while_the_only_thread_updates() {
     check("domain: newcomer", 3, || {
@@ -58,7 +58,7 @@ fn reader_that_goes_the_fast_way() {
     });
 }
 
-/// The driver sleeps, and the reader finds it by the yard that it has `[GR-1]`.
+/// The driver sleeps, and the reader finds it through the domain's state `[GR-1]`.
 #[test]
 fn a_section_s_end_wakes_the_driver() {
     with_membarrier(|| {

@@ -64,6 +64,20 @@ fn registered_updater_against_a_newcomer() {
 }
 
 #[test]
+fn one_call_against_a_newcomer() {
+    check("one call", 6, || {
+        let world = World::new(Domain::new());
+        world.domain.enter();
+        world.domain.register();
+        rcu::synchronize(); // brings the tree
+        let reader = world.thread(World::read);
+        world.update(0, 1);
+        join(reader);
+        world.domain.leave();
+    });
+}
+
+#[test]
 fn two_updates_in_a_row() {
     check("two updates", 4, || {
         let world = World::new(Domain::new());

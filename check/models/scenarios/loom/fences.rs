@@ -7,14 +7,14 @@ use quiescent_models::loom::Ordering::Relaxed;
 use quiescent_models::loom::{AtomicU32, light_fence, thread, with_membarrier};
 use quiescent_on_loom::check::Model as Domain;
 
-/// The words of the two sides.
+/// The words that the two sides write and read.
 struct Words {
     readers: AtomicU32,
     updaters: AtomicU32,
 }
 
-/// A reader, an updater, and a thread that issues one fence after the other: of the first two one sees the
-/// other, whichever thread's fence the updater took.
+/// A reader, an updater, and a thread that issues one fence after the other: of the first two at least one
+/// sees the other's store, whichever thread's fence the updater used.
 #[test]
 fn a_fence_of_another_thread_orders_as_one_s_own() {
     with_membarrier(|| {
@@ -37,7 +37,7 @@ fn a_fence_of_another_thread_orders_as_one_s_own() {
             words.updaters.store(1, Relaxed);
             domain.fence();
             let seen = words.readers.load(Relaxed);
-            let saw = reader.join().expect("it does not panic");
+            let saw = reader.join().expect("the reader does not panic");
             assert!(
                 saw == 1 || seen == 1,
                 "neither saw the other: no fence came between"

@@ -2,6 +2,7 @@
 
 mod common;
 
+mod asking;
 mod deferral;
 mod domains;
 mod fenced;

@@ -1,5 +1,5 @@
-//! The membarrier mode under C11: its fast paths with their own orderings, and light fences that pair
-//! with heavy ones and with nothing else (see `check/models/src/loom`).
+//! The membarrier mode under C11: its fast paths with their own orderings, and light fences that pair with
+//! heavy ones and with nothing else (see `check/models/src/loom.rs`).
 
 use crate::common::{World, check, join};
 use quiescent_models::loom::with_membarrier;
@@ -34,7 +34,7 @@ fn a_new_generation_says_that_the_old_section_is_over() {
                 w.arrive();
                 w.use_object(0);
                 drop(guard);
-                // The scan may find the thread inside, one generation on, and nested or not.
+                // The scan may find the thread inside, with another generation, and nested or not.
                 let _next = rcu::read_lock();
                 drop(rcu::read_lock());
             });
@@ -101,6 +101,22 @@ fn registered_updater_against_a_newcomer() {
             let world = World::new(Domain::new());
             world.domain.enter();
             world.domain.register();
+            let reader = world.thread(World::read);
+            world.update(0, 1);
+            join(reader);
+            world.domain.leave();
+        });
+    });
+}
+
+#[test]
+fn one_call_against_a_newcomer() {
+    with_membarrier(|| {
+        check("membarrier: one call", 4, || {
+            let world = World::new(Domain::new());
+            world.domain.enter();
+            world.domain.register();
+            rcu::synchronize(); // brings the tree
             let reader = world.thread(World::read);
             world.update(0, 1);
             join(reader);

@@ -11,7 +11,7 @@ fn read(world: &World) {
     world.look();
 }
 
-/// The classic updater.
+/// The usual updater.
 fn update(world: &World) {
     world.publish(1);
     world.srcu().synchronize();
@@ -47,7 +47,7 @@ fn a_section_s_reads_come_before_what_follows_the_grace_period() {
         check("srcu, membarrier: unlock", 3, || {
             let world = World::counted(Domain::new());
             let reader = world.thread(|w| {
-                drop(w.srcu().read_lock()); // it is known, and goes the fast way from here on
+                drop(w.srcu().read_lock()); // it is known, and takes the fast path from here on
                 let _guard = w.srcu().read_lock();
                 w.arrive();
                 w.use_object(0);

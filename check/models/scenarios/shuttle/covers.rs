@@ -1,4 +1,4 @@
-//! Barriers and drains: the entries that they cover are done, whichever thread runs them and whichever has
+//! Barriers and drains: the entries that they cover have run, whichever thread runs them and whichever has
 //! queued them.
 
 use crate::common::deeds::{Deed, LAZY, QUEUES};
@@ -26,7 +26,7 @@ fn barriers() {
     check("barriers", 12, || lives(DEEDS, Domain::living(LIFE)));
 }
 
-/// The program runs its code itself, at times; and empties the domain.
+/// The program sometimes runs its code itself, and drains the domain.
 #[test]
 fn drains() {
     const DEEDS: &[Deed] = &[

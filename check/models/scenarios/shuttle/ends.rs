@@ -1,4 +1,4 @@
-//! Threads that come and go: other threads serve the entries that they leave behind, and none is lost.
+//! Threads that start and end: other threads serve the entries that they leave, and none is lost.
 
 use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS};
 use crate::common::{LIFE, World, check, join};
@@ -34,8 +34,7 @@ fn short_lives() {
     });
 }
 
-/// Hardly any slots: sections of unregistered threads, nested, and in the middle of some a slot becomes
-/// free.
+/// Almost no slots: sections of unregistered threads, nested; in the middle of some a slot becomes free.
 #[test]
 fn unregistered() {
     const DEEDS: &[Deed] = &[

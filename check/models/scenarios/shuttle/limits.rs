@@ -1,4 +1,4 @@
-//! Near the budget, with two workers, and with drivers that stop.
+//! Runs near the budget, with two workers, and with drivers that stop.
 
 use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS, Way};
 use crate::common::{LIFE, World, check};
@@ -11,7 +11,7 @@ fn lives(deeds: &'static [Deed], times: u32, domain: Domain) {
     world.finish(lives, staff);
 }
 
-/// Objects are refused or waited for, and the budget changes meanwhile. In the end it counts nothing.
+/// Objects are refused or waited for, and the budget changes meanwhile. At the end nothing is counted.
 #[test]
 fn budgets() {
     const DEEDS: &[Deed] = &[
@@ -28,7 +28,7 @@ fn budgets() {
     check("budgets", 8, || lives(DEEDS, 80, Domain::living(LIFE)));
 }
 
-/// Callbacks of one thread come one after the other, whoever runs them.
+/// Callbacks of one thread run one after the other, whichever thread runs them.
 #[test]
 fn two_workers() {
     const DEEDS: &[Deed] = &[
@@ -57,7 +57,7 @@ const WAITERS: &[Deed] = &[
     Deed::Leave,
 ];
 
-/// Drivers that are found silent lose their role, at once: grace periods change hands all the time.
+/// Drivers that make no call lose their role at once: grace periods change drivers all the time.
 #[test]
 fn drivers_that_stop() {
     const HASTY: Life = Life {

@@ -1,4 +1,4 @@
-//! Everything at once: threads that use every feature of the library.
+//! Threads that use every feature of the library at once.
 
 use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS, Way};
 use crate::common::{LIFE, World, check};

@@ -1,8 +1,8 @@
 //! The atomics: a value and a place in the current execution's memory.
 //!
-//! Outside an exploration they are ordinary atomics. Inside, an atomic starts with the value it had
-//! before the exploration, *in every execution*: a static begins anew each time, and what an execution
-//! writes is gone at its end. So read results inside the scenario.
+//! Outside an exploration they are ordinary atomics. Inside, an atomic starts with the value it had before
+//! the exploration, *in every execution*: a static starts again each time, and what an execution writes is
+//! dropped at its end. So read results inside the scenario.
 
 use std::fmt;
 use std::sync::atomic::{self as real, Ordering, Ordering::SeqCst};
@@ -76,7 +76,7 @@ fn modify(
     )
 }
 
-/// A value as its owner would read it, without a point: for `Debug`.
+/// The value, without a scheduling point: for `Debug`.
 fn peek(locate: impl Fn(&mut Execution) -> Loc) -> Option<u64> {
     with(|e| {
         let loc = locate(e);
@@ -94,7 +94,7 @@ macro_rules! common {
             e.locate(&self.place, || $put(self.initial.load(Ordering::Relaxed)))
         }
 
-        /// Reads it.
+        /// Loads the value.
         ///
         /// # Panics
         /// If `order` is not one for loads.
@@ -104,7 +104,7 @@ macro_rules! common {
             load(|e| self.locate(e)).map_or_else(|| self.initial.load(order), $get)
         }
 
-        /// Writes it.
+        /// Stores a value.
         ///
         /// # Panics
         /// If `order` is not one for stores.
@@ -115,17 +115,17 @@ macro_rules! common {
                 .unwrap_or_else(|| self.initial.store(value, order))
         }
 
-        /// Writes it and returns what it was.
+        /// Stores a value and returns the previous one.
         #[track_caller]
         pub fn swap(&self, value: $value, order: Ordering) -> $value {
             modify(|e| self.locate(e), |_| Some($put(value)))
                 .map_or_else(|| self.initial.swap(value, order), $get)
         }
 
-        /// Writes `new` if it is `current`; what it was, either way.
+        /// Stores `new` if the value is `current`; returns the previous value in either case.
         ///
         /// # Errors
-        /// With its value, if that is not `current`.
+        /// The value, if it is not `current`.
         ///
         /// # Panics
         /// If `failure` is not an order for loads.
@@ -170,25 +170,25 @@ macro_rules! integer {
 
             common!($value, |bits: u64| bits as $value, u64::from);
 
-            /// Adds, wrapping around; returns what it was.
+            /// Adds, wrapping around; returns the previous value.
             #[track_caller]
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
                 self.fetch(order, real::$name::fetch_add, <$value>::wrapping_add, value)
             }
 
-            /// Subtracts, wrapping around; returns what it was.
+            /// Subtracts, wrapping around; returns the previous value.
             #[track_caller]
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
                 self.fetch(order, real::$name::fetch_sub, <$value>::wrapping_sub, value)
             }
 
-            /// Sets bits; returns what it was.
+            /// Sets bits; returns the previous value.
             #[track_caller]
             pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
                 self.fetch(order, real::$name::fetch_or, |old, value| old | value, value)
             }
 
-            /// Keeps only these bits; returns what it was.
+            /// Clears all bits but these; returns the previous value.
             #[track_caller]
             pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
                 self.fetch(order, real::$name::fetch_and, |old, value| old & value, value)

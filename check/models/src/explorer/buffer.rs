@@ -1,16 +1,16 @@
-//! A thread's stores that memory has not seen yet, in program order.
+//! The stores of a thread that have not reached memory yet, in program order.
 //!
-//! One list serves both models: each entry says before which sequence number everything of its thread
-//! must have left (`after`). Under TSO that is its own number, so the list is a FIFO. Under PSO it is 0
-//! for a relaxed store, which then waits for earlier stores to the same location only.
+//! One list serves both models: each entry has the sequence number (`after`) below which every store of its
+//! thread must have left. Under TSO that is its own number, so the list is a FIFO. Under PSO it is 0 for a
+//! relaxed store, which then waits for earlier stores to the same location only.
 
 /// Number of a location in an execution's memory.
 pub(crate) type Loc = u32;
 
-/// A store on its way to memory.
+/// A store that has not reached memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Order of execution among all stores of all threads.
+    /// Position in the order of execution of all stores of all threads.
     pub seq: u64,
     pub loc: Loc,
     pub value: u64,
@@ -33,22 +33,22 @@ impl StoreBuffer {
         self.entries.push(entry);
     }
 
-    /// The store that the thread itself sees at `loc`, if that is still in its buffer.
+    /// The store to `loc` that the thread itself sees, if it is still in the buffer.
     pub(crate) fn newest(&self, loc: Loc) -> Option<Entry> {
         self.entries.iter().rev().find(|e| e.loc == loc).copied()
     }
 
-    /// Does any store to `loc` wait here?
+    /// Does the buffer hold a store to `loc`?
     pub(crate) fn holds(&self, loc: Loc) -> bool {
         self.entries.iter().any(|e| e.loc == loc)
     }
 
-    /// Does a store to a location of this kind wait here?
+    /// Does the buffer hold a store to a location of this kind?
     pub(crate) fn any(&self, kind: impl Fn(Loc) -> bool) -> bool {
         self.entries.iter().any(|e| kind(e.loc))
     }
 
-    /// Order of the oldest store to `loc`, how many there are, and how many of them were executed
+    /// The number of the oldest store to `loc`, the count of such stores, and how many of them were executed
     /// before `seq`.
     pub(crate) fn pending(&self, loc: Loc, seq: u64) -> Option<(u64, usize, usize)> {
         let mut of_loc = self.entries.iter().filter(|e| e.loc == loc);
@@ -76,7 +76,7 @@ impl StoreBuffer {
         entry
     }
 
-    /// The first store of all.
+    /// The oldest store.
     pub(crate) fn front(&self) -> Option<Entry> {
         self.entries.first().copied()
     }
@@ -104,7 +104,7 @@ mod tests {
         buffer
     }
 
-    /// The order in which stores leave when the oldest to `loc` is wanted in memory.
+    /// The order in which stores leave when the oldest store to `loc` has to reach memory.
     fn leaves(buffer: &mut StoreBuffer, loc: Loc) -> Vec<u64> {
         let wanted = buffer.oldest(loc).expect("a store to it");
         let mut order = Vec::new();

@@ -1,34 +1,34 @@
 //! The choices of one execution, and the choice of the next execution.
 //!
-//! An execution is determined by the list of its choices, since everything else in it is
-//! deterministic. Systematic search keeps that list as a path: the next execution repeats it up to the
-//! last choice that has an untried alternative, takes that, and continues with defaults (alternative
-//! 0). What may be chosen beyond the default is limited by budgets; budgets never change how
-//! alternatives are numbered, so a schedule found by any policy replays under any other.
+//! An execution is determined by the list of its choices, since everything else in it is deterministic.
+//! Systematic search keeps that list as a path: the next execution repeats it up to the last choice that has
+//! an untried alternative, takes that, and continues with defaults (alternative 0). Budgets limit the choices
+//! other than the default; they never change how alternatives are numbered, so a schedule found by any policy
+//! replays under any other.
 
 use std::collections::BTreeMap;
 
 use super::random::Random;
 
-/// What a choice is about, and so what an alternative to the default costs.
+/// The subject of a choice, and so the cost of an alternative to the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The running thread could go on: another one costs a preemption.
+    /// The running thread can continue: another thread costs a preemption.
     Preempt,
-    /// The running thread cannot or does not want to go on: free.
+    /// The running thread cannot or does not want to continue: any thread is free.
     Switch,
-    /// Pending stores to a location somebody touches: other than in order costs a delay.
+    /// Pending stores to a location that is accessed: an order other than theirs costs a delay.
     Flush,
 }
 
-/// Who chooses.
+/// The way in which choices are made.
 #[derive(Debug)]
 pub(crate) enum Policy {
     /// Depth-first search within budgets.
     Systematic { preemptions: u32, flush_delays: u32 },
-    /// By chance.
+    /// At random.
     Random(Random),
-    /// The alternatives written down; the default elsewhere.
+    /// The recorded alternatives; the default elsewhere.
     Replay(BTreeMap<usize, u16>),
 }
 
@@ -39,7 +39,7 @@ struct Step {
     allowed: u16,
 }
 
-/// The choices made so far in this execution, and the ones to repeat.
+/// The choices made so far in this execution, and those to repeat.
 #[derive(Debug)]
 pub(crate) struct Choices {
     pub(crate) policy: Policy,
@@ -101,7 +101,7 @@ impl Choices {
         self.cursor
     }
 
-    /// One of `count` alternatives; 0 is the default. For choices about threads see
+    /// Chooses one of `count` alternatives; 0 is the default. For choices about threads see
     /// [`choose_thread`](Self::choose_thread).
     pub(crate) fn choose(&mut self, kind: Kind, count: usize) -> usize {
         let by_chance = match &mut self.policy {
@@ -111,7 +111,7 @@ impl Choices {
         self.take(kind, count, by_chance)
     }
 
-    /// One of these threads; the first is the default.
+    /// Chooses one of these threads; the first is the default.
     pub(crate) fn choose_thread(&mut self, kind: Kind, threads: &[usize]) -> usize {
         let by_chance = match &mut self.policy {
             Policy::Random(random) => random.thread(kind, threads),
@@ -167,7 +167,7 @@ impl Choices {
             .collect()
     }
 
-    /// Reads [`written`](Self::written) back.
+    /// Parses the text of [`written`](Self::written).
     pub(crate) fn read(text: &str) -> Result<BTreeMap<usize, u16>, String> {
         let one = |word: &str| {
             let (at, chosen) = word.split_once(':')?;

@@ -1,9 +1,9 @@
 //! One execution: threads, the running thread, and the end.
 //!
-//! Invariants. Exactly one thread is `current`, and only its fiber runs. A thread is switched away from
-//! only at a *point* (before its next access), when it blocks, when it spins, or when it ends. Nothing
-//! here depends on addresses or on time, except for equality of addresses, so that the list of choices
-//! determines the execution.
+//! Invariants. Exactly one thread is `current`, and only its fiber runs. A thread is switched away from only
+//! at a *point* (before its next access), when it blocks, when it spins, or when it ends. Nothing here
+//! depends on addresses or on time, except for equality of addresses, so the list of choices determines the
+//! execution.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -16,19 +16,19 @@ use super::choice::{Choices, Kind, Policy};
 use super::runtime::Fiber;
 use super::storage::Model;
 
-/// What a thread is about to do, as far as others can notice.
+/// A thread's next operation, as far as other threads can notice it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Load(Loc),
     Store(Loc),
-    /// Also lock and unlock.
+    /// Includes lock and unlock.
     Modify(Loc),
     Fence,
-    /// Anything that is not worth describing more closely.
+    /// Any other operation.
     Other,
 }
 
-/// What a thread just did to memory.
+/// A thread's last operation on memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Touch {
     Read(Loc),
@@ -42,7 +42,7 @@ pub(crate) enum Touch {
 pub(crate) enum State {
     Runnable,
     Lock(Loc),
-    /// Asleep on this address, for at most so many nanoseconds.
+    /// Sleeps on this address, for at most so many nanoseconds.
     Futex {
         address: usize,
         timeout_ns: Option<u64>,
@@ -51,11 +51,11 @@ pub(crate) enum State {
     Finished,
 }
 
-/// Whether the running fiber goes on.
+/// Whether the running fiber continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
     Go,
-    /// This thread hands over; it continues from here when it is its turn again.
+    /// This thread is suspended, and continues from here when it is current again.
     Suspend(usize),
 }
 
@@ -69,17 +69,17 @@ struct Spun {
 pub(crate) struct Thread {
     pub(crate) state: State,
     pub(crate) buffer: StoreBuffer,
-    /// Stores from here on wait for all stores before this number: the last release fence.
+    /// Later stores wait for all stores before this number: the last release fence.
     pub(crate) fence_seq: u64,
     pub(crate) cells: [usize; CELLS],
     pub(crate) fiber: Option<Fiber>,
     spun: Option<Spun>,
-    /// It was preempted before this, and so far nothing has conflicted with it.
+    /// It was preempted before this operation, and no operation since has conflicted with it.
     preempted: Option<Op>,
     at: Option<&'static Location<'static>>,
 }
 
-/// See the module's first lines.
+/// The state of an execution; see the module's comment.
 pub(crate) struct Execution {
     pub(crate) model: Model,
     pub(crate) choices: Choices,
@@ -92,16 +92,16 @@ pub(crate) struct Execution {
     pub(crate) progress: u64,
     pub(crate) clock: u64,
     pub(crate) timeouts: bool,
-    /// No choices for the time being: setting up.
+    /// No choices for now: the scenario sets up.
     pub(crate) held: bool,
-    /// Points so far.
+    /// The number of points so far.
     pub(crate) steps: u64,
-    /// Accesses done so far: a spinner may preempt others again after one of theirs.
+    /// The number of accesses so far: a spinner may preempt others again after another thread's access.
     pub(crate) acts: u64,
     pub(crate) max_steps: u64,
     pub(crate) over: bool,
     pub(crate) pruned: bool,
-    /// Cut off executions that equal others.
+    /// Stop executions that equal others.
     pub(crate) prunes: bool,
     pub(crate) failure: Option<String>,
     pub(crate) trace: Option<Vec<String>>,
@@ -169,9 +169,9 @@ impl Execution {
         });
     }
 
-    /// The location of an atomic in this execution. Its place is remembered in the atomic, so that it
-    /// follows moves. One that has a place of another execution (a static that is used by several, at
-    /// once perhaps) is known by its address.
+    /// The location of an atomic in this execution. The atomic stores it, so that it follows moves. An atomic
+    /// with a location of another execution (a static that several explorations use, possibly at once) is
+    /// found by its address.
     pub(crate) fn locate(&mut self, place: &RealU64, initial: impl FnOnce() -> u64) -> Loc {
         let known = place.load(Relaxed);
         if known >> 32 == self.epoch {
@@ -191,7 +191,7 @@ impl Execution {
         loc
     }
 
-    /// The current thread is about to do this: does it go on, or is it another's turn?
+    /// The current thread is about to perform `op`: does it continue, or is it another thread's turn?
     pub(crate) fn point(&mut self, op: Op, at: &'static Location<'static>) -> Control {
         let me = self.current;
         self.threads[me].at = Some(at);
@@ -224,14 +224,14 @@ impl Execution {
         Control::Suspend(me)
     }
 
-    /// The current thread waits for something.
+    /// The current thread blocks.
     pub(crate) fn block(&mut self, state: State) -> Control {
         let me = self.current;
         self.threads[me].state = state;
         self.hand_over()
     }
 
-    /// The current thread would rather see others run.
+    /// The current thread prefers that others run.
     pub(crate) fn spin(&mut self, at: &'static Location<'static>) -> Control {
         let me = self.current;
         self.steps += 1;
@@ -246,8 +246,8 @@ impl Execution {
         if let Policy::Random(random) = &mut self.choices.policy {
             random.demote(me);
         }
-        // Whoever runs now runs because a spinner insisted: a preemption before could not as well have
-        // come one access later.
+        // The thread that runs now runs because a spinner insisted: a preemption before that could not have
+        // come one access later instead.
         self.threads.iter_mut().for_each(|t| t.preempted = None);
         self.hand_over()
     }
@@ -262,7 +262,7 @@ impl Execution {
         let _ = self.hand_over();
     }
 
-    /// Makes every thread in such a state runnable.
+    /// Makes every thread in that state runnable.
     pub(crate) fn wake(&mut self, of: impl Fn(State) -> bool) {
         self.threads
             .iter_mut()
@@ -270,7 +270,7 @@ impl Execution {
             .for_each(|t| t.state = State::Runnable);
     }
 
-    /// Somebody else's turn.
+    /// Another thread's turn.
     fn hand_over(&mut self) -> Control {
         let me = self.current;
         match self.next_thread() {
@@ -288,7 +288,8 @@ impl Execution {
         Control::Suspend(me)
     }
 
-    /// Who runs when the current thread does not: in turn, those that spin in vain last of all.
+    /// The order in which threads run when the current one does not: in turn; those that spin in vain come
+    /// last.
     fn next_thread(&mut self) -> Option<usize> {
         let fresh = |e: &Execution, t: usize| {
             let thread = &e.threads[t];
@@ -298,7 +299,7 @@ impl Execution {
         if let Some(next) = self.choose_among(fresh) {
             return Some(next);
         }
-        // Only spinners are left, so whatever still waits in a buffer must arrive now.
+        // Only spinners are left, so every buffered store must reach memory now.
         let before = self.progress;
         (0..self.threads.len()).for_each(|t| self.drain_other(t));
         if self.progress != before
@@ -350,14 +351,14 @@ impl Execution {
         let thread = &mut self.threads[next];
         thread.spun = None;
         if thread.preempted.take().is_some() && self.prunes && self.choices.is_systematic() {
-            // Nothing happened that its next access could notice: see the crate's first page.
+            // Nothing happened that its next access could notice: see the first page of `explorer`.
             self.pruned = true;
             self.choices.freeze();
         }
     }
 
-    /// The current thread touched memory: preemptions of others have had a point if it conflicts with
-    /// what they were about to do.
+    /// The current thread touched memory: preemptions of other threads made a difference if this conflicts
+    /// with their next operation.
     pub(crate) fn touch(&mut self, touch: Touch) {
         self.touch_by(self.current, touch);
     }
@@ -371,7 +372,7 @@ impl Execution {
         }
     }
 
-    /// Could `op` of thread `owner` be noticed by whoever did `touch`, or the other way round?
+    /// Can the thread that did `touch` notice `op` of thread `owner`, or the other way round?
     fn conflict(&self, op: Op, owner: usize, touch: Touch) -> bool {
         let own_buffer = &self.threads[owner].buffer;
         let (loc, writes) = match touch {
@@ -388,7 +389,7 @@ impl Execution {
         if concerns(loc) && (writes || !matches!(op, Op::Load(_))) {
             return true;
         }
-        // It may flush stores of others, and with them everything that has to precede those.
+        // It may flush stores of others, and every store that has to precede those.
         let others = self.threads.iter().enumerate().filter(|&(t, _)| t != owner);
         let buffers = others
             .map(|(_, thread)| &thread.buffer)
@@ -396,14 +397,14 @@ impl Execution {
         !matches!(op, Op::Store(_)) && buffers.into_iter().any(|buffer| buffer.any(concerns))
     }
 
-    /// Ends the execution with a finding.
+    /// Ends the execution with a failure.
     pub(crate) fn fail(&mut self, message: String) -> Control {
         self.over = true;
         self.failure.get_or_insert(message);
         Control::Suspend(self.current)
     }
 
-    /// Adds a line about the current thread to the trace, if one is wanted.
+    /// Adds a line about the current thread to the trace, if one is recorded.
     pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             let at = self.threads[self.current]

@@ -1,4 +1,4 @@
-//! The searches, and what they report.
+//! The searches and their reports.
 
 use std::fmt;
 use std::rc::Rc;
@@ -9,19 +9,19 @@ use super::random::Random;
 use super::runtime::run;
 use super::storage::Model;
 
-/// Lines of a trace that are kept: the end is what matters.
+/// The number of trace lines that are kept: the last ones.
 const TRACE_LINES: usize = 400;
 
 /// Limits of a systematic search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Times that a thread which could go on is made to wait.
+    /// How often a thread that could continue is made to wait.
     pub preemptions: u32,
-    /// Times that an access passes by an earlier store that is still in a buffer.
+    /// How often an access ignores an earlier store that is still in a buffer.
     pub flush_delays: u32,
-    /// Steps of one execution before it counts as a livelock.
+    /// An execution with more steps counts as a livelock.
     pub max_steps: u64,
-    /// Executions before the search gives up; then it is not complete.
+    /// After so many executions the search stops; it is not complete then.
     pub max_executions: u64,
 }
 
@@ -36,14 +36,14 @@ impl Default for Bounds {
     }
 }
 
-/// A schedule that ends badly.
+/// A schedule that ends in an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong: a panic's message, a deadlock, a livelock.
+    /// The error: a panic's message, a deadlock, a livelock.
     pub message: String,
     /// The choices, for [`replay`].
     pub schedule: String,
-    /// Its accesses, a line each; the last few hundred.
+    /// The accesses, one a line; the last few hundred.
     pub trace: String,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a search did and found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a report may hold a failure"]
 pub struct Report {
@@ -65,13 +65,13 @@ pub struct Report {
     pub model: Model,
     /// Executions run.
     pub executions: u64,
-    /// Those of them that turned out to equal another one and were not branched further.
+    /// Executions that turned out to equal another one and were not branched further.
     pub pruned: u64,
     /// Steps in all executions.
     pub steps: u64,
-    /// Most choices in one execution.
+    /// The largest number of choices in one execution.
     pub max_depth: usize,
-    /// Everything within the bounds was searched.
+    /// Was everything within the bounds searched?
     pub complete: bool,
     /// The first failure.
     pub failure: Option<Failure>,
@@ -81,7 +81,7 @@ impl Report {
     /// Prints the report under `name`.
     ///
     /// # Panics
-    /// With the schedule and its trace, if there is a failure.
+    /// With the schedule and its trace, if the report has a failure.
     pub fn clean(&self, name: &str) {
         println!("{name}: {self}");
         if let Some(failure) = &self.failure {
@@ -115,17 +115,16 @@ impl fmt::Display for Report {
 
 /// Searches every schedule of `scenario` within `bounds`, up to the first failure.
 ///
-/// The scenario runs once an execution and must do the same whenever the same choices are made: no
-/// clock, no randomness, no address decides anything. It starts threads with
-/// [`spawn`](super::spawn).
+/// The scenario runs once an execution and must do the same whenever the same choices are made: it must not
+/// depend on a clock, on randomness or on an address. It starts threads with [`spawn`](super::spawn).
 ///
 /// # Panics
-/// If the scenario is not deterministic, or explores by itself.
+/// If the scenario is not deterministic, or starts an exploration itself.
 pub fn explore(model: Model, bounds: Bounds, scenario: impl Fn() + 'static) -> Report {
     systematic(model, bounds, true, Rc::new(scenario))
 }
 
-/// As [`explore`] without pruning: to check the pruning.
+/// As [`explore`] without pruning: to test the pruning.
 #[doc(hidden)]
 pub fn explore_unpruned(model: Model, bounds: Bounds, scenario: impl Fn() + 'static) -> Report {
     systematic(model, bounds, false, Rc::new(scenario))
@@ -141,8 +140,8 @@ fn systematic(model: Model, bounds: Bounds, prunes: bool, scenario: Rc<dyn Fn()>
     search(execution, bounds.max_executions, scenario)
 }
 
-/// Runs `executions` schedules of `scenario` by chance, up to the first failure. The same seed gives
-/// the same schedules.
+/// Runs `executions` random schedules of `scenario`, up to the first failure. The same seed gives the same
+/// schedules.
 ///
 /// # Panics
 /// As [`explore`].
@@ -222,7 +221,7 @@ fn search(mut execution: Execution, limit: u64, scenario: Rc<dyn Fn()>) -> Repor
     report
 }
 
-/// Runs a failed execution again for its trace.
+/// Runs a failed execution again to get its trace.
 fn describe(message: String, failed: &Execution, scenario: &Rc<dyn Fn()>) -> Failure {
     let (name, limit) = (failed.model.name(), failed.max_steps);
     let schedule = format!("{name} limit:{limit}{}", failed.choices.written());

@@ -1,10 +1,10 @@
-//! The store-buffer explorer: a small machine with store buffers behind the names of the
-//! library's primitives, and a search of its schedules.
+//! The store-buffer explorer: a small machine with store buffers behind the names of the library's
+//! primitives, and a search of its schedules.
 //!
 //! # The machine
 //! Model threads are fibers on one OS thread. Before every atomic access, fence, lock and futex call the
-//! running fiber asks which thread continues; nothing else distinguishes threads. A store goes into its
-//! thread's buffer and reaches memory later; a thread sees its own stores at once.
+//! running fiber asks which thread continues; nothing else separates threads. A store goes into its thread's
+//! buffer and reaches memory later; a thread sees its own stores at once.
 //!
 //! | | [`Model::Sc`] | [`Model::Tso`] | [`Model::Pso`] |
 //! |---|---|---|---|
@@ -18,30 +18,30 @@
 //! | [`light_fence`] | – | nothing | nothing |
 //!
 //! TSO is x86. PSO is what a compiler-only fence leaves on hardware that reorders stores: under it
-//! `light_fence` does *not* order stores, and code that needs order must say `Release`. So PSO is about
-//! relaxed stores only. Loads are executed in program order, one at a time: reordering of a load with a later
-//! load or store is not modelled here; the loom models cover it.
+//! `light_fence` does *not* order stores, and code that needs the order must use `Release`. So PSO is about
+//! relaxed stores only. Loads are executed in program order, one at a time: the reordering of a load with a
+//! later load or store is not modelled here; the loom models cover it.
 //!
 //! `heavy_fence` is `membarrier(2)`: the kernel interrupts each CPU at some moment of the call, so other
-//! threads may run between two of these moments. A futex call drains because the kernel's own barriers
-//! in it do. Time-outs of [`futex_wait`] never fire (a lost wake-up is a deadlock), unless the scenario
-//! calls [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups.
+//! threads may run between two of these moments. A futex call drains because it contains barriers of the
+//! kernel. Time-outs of [`futex_wait`] never fire (a lost wake-up is a deadlock), unless the scenario calls
+//! [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups.
 //!
-//! # Flushing late is enough
+//! # Why stores may be flushed late
 //! The moment at which an unread buffered store reaches memory makes no difference. So the machine decides
-//! only where it matters: when some thread touches a location, every store to it that others still hold may
-//! be flushed first (with everything that must precede it), or be passed by. Flushing in the order in which
-//! the stores were executed is the default, and equals a machine without buffers; each time a store is passed
-//! by costs one of [`Bounds::flush_delays`].
+//! only where it matters: when a thread touches a location, every store to it that other threads still hold
+//! may be flushed first (with every store that must precede it), or be ignored. The default is to flush in
+//! the order in which the stores were executed, which equals a machine without buffers; each store that is
+//! ignored costs one of [`Bounds::flush_delays`].
 //!
 //! # The explorer
 //! [`explore`] enumerates all schedules with at most so many preemptions and delays, depth first.
-//! [`random_walk`] samples larger scenarios. Both stop at the first failed assertion, deadlock or
-//! livelock, and hand back a schedule as text that [`replay`] runs again, with a trace.
+//! [`random_walk`] samples larger scenarios. Both stop at the first failed assertion, deadlock or livelock,
+//! and return a schedule as text that [`replay`] runs again, with a trace.
 //!
-//! A preemption whose victim's next access conflicts with nothing the others did before the victim
-//! ran again equals the same preemption one access later; such executions are counted as *pruned* and
-//! not branched any further.
+//! A preemption after which no operation of another thread conflicts with the preempted thread's next access
+//! equals the same preemption one access later; such executions are counted as *pruned* and not branched any
+//! further.
 //!
 //! ```
 //! use quiescent_models::explorer::{AtomicU32, Bounds, Model, Ordering, explore, spawn};

@@ -18,10 +18,10 @@ pub struct Mutex<T> {
     place: RealU64,
 }
 
-/// Ownership of a [`Mutex`]; given back when dropped.
+/// Ownership of a [`Mutex`]; dropping it unlocks.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
-    /// Present until the guard is dropped.
+    /// `Some` until the guard is dropped.
     data: Option<std::sync::MutexGuard<'a, T>>,
     place: &'a RealU64,
 }
@@ -47,7 +47,7 @@ fn acquire(place: &RealU64, e: &mut Execution) -> Result<(), State> {
 }
 
 impl<T> Mutex<T> {
-    /// A free mutex.
+    /// An unlocked mutex.
     pub const fn new(value: T) -> Mutex<T> {
         Mutex {
             data: std::sync::Mutex::new(value),
@@ -62,7 +62,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Waits for the mutex and takes it.
+    /// Waits for the mutex and locks it.
     ///
     /// # Errors
     /// As std's: a thread panicked while it held the lock.
@@ -72,7 +72,9 @@ impl<T> Mutex<T> {
             let taken = blocking(Op::Modify(loc), |e| acquire(&self.place, e));
             if taken.is_none() {
                 // A destructor that runs during a panic wants a lock whose owner never runs again.
-                eprintln!("quiescent-models: a lock was wanted during a panic; giving up");
+                eprintln!(
+                    "quiescent-models: a destructor waits for a lock during a panic; aborting"
+                );
                 std::process::abort();
             }
         }
@@ -82,7 +84,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Takes the mutex if it is free.
+    /// Locks the mutex if it is free.
     ///
     /// # Errors
     /// As std's: it is not free, or a thread panicked while it held the lock.
@@ -144,7 +146,7 @@ impl<T> Drop for MutexGuard<'_, T> {
                 e.note(|| format!("unlock #{loc}"));
             },
         );
-        // The data becomes free with the word: no point comes in between.
+        // The data becomes free with the word: there is no point in between.
         drop(data);
         let _ = given;
     }

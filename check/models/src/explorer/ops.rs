@@ -9,16 +9,16 @@ use super::exec::{Op, State};
 use super::runtime::{Plan, blocking, visible, with, yield_now};
 use crate::{CELLS, TICK_NS};
 
-/// Time-outs from this on are as good as none: a year.
+/// Longer time-outs count as none: a year.
 const NEVER_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 thread_local! {
-    /// Cells of OS threads that do not explore.
+    /// The cells of OS threads that do not explore.
     static OUTSIDE: [Cell<usize>; CELLS] = const { [const { Cell::new(0) }; CELLS] };
 }
 
-/// A fence: `SeqCst` drains the thread's stores; `Release` keeps later stores behind earlier ones;
-/// `Acquire` does nothing, since loads are in order anyway.
+/// A fence: `SeqCst` drains the thread's stores; `Release` keeps later stores behind earlier ones; `Acquire`
+/// does nothing, since loads are executed in order.
 ///
 /// # Panics
 /// If `order` is `Relaxed`.
@@ -46,11 +46,11 @@ pub fn fence(order: Ordering) {
     }
 }
 
-/// Stops the compiler only: nothing happens here.
+/// A fence for the compiler only: it has no effect here.
 pub fn light_fence() {}
 
-/// What `membarrier(2)` does: the caller's stores, then those of every other thread, have reached
-/// memory when it returns; each thread drains at a moment of its own within the call.
+/// Models `membarrier(2)`: the caller's stores, then those of every other thread, have reached memory when it
+/// returns; each thread drains at a moment of its own within the call.
 ///
 /// # Errors
 /// Never.
@@ -67,7 +67,7 @@ pub fn heavy_fence() -> Result<(), i32> {
     for thread in 0..started.unwrap_or(0) {
         let _ = visible(
             |e| match e.threads[thread].buffer.is_empty() {
-                // Nothing to drain, but a store made from here on is one it did not reach.
+                // There is nothing to drain, but the fence does not reach a store made from here on.
                 true => {
                     e.drain_other(thread);
                     Plan::Done(())
@@ -135,7 +135,11 @@ pub fn futex_wake(word: *const AtomicU32) {
             e.drain(e.current);
             let sleeps = |state| matches!(state, State::Futex { address, .. } if address == key);
             let sleeper = e.threads.iter().position(|t| sleeps(t.state));
-            e.note(|| sleeper.map_or("futex wake: nobody".into(), |t| format!("futex wake: T{t}")));
+            e.note(|| {
+                sleeper.map_or("futex wake: no sleeper".into(), |t| {
+                    format!("futex wake: T{t}")
+                })
+            });
             if let Some(sleeper) = sleeper {
                 e.threads[sleeper].state = State::Runnable;
                 e.progress += 1;
@@ -144,25 +148,25 @@ pub fn futex_wake(word: *const AtomicU32) {
     );
 }
 
-/// From now on in this execution, time-outs of less than a year fire when nothing else can run, and
-/// the clock moves on by them.
+/// From now on in this execution, time-outs of less than a year fire when nothing else can run, and the clock
+/// advances to them.
 pub fn allow_timeouts() {
     let _ = with(|e| e.timeouts = true);
 }
 
-/// Without branching, threads run until they block and stores arrive in order, with nothing to choose:
-/// for the part of a scenario that only sets up. Every execution begins with branching.
+/// Without branching, threads run until they block and stores arrive in order, without choices: for the part
+/// of a scenario that only sets up. Every execution begins with branching.
 pub fn branching(on: bool) {
     let _ = with(|e| e.held = !on);
 }
 
-/// Lets others run first.
+/// Lets other threads run first.
 #[track_caller]
 pub fn doze() {
     yield_now();
 }
 
-/// A clock that goes on by a little at each look.
+/// A clock that advances a little at each reading.
 pub fn now_ns() -> u64 {
     with(|e| {
         e.clock += TICK_NS;

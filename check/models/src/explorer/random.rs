@@ -1,22 +1,22 @@
-//! Random choices: half of the executions by priorities, half by a walk.
+//! Random choices: half of the executions use priorities, half a random walk.
 //!
-//! *Priorities* are the probabilistic concurrency testing of Burckhardt, Kothari, Musuvathi and
-//! Nagarakatte (ASPLOS 2010): every thread has a random one, the highest runs, and at a few random
-//! moments the running thread drops to the bottom. A bug that needs `d` such moments is found with
-//! probability at least 1/(threads · choices^(d-1)) an execution. The *walk* switches threads with a
-//! probability drawn for the execution. Stores are passed by with a probability drawn for it, too.
+//! *Priorities* are the probabilistic concurrency testing of Burckhardt, Kothari, Musuvathi and Nagarakatte
+//! (ASPLOS 2010): every thread has a random one, the highest runs, and at a few random moments the running
+//! thread gets the lowest one. A bug that needs `d` such moments is found with probability at least
+//! 1/(threads · choices^(d-1)) an execution. The *walk* switches threads with a probability drawn for the
+//! execution. Stores are ignored with a probability drawn for it, too.
 
 use super::choice::Kind;
 use crate::chance::Rng;
 
-/// At most so many drops of priority an execution.
+/// The largest number of lowered priorities an execution.
 const DROPS: usize = 4;
 
 /// The state of a random policy.
 #[derive(Debug)]
 pub(crate) struct Random {
     rng: Rng,
-    /// By thread; grows as threads appear. Empty for a walk.
+    /// Priorities by thread; grows as threads appear. Empty for a walk.
     priorities: Vec<u64>,
     by_priority: bool,
     drops: [usize; DROPS],
@@ -42,7 +42,7 @@ impl Random {
         random
     }
 
-    /// Draws what holds for one execution; the one before made `length` choices.
+    /// Draws the parameters of one execution; the one before made `length` choices.
     pub(crate) fn next_execution(&mut self, length: usize) {
         self.priorities.clear();
         self.by_priority = !self.by_priority;
@@ -76,10 +76,10 @@ impl Random {
             self.demote(threads[0]);
         }
         let best = (0..threads.len()).max_by_key(|&i| self.priority(threads[i]));
-        best.expect("somebody to choose")
+        best.expect("a thread to choose")
     }
 
-    /// This thread runs only when no other can: it dropped, or it spins.
+    /// This thread runs only when no other can: its priority was lowered, or it spins.
     pub(crate) fn demote(&mut self, thread: usize) {
         let _ = self.priority(thread);
         self.lowest -= 1;

@@ -1,9 +1,9 @@
 //! Fibers: model threads on one OS thread.
 //!
-//! The execution lives in a thread-local of the OS thread that explores. It is borrowed for the length
-//! of one decision or one access and never across a switch. A fiber switches by suspending itself; the
-//! loop in [`run`] then resumes whichever thread is current. Outside an exploration, and while a panic
-//! unwinds (drops may touch atomics), nothing is scheduled.
+//! The execution is in a thread-local of the OS thread that explores. It is borrowed for one decision or one
+//! access and never across a switch. A fiber switches by suspending itself; the loop in [`run`] then resumes
+//! the current thread. Outside an exploration, and while a panic unwinds (drops may touch atomics), nothing
+//! is scheduled.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -20,10 +20,10 @@ use super::exec::{Control, Execution, Op, State};
 /// Stack of a fiber: enough for a panic with a backtrace.
 const STACK_BYTES: usize = 512 * 1024;
 
-/// A model thread's stack and its way back to the loop.
+/// A model thread's stack and its return path to the loop.
 pub(crate) struct Fiber {
     coroutine: Option<Coroutine<(), (), ()>>,
-    /// Set once it runs; lives on its stack.
+    /// Set once the fiber runs; it lives on the fiber's stack.
     yielder: Option<NonNull<Yielder<(), ()>>>,
 }
 
@@ -37,15 +37,15 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     EXECUTION.with_borrow_mut(|execution| execution.as_mut().map(f))
 }
 
-/// What an access turns out to be.
+/// The effect of an access.
 pub(crate) enum Plan<R> {
-    /// Nobody else can notice it, and this is the result.
+    /// No other thread can notice it, and this is the result.
     Done(R),
-    /// Others can.
+    /// Other threads can notice it.
     Visit(Op),
 }
 
-/// An access: `plan` says what it is, then others may run, then `act` does it. `None` outside an
+/// An access: `plan` describes it, then others may run, then `act` performs it. `None` outside an
 /// exploration.
 #[track_caller]
 pub(crate) fn visible<R>(
@@ -71,7 +71,7 @@ pub(crate) fn visible<R>(
     }
 }
 
-/// Tries until it succeeds; between the attempts the thread is in the state that `attempt` says.
+/// Tries until it succeeds; between attempts the thread is in the state that `attempt` returns.
 #[track_caller]
 pub(crate) fn blocking<R>(
     op: Op,
@@ -90,7 +90,7 @@ pub(crate) fn blocking<R>(
     }
 }
 
-/// Hands over if that is what was decided; returns when it is this thread's turn again.
+/// Suspends the fiber if another thread was chosen; returns when it is this thread's turn again.
 pub(crate) fn obey(control: Control) {
     let Control::Suspend(me) = control else {
         return;
@@ -98,7 +98,7 @@ pub(crate) fn obey(control: Control) {
     loop {
         let yielder = with(|e| e.threads[me].fiber.as_ref().and_then(|f| f.yielder)).flatten();
         let yielder = yielder.expect("a running thread has a fiber");
-        // SAFETY: it lives at the base of this fiber's stack, on which we run.
+        // SAFETY: the yielder lives at the base of this fiber's stack, on which this code runs.
         unsafe { yielder.as_ref() }.suspend(());
         if with(|e| !e.over).expect("still exploring") {
             return;
@@ -132,7 +132,7 @@ pub fn spawn<T: 'static>(body: impl FnOnce() -> T + 'static) -> JoinHandle<T> {
         },
     );
     JoinHandle {
-        thread: thread.expect("spawn belongs into a scenario"),
+        thread: thread.expect("spawn must be called in a scenario"),
         result,
     }
 }
@@ -151,19 +151,19 @@ impl<T> JoinHandle<T> {
             }
             _ => Err(State::Join(self.thread)),
         });
-        ended.expect("join belongs into a scenario");
+        ended.expect("join must be called in a scenario");
         self.result
             .take()
             .expect("a thread that ended left its result")
     }
 }
 
-/// Number of the calling model thread in order of creation; the scenario itself is 0.
+/// The number of the calling model thread in order of creation; the scenario itself is 0.
 pub fn thread_index() -> usize {
     with(|e| e.current).unwrap_or(0)
 }
 
-/// Lets others run first, as one that spins does.
+/// Lets other threads run first, as a spinning thread does.
 #[track_caller]
 pub fn yield_now() {
     let at = Location::caller();
@@ -174,7 +174,7 @@ pub fn yield_now() {
     }
 }
 
-/// Carries this out when the execution is over; never, outside one.
+/// Runs this when the execution is over; never, outside an execution.
 pub fn at_end(end: impl FnOnce() + 'static) {
     if with(|_| ()).is_some() {
         ends::add(end);
@@ -246,8 +246,8 @@ fn take_current(e: &mut Execution) -> Option<(usize, Coroutine<(), (), ()>)> {
     Some((e.current, fiber.coroutine.take().expect("suspended")))
 }
 
-/// Fibers that a failure left suspended are forgotten with all they hold: unwinding them would run the
-/// scenario's destructors in a state that has just been shown to be wrong.
+/// Fibers that a failure left suspended are leaked with everything they hold: unwinding them would run the
+/// scenario's destructors in a state that is known to be wrong.
 fn abandon(execution: &mut Execution) {
     for thread in &mut execution.threads {
         let coroutine = thread

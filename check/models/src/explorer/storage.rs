@@ -1,10 +1,10 @@
-//! Memory and the path of stores into it. The crate's first page has the rules.
+//! Memory and the path of stores into it. The first page of `explorer` has the rules.
 
 use super::buffer::{Entry, Loc};
 use super::choice::Kind;
 use super::exec::{Execution, Touch};
 
-/// What a machine may do with stores.
+/// The store buffers of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
     /// No buffers: interleavings only.
@@ -27,7 +27,7 @@ impl Model {
 }
 
 impl Execution {
-    /// Executes a store of the current thread: into its buffer, or to memory if there is none.
+    /// Executes a store of the current thread: into its buffer, or to memory without one.
     pub(crate) fn store(&mut self, loc: Loc, value: u64, release: bool) {
         let seq = self.next_seq();
         let me = self.current;
@@ -64,8 +64,9 @@ impl Execution {
         self.memory[loc as usize]
     }
 
-    /// Does the current thread, which has itself stored to `loc` at `seq`, still see that store? Not if
-    /// it has arrived, and then somebody else's: in order, that is so if the other store came later.
+    /// Does the current thread, which has itself stored to `loc` at `seq`, still see that store? Not if it
+    /// has reached memory and another thread's store followed: in order, that is so if the other store is
+    /// later.
     fn forwards(&mut self, loc: Loc, seq: u64) -> bool {
         let others = self
             .threads
@@ -82,8 +83,8 @@ impl Execution {
         later == odd
     }
 
-    /// A read-modify-write of the current thread: drains, then reads memory and writes what `f`
-    /// makes of it, if anything. Returns what was read.
+    /// A read-modify-write of the current thread: drains, then reads memory and writes the result of `f`, if
+    /// there is one. Returns the value read.
     pub(crate) fn modify(&mut self, loc: Loc, f: impl FnOnce(u64) -> Option<u64>) -> u64 {
         let me = self.current;
         self.drain(me);
@@ -96,7 +97,7 @@ impl Execution {
         old
     }
 
-    /// Everything `thread` has stored reaches memory.
+    /// Every store of `thread` reaches memory.
     pub(crate) fn drain(&mut self, thread: usize) {
         while let Some(entry) = self.threads[thread].buffer.front() {
             self.flush(thread, entry, 1 << thread);
@@ -114,7 +115,7 @@ impl Execution {
         self.seq
     }
 
-    /// Moves `wanted`, and before it whatever has to precede it, from a buffer to memory. `busy` are
+    /// Moves `wanted`, and before it every store that has to precede it, from a buffer to memory. `busy` are
     /// the threads whose buffers must not change meanwhile.
     fn flush(&mut self, thread: usize, wanted: Entry, busy: u64) {
         loop {
@@ -141,8 +142,8 @@ impl Execution {
         }
     }
 
-    /// `loc` is about to be read or written: which stores to it, held by other threads, come first?
-    /// By default those executed before `seq`.
+    /// `loc` is about to be accessed: which stores to it, held by other threads, reach memory first? By
+    /// default those executed before `seq`.
     fn settle(&mut self, loc: Loc, seq: u64, busy: u64) {
         let mut asked = busy;
         loop {

@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use crate::CELLS;
 
 thread_local! {
-    /// By number of the model thread. They are fibers on one OS thread.
+    /// By number of the model thread. Model threads are fibers on one OS thread.
     static THREADS: RefCell<Vec<[usize; CELLS]>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A new execution begins.
+/// Begins a new execution.
 pub(crate) fn reset() {
     THREADS.with_borrow_mut(Vec::clear);
 }

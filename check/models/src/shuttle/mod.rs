@@ -6,19 +6,19 @@
 //! access.
 //!
 //! # Limits
-//! **Every atomic access is SeqCst here**, whatever the source says, and fences do nothing: it finds wrong
-//! logic, never a missing order. The other two find orders. The schedules are random: a run without a finding
-//! proves nothing. No access fails spuriously, and no sleeper wakes up spuriously: a lost wake-up is not
-//! hidden.
+//! **Every atomic access is SeqCst here**, whatever the source says, and fences have no effect: it finds
+//! wrong logic, never a missing order. The other two models find orders. The schedules are random: a run
+//! without a finding proves nothing. No access fails spuriously, and no sleeper wakes up spuriously: a lost
+//! wake-up is not hidden.
 //!
 //! # Time
 //! Reading the clock takes 100 ns; otherwise no time passes while any thread can run. When none can, the
 //! clock advances to the next time-out of a sleeper. So time-outs fire in both ways: after enough readings of
 //! the clock, and when nothing else can run. Time-outs of [`NEVER`] and more do not fire: a model's worker
-//! sleeps with them, and a thread of the scenario plays its timer with [`nap`].
+//! sleeps with them, and a thread of the scenario acts as its timer with [`nap`].
 //!
 //! # Schedules
-//! A [`Case`] names one, in a few letters, and [`run`] runs it again:
+//! A [`Case`] names one in a few letters, and [`run`] runs it again:
 //!
 //! * a *walk* continues with the running thread, or any other, by a probability drawn for the execution; in
 //!   some of them a thread is stopped now and then, until no other thread can run (`schedule.rs`);
@@ -39,10 +39,10 @@ pub use sleep::{NEVER, Nap, clock, doze, futex_wait, futex_wake, nap, now_ns};
 
 use shuttle::rand::RngCore;
 
-/// Stops the compiler only: nothing happens here.
+/// A fence for the compiler only: it has no effect here.
 pub fn light_fence() {}
 
-/// Others may run; nothing has to be made visible.
+/// Other threads may run; every store is visible already.
 ///
 /// # Errors
 /// Never.
@@ -59,17 +59,17 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Others may run here.
+/// Other threads may run here.
 pub(crate) fn pass() {
     shuttle::thread::sleep(std::time::Duration::ZERO);
 }
 
-/// Carries this out when the execution is over.
+/// Runs this when the execution is over.
 pub fn at_end(end: impl FnOnce() + 'static) {
     crate::ends::add(end);
 }
 
-/// A number by chance, the same when the case is run again.
+/// A random number, the same when the case is run again.
 pub fn random() -> u64 {
     shuttle::rand::thread_rng().next_u64()
 }

@@ -1,4 +1,4 @@
-//! Runs scenarios, and names the cases.
+//! Runs scenarios, and names their cases.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,30 +12,30 @@ use super::schedule::{Awake, Walk};
 use crate::chance::Rng;
 use crate::ends;
 
-/// Executions of one case of *pct*: the first of them only finds out how long the scenario is.
+/// Executions of one case of *pct*: the first one only measures the length of the scenario.
 const PCT_EXECUTIONS: usize = 6;
-/// Changes of priority, and one.
+/// The number of changes of priority, plus one.
 const PCT_DEPTH: usize = 6;
 /// Stack of a model thread: enough for a panic with a backtrace.
 const STACK_BYTES: usize = 512 * 1024;
-/// An execution with more steps goes on for ever.
+/// An execution with more steps counts as endless.
 const MAX_STEPS: usize = 3_000_000;
 
-/// How schedules are chosen.
+/// The way in which schedules are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// By chance at each step.
+    /// At random at each step.
     Walk,
     /// By priorities.
     Pct,
 }
 
-/// A schedule, or some: the same again whenever it is run. Written `walk:17`, `pct:17`.
+/// One schedule, or a few: the same whenever it is run. Written `walk:17`, `pct:17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// How it is chosen.
+    /// The way in which it is chosen.
     pub kind: Kind,
-    /// Which one.
+    /// The seed.
     pub seed: u64,
 }
 
@@ -65,12 +65,12 @@ impl FromStr for Case {
     }
 }
 
-/// What was run.
+/// The size of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Executions.
     pub executions: u64,
-    /// Choices of who goes on, in all of them.
+    /// The choices of the next thread, in all executions.
     pub steps: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Report {
 pub struct Failure {
     /// The panic's message, or shuttle's about a deadlock or an execution without an end.
     pub message: String,
-    /// What was run until then; also a proof that the same was run again.
+    /// The size of the run until then; equal for a run of the same case.
     pub report: Report,
 }
 
@@ -87,7 +87,8 @@ fn config() -> Config {
     let mut config = Config::new();
     config.stack_size = STACK_BYTES;
     config.max_steps = MaxSteps::FailAfter(MAX_STEPS);
-    // Not shuttle's own text, which has a letter for each of a hundred thousand steps: the case says it.
+    // Without shuttle's own text, which has a letter for each of a hundred thousand steps; the case replaces
+    // it.
     config.failure_persistence = FailurePersistence::None;
     config.silence_warnings = true;
     config
@@ -96,14 +97,14 @@ fn config() -> Config {
     config
 }
 
-/// Runs a scenario as the case says.
+/// Runs a scenario under the case's schedules.
 ///
 /// # Errors
-/// What was found.
+/// The first failure.
 pub fn run(case: Case, scenario: impl Fn() + Send + Sync + 'static) -> Result<Report, Failure> {
     match case.kind {
         Kind::Walk => {
-            // Half of them have threads that stop.
+            // In half of the cases threads stop.
             let stop = [0, 0, 16, 96][Rng::new(!case.seed).below(4)];
             go(Awake::new(Walk::new(case.seed), case.seed, stop), scenario)
         }

@@ -1,4 +1,4 @@
-//! Schedulers: a random walk, and every scheduler's treatment of sleepers.
+//! Schedulers: a random walk, and the treatment of sleepers that every scheduler shares.
 
 use shuttle::current::TaskId;
 use shuttle::scheduler::{Schedule, Scheduler, Task};
@@ -7,15 +7,15 @@ use super::{cells, sleep};
 use crate::chance::Rng;
 use crate::ends;
 
-/// How often time may go on while a thread is stopped.
+/// How often time may advance while a thread is stopped.
 const JUMPS: u32 = 6;
 
-/// One execution by chance.
+/// One execution at random.
 #[derive(Debug)]
 pub(crate) struct Walk {
     rng: Rng,
     seed: u64,
-    /// So many times in 4096 any thread may go on, and else the one that runs.
+    /// In 4096 choices, how many may pick any thread; the others keep the running one.
     switch: u64,
     done: bool,
 }
@@ -61,12 +61,12 @@ struct Stopped {
     jumps: u32,
 }
 
-/// A scheduler, but for those who sleep and, perhaps, one thread that is stopped.
+/// A scheduler that passes over sleepers and, possibly, one stopped thread.
 #[derive(Debug)]
 pub(crate) struct Awake<S> {
     inner: S,
     rng: Rng,
-    /// So many times in 4096 · 16 the running thread is stopped.
+    /// In 4096 · 16 choices, how often the running thread is stopped.
     stop: u64,
     stopped: Option<Stopped>,
     /// Choices made, in all executions.
@@ -84,9 +84,9 @@ impl<S: Scheduler> Awake<S> {
         }
     }
 
-    /// Whoever can go on; and whether that is only because time has to.
+    /// The threads that can run; and whether they can only because time has to advance.
     fn able<'a>(&mut self, runnable: &[&'a Task]) -> (Vec<&'a Task>, bool) {
-        // What is parked would wake up for no reason.
+        // A parked thread would wake up for no reason.
         let awake = |task: &&&Task| !task.blocked() && !sleep::sleeps(task.id());
         let is_stopped = |task: &&&Task| self.stopped.as_ref().is_some_and(|s| s.task == task.id());
         let able: Vec<&Task> = (runnable.iter())

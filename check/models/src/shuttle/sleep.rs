@@ -1,12 +1,12 @@
 //! Sleeping: the futex, the clock, and naps.
 //!
-//! Sleepers are in a list. A sleeper without a time-out is parked, so that shuttle sees a deadlock; a sleeper
-//! with one counts as able to run for shuttle, and the scheduler (`schedule.rs`) passes it over until its
-//! time-out.
+//! Sleepers are in a list. A sleeper without a time-out is parked, so that shuttle detects a deadlock; a
+//! sleeper with one counts as able to run for shuttle, and the scheduler (`schedule.rs`) passes it over until
+//! its time-out.
 //!
 //! # Invariants
 //! * Between the load of a futex's word and the entry in the list no other thread runs, as in the kernel.
-//! * The thread that takes a sleeper off the list wakes it, and no other thread does.
+//! * The thread that takes a sleeper off the list wakes it; no other thread does.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -18,27 +18,27 @@ use crate::TICK_NS;
 
 use super::{AtomicU32, Ordering, pass, yield_now};
 
-/// How long a moment is.
+/// The length of a moment.
 const DOZE_NS: u64 = 1_000;
-/// Time-outs from this on never fire.
+/// Longer time-outs never fire.
 pub const NEVER: Duration = Duration::from_secs(1);
 
-/// Why a nap is over.
+/// The reason for the end of a nap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nap {
-    /// Its time has come while others went on.
+    /// Its time came while other threads ran.
     Due,
-    /// Nobody could go on before its time, so the clock went on to it.
+    /// No thread could run before its time, so the clock advanced to it.
     Idle,
 }
 
 struct Sleeper {
     task: TaskId,
-    /// What it sleeps on; none for a nap.
+    /// The address that it sleeps on; none for a nap.
     address: Option<usize>,
-    /// When it wakes up by itself; never, perhaps.
+    /// The time at which it wakes up by itself, if there is one.
     until: u64,
-    /// If it is parked: to wake it.
+    /// The handle that wakes it, if it is parked.
     parked: Option<Thread>,
 }
 
@@ -46,7 +46,7 @@ struct Sleeper {
 struct Sleep {
     clock: u64,
     sleepers: Vec<Sleeper>,
-    /// The last one that was woken by its time: because nobody could go on?
+    /// The last sleeper that its time woke: was it because no thread could run?
     idle: bool,
 }
 
@@ -54,12 +54,12 @@ thread_local! {
     static SLEEP: RefCell<Sleep> = RefCell::new(Sleep::default());
 }
 
-/// A new execution begins.
+/// Begins a new execution.
 pub(crate) fn reset() {
     SLEEP.replace(Sleep::default());
 }
 
-/// Does this thread sleep, and is to be passed over?
+/// Does this thread sleep, so that it has to be passed over?
 pub(crate) fn sleeps(task: TaskId) -> bool {
     SLEEP.with_borrow(|sleep| {
         let waits = |sleeper: &Sleeper| sleeper.task == task && sleeper.until > sleep.clock;
@@ -67,8 +67,8 @@ pub(crate) fn sleeps(task: TaskId) -> bool {
     })
 }
 
-/// The thread to wake next if none can go on: the one with the earliest time; those that sleep until none can
-/// `ever` go on only then.
+/// The thread to wake next if none can run: the one with the earliest time; naps until no thread can `ever`
+/// run come last.
 pub(crate) fn next(ever: bool) -> Option<TaskId> {
     SLEEP.with_borrow(|sleep| {
         let timed = sleep.sleepers.iter().filter(|s| s.parked.is_none());
@@ -77,8 +77,8 @@ pub(crate) fn next(ever: bool) -> Option<TaskId> {
     })
 }
 
-/// This thread goes on. If it sleeps, that is over, and if no other thread could go on, the clock goes
-/// on to its time.
+/// This thread runs. If it sleeps, the sleep ends; if no other thread could run, the clock advances to its
+/// time.
 pub(crate) fn goes_on(task: TaskId, idle: bool) {
     SLEEP.with_borrow_mut(|sleep| {
         if let Some(at) = sleep.sleepers.iter().position(|s| s.task == task) {
@@ -91,7 +91,7 @@ pub(crate) fn goes_on(task: TaskId, idle: bool) {
     });
 }
 
-/// Sleeps until it is not in the list any more.
+/// Sleeps until it is no longer in the list.
 fn sleep(address: Option<usize>, until: u64) {
     let me = shuttle::thread::current();
     let task = shuttle::current::me();
@@ -113,7 +113,7 @@ fn sleep(address: Option<usize>, until: u64) {
     }
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time is over if that is less than
+/// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time-out if that is less than
 /// [`NEVER`].
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     if std::thread::panicking() || word.load(Ordering::SeqCst) != expected {
@@ -140,8 +140,8 @@ pub fn futex_wake(word: *const AtomicU32) {
     }
 }
 
-/// Sleeps until this time. With `u64::MAX` until no other thread can ever go on: those that sleep with a time
-/// come first.
+/// Sleeps until this time. With `u64::MAX`: until no other thread can ever run; sleepers with a time come
+/// first.
 pub fn nap(until: u64) -> Nap {
     if until <= clock() {
         return Nap::Due;
@@ -158,12 +158,12 @@ pub fn doze() {
     let _ = nap(clock() + DOZE_NS);
 }
 
-/// The time, without a look at the clock: for those who are not part of the model.
+/// The time, without the cost of a reading: for code outside the model.
 pub fn clock() -> u64 {
     SLEEP.with_borrow(|sleep| sleep.clock)
 }
 
-/// A clock that goes on by a little at each look.
+/// A clock that advances a little at each reading.
 pub fn now_ns() -> u64 {
     SLEEP.with_borrow_mut(|sleep| {
         sleep.clock += TICK_NS;

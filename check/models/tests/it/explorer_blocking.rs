@@ -7,7 +7,7 @@ use quiescent_models::explorer::*;
 
 const WEAK: [Model; 2] = [Model::Tso, Model::Pso];
 
-/// The failure's message, after checking that its schedule fails again in the same way.
+/// The failure's message, after a check that its schedule fails again in the same way.
 fn message(report: Report, scenario: impl Fn() + 'static) -> String {
     let found = report.failure.expect("a failure");
     let again = replay(&found.schedule, scenario);
@@ -74,12 +74,12 @@ fn a_mutex_that_is_tried_excludes_too() {
         let threads = [spawn(body(shared.clone())), spawn(body(shared.clone()))];
         threads.into_iter().for_each(JoinHandle::join);
         let entered = *shared.0.lock().expect("not poisoned");
-        assert!(entered >= 1, "the first to try gets it");
+        assert!(entered >= 1, "the first attempt succeeds");
     };
     explore(Model::Tso, Bounds::default(), scenario).clean("try_lock");
 }
 
-/// Dekker's entry protocol with this fence; both inside is the failure.
+/// Dekker's entry protocol with this fence; both threads inside is the failure.
 fn dekker(between: fn()) {
     let words = Rc::new([AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)]);
     let enter = |words: Rc<[AtomicU32; 3]>, me: usize| {
@@ -109,8 +109,8 @@ fn dekker_needs_its_fences() {
     explore(Model::Sc, Bounds::default(), || dekker(light_fence)).clean("dekker without buffers");
 }
 
-/// The driver's handshake in small: flag, `fence`, look, sleep; against store, look at the flag, wake.
-/// `early` looks at the word before it sets the flag.
+/// The driver's handshake in small: flag, `fence`, check, sleep; against store, check the flag, wake. `early`
+/// checks the word before it sets the flag.
 fn flag_and_sleep(flagger: fn(), early: bool) {
     let words = Rc::new([AtomicU32::new(1), AtomicU32::new(0), AtomicU32::new(0)]);
     let reader = words.clone();
@@ -173,7 +173,7 @@ fn time_outs_fire_only_where_allowed_and_last_of_all() {
 }
 
 #[test]
-fn spinning_ends_when_the_other_acts_and_is_a_livelock_when_nobody_does() {
+fn spinning_ends_when_the_other_acts_and_is_a_livelock_otherwise() {
     let wait_for = |store: bool| {
         move || {
             let word = Rc::new(AtomicU32::new(0));
@@ -225,7 +225,7 @@ fn the_search_is_deterministic_and_counts_what_it_did() {
 
 #[test]
 fn pruning_loses_no_failure_that_needs_every_preemption() {
-    // Three preemptions are needed: with two the search is clean, with three it is not.
+    // Three preemptions are needed: with two the search is clean, with three it fails.
     let scenario = || {
         let words = Rc::new([AtomicU32::new(0), AtomicU32::new(0)]);
         let other = words.clone();
@@ -268,7 +268,7 @@ fn statics_begin_anew_in_every_execution() {
         assert_eq!(COUNT.load(Relaxed), 7);
     };
     explore(Model::Tso, Bounds::default(), scenario).clean("statics");
-    assert_eq!(COUNT.load(Relaxed), 5, "outside, it is what it was");
+    assert_eq!(COUNT.load(Relaxed), 5, "outside, its value is unchanged");
     COUNT.store(6, Relaxed);
     assert_eq!(COUNT.swap(5, SeqCst), 6, "and an ordinary atomic");
 }

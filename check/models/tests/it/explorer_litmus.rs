@@ -1,5 +1,5 @@
-//! The explorer must show what its models allow and nothing else: each classic litmus test once where
-//! its weak outcome must be seen, and once where it must not.
+//! The explorer must show what its models allow and nothing else: each classic litmus test once where its
+//! weak outcome must occur, and once where it must not.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -30,7 +30,8 @@ fn get(word: &AtomicU32) -> u32 {
     word.load(Relaxed)
 }
 
-/// Every outcome of these threads: what each returned, in order, and then the final values asked for.
+/// Every outcome of these threads: the values that each returned, in order, and then the requested final
+/// values.
 fn outcomes(model: Model, threads: &[Body], last: Body) -> BTreeSet<Outcome> {
     let seen = Rc::new(RefCell::new(BTreeSet::new()));
     let (out, threads) = (seen.clone(), threads.to_vec());
@@ -60,7 +61,7 @@ fn outcomes(model: Model, threads: &[Body], last: Body) -> BTreeSet<Outcome> {
 
 const NOTHING: Body = |_| vec![];
 
-/// Asserts on which models an outcome is seen.
+/// Asserts on which models an outcome occurs.
 fn seen_on(threads: &[Body], outcome: &[u32], on: &[Model]) {
     for model in ALL {
         let all = outcomes(model, threads, NOTHING);
@@ -152,9 +153,9 @@ fn store_buffering_is_forbidden_by_locked_instructions() {
 
 #[test]
 fn a_heavy_fence_reaches_threads_at_different_moments() {
-    // The right thread's store to y is older than the fence (it did not see z), and yet the left one
-    // misses it; the left one's store to x is younger than its own drain, and missed by the fencer.
-    // A fence that drained both at one moment would forbid that.
+    // The right thread's store to y is older than the fence (it did not see z), and still the left thread
+    // misses it; the left thread's store to x is younger than its own drain, and the fencing thread misses
+    // it. A fence that drained both threads at one moment would forbid that.
     let fence: Body = |w| (set(&w.z, 1), heavy(), vec![get(&w.x)]).2;
     let left: Body = |w| (set(&w.x, 1), vec![get(&w.y)]).1;
     let right: Body = |w| (set(&w.y, 1), vec![get(&w.z)]).1;
@@ -260,7 +261,7 @@ fn a_thread_s_own_store_may_be_overwritten_before_it_looks() {
 
 #[test]
 fn a_thread_sees_its_own_stores_first() {
-    // n6 of the x86-TSO paper: the left thread reads its own 1 and an old y, and yet x ends as 1.
+    // n6 of the x86-TSO paper: the left thread reads its own 1 and an old y, and still x ends as 1.
     let n6: [Body; 2] = [
         |w| (set(&w.x, 1), vec![get(&w.x), get(&w.y)]).1,
         |w| (set(&w.y, 2), set(&w.x, 2), vec![]).2,

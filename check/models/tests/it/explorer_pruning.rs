@@ -1,4 +1,4 @@
-//! Pruning must lose nothing: random little programs have the same outcomes with and without it.
+//! Pruning must not lose outcomes: small random programs have the same outcomes with and without it.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use quiescent_models::chance::Rng;
 use quiescent_models::explorer::Ordering::{AcqRel, Relaxed, Release, SeqCst};
 use quiescent_models::explorer::*;
 
-/// Programs tried.
+/// The number of programs.
 const PROGRAMS: u64 = 60;
 
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ struct Shared {
     lock: Mutex<()>,
 }
 
-/// Does it, and appends what it saw.
+/// Performs an action, and appends the value that it saw.
 fn perform(act: Act, shared: &Shared, seen: &mut Vec<u32>) {
     let words = &shared.words;
     match act {
@@ -134,7 +134,7 @@ fn same_outcomes_with_and_without() {
                 "{seed} {bounds:?} {model:?} {:?}: {lost:?}",
                 program(seed)
             );
-            assert!(pruned.is_subset(&full), "{seed}: nothing is invented");
+            assert!(pruned.is_subset(&full), "{seed}: pruning adds no outcome");
             with += few.executions;
             without += many.executions;
             most = most.max(full.len());

@@ -1,4 +1,4 @@
-//! What loom shows and does not show, so that the models can rely on it.
+//! What loom shows and does not show: the properties that the models rely on.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -100,7 +100,7 @@ fn message_passing_needs_release_and_acquire() {
 }
 
 #[test]
-fn known_blind_spot_load_buffering_is_never_seen() {
+fn known_limit_load_buffering_is_never_seen() {
     let body = |me: usize| {
         move |w: &Words| {
             let seen = w[me].load(Relaxed);
@@ -110,7 +110,7 @@ fn known_blind_spot_load_buffering_is_never_seen() {
     };
     assert!(
         !outcomes(body(0), body(1)).contains(&(1, 1)),
-        "C11 allows it; loom learned it?"
+        "C11 allows it: does loom show it now?"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What each model shows and does not show: all that has to be reordered is, and nothing else.
+//! What each model shows and does not show: every permitted reordering, and no other.
 
 mod explorer_blocking;
 mod explorer_litmus;

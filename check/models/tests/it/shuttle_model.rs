@@ -1,5 +1,4 @@
-//! What the model does about time, sleep and deadlocks; that it finds what it should; and what it does not
-//! show.
+//! The shuttle model: time, sleep and deadlocks; the errors that it finds, and those that it does not show.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +42,7 @@ fn lost_count() {
     assert_eq!(count.load(Relaxed), 100, "a count was lost");
 }
 
-/// What was found is found again by its name, at the same step.
+/// A failure is found again by its case, at the same step.
 #[test]
 fn a_case_is_the_same_again() {
     let (case, failure) = all(lost_count).expect_err("a race");
@@ -63,19 +62,19 @@ fn names_of_no_case_are_refused() {
     }
 }
 
-/// Numbers by chance are the case's: so are the deeds of a life.
+/// Random numbers belong to the case: so do the actions of a life.
 #[test]
 fn numbers_belong_to_the_case() {
     let case = |seed| Case {
         kind: Kind::Walk,
         seed,
     };
-    let told = |seed| {
+    let drawn = |seed| {
         let failure = run(case(seed), || panic!("{}", random())).unwrap_err();
         failure.message
     };
-    assert_eq!(told(1), told(1));
-    assert_ne!(told(1), told(2));
+    assert_eq!(drawn(1), drawn(1));
+    assert_ne!(drawn(1), drawn(2));
 }
 
 /// Each store passes the other thread's load on real machines; here none does, whatever the source says.
@@ -95,7 +94,7 @@ fn orders_are_not_shown() {
     assert!(report.unwrap().executions > SEEDS);
 }
 
-/// The word changes between the look and the sleep, or before, or after: the sleeper is woken in any case.
+/// The word changes between the check and the sleep, or before, or after: the sleeper is woken in each case.
 #[test]
 fn a_wake_up_is_not_lost() {
     all(|| {
@@ -109,7 +108,7 @@ fn a_wake_up_is_not_lost() {
     .unwrap();
 }
 
-/// Woken first and told later, a sleeper may sleep for ever.
+/// A sleeper that is woken before the word changes may sleep for ever.
 #[test]
 fn a_lost_wake_up_is_a_deadlock() {
     let found = all(|| {
@@ -124,9 +123,9 @@ fn a_lost_wake_up_is_a_deadlock() {
     assert!(failure.message.contains("deadlock"), "{failure:?}");
 }
 
-/// When no thread can run, the clock advances: to the first time-out.
+/// When no thread can run, the clock advances to the first time-out.
 #[test]
-fn time_passes_where_nobody_can_go_on() {
+fn time_passes_where_no_thread_can_run() {
     all(|| {
         let late = spawn(|| {
             assert_eq!(nap(9_000), Nap::Idle);
@@ -140,7 +139,7 @@ fn time_passes_where_nobody_can_go_on() {
     .unwrap();
 }
 
-/// … and looks at it take their time as well: then a nap ends although others can go on.
+/// Readings of the clock advance it as well: then a nap ends although others can run.
 #[test]
 fn looks_take_time() {
     all(|| {
@@ -157,7 +156,7 @@ fn looks_take_time() {
     .unwrap();
 }
 
-/// Who sleeps for ever is woken last, and time stands still then.
+/// A sleeper without a time is woken last, and the clock does not advance then.
 #[test]
 fn the_last_sleeper() {
     all(|| {
@@ -192,7 +191,7 @@ fn cells_are_a_thread_s_own_and_new_in_each_execution() {
     .unwrap();
 }
 
-/// A loop without an end is a finding too.
+/// An endless loop is a failure, too.
 #[test]
 fn an_execution_without_an_end() {
     let case = Case {

@@ -1,4 +1,4 @@
-//! A good run finds nothing; each misuse is found by its oracle. Runs are child processes: a process has
+//! A correct run finds nothing; each misuse is found by its oracle. Runs are child processes: a process has
 //! one run.
 
 use std::process::{Command, Output, Stdio};
@@ -67,7 +67,7 @@ fn every_actor_acts() {
     let file = std::env::temp_dir().join(format!("torture-{}.toml", std::process::id()));
     std::fs::write(&file, ALL_ACTORS).expect("a place for a file");
     let path = file.to_str().expect("a plain name");
-    // Long enough for what is missing to be waited for, and missed.
+    // Long enough that a missing action is waited for, and found missing.
     let (output, text) = output(&[
         "--seconds",
         "2",
@@ -96,7 +96,7 @@ fn every_actor_acts() {
     }
 }
 
-/// Runs the program with a misuse; it must end with code 1 and find (at least) one of these.
+/// Runs the program with a misuse; it must end with code 1 and find at least one of these.
 fn must_find(broken: Broken, seconds: &str, stall: &str, expected: &[Finding]) {
     let more = ["--seconds", seconds, "--stall", stall, "--seed", "1"];
     found_in(broken, &more, expected);
@@ -174,7 +174,7 @@ fn a_cookie_that_is_done_inside_its_section_is_found() {
 }
 
 #[test]
-fn stalls_that_are_not_told_or_too_early_are_found() {
+fn stalls_that_are_not_reported_or_too_early_are_found() {
     let run = ["--scenario", "STALL01", "--seed", "1", "--seconds", "20"];
     let deaf = [&run[..], &["--stall", "4"]].concat();
     found_in(Broken::DeafToStalls, &deaf, &[Finding::StallUnreported]);
@@ -282,7 +282,7 @@ fn an_interrupt_ends_the_run_with_the_summary() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program is built");
-    // The seed is printed once the handler is there.
+    // The seed is printed once the handler is installed.
     let mut seed = [0; 4];
     let stderr = child.stderr.as_mut().expect("piped");
     std::io::Read::read_exact(stderr, &mut seed).expect("the seed");

@@ -18,7 +18,7 @@ use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::{Entry, Lane, Popped};
 use crate::queue::parcel::Parcel;
-use crate::queue::per_thread::{CODE, Core, PLAIN, Queue};
+use crate::queue::per_thread::{CODE, Core, OWN, PLAIN, Queue};
 use crate::reader::mode::FenceMode;
 
 /// How an item is queued.
@@ -55,12 +55,14 @@ impl State {
         if queue.is_dummy() {
             return self.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
+        // Before the locks: what they protect was changed by the thread that asks, and takes longer to get here.
+        self.env().answer_at_push();
         let words = &queue.lanes[lane];
         let crossed = words.cross(&self.root_seq);
         #[cfg(quiescent_model)]
         crate::prim::witness::helped(crossed);
         if crossed {
-            return run::free(words.popped_before(popped));
+            return self.consume(queue, lane, words.popped_before(popped));
         }
         queue.prepare(lane);
         let mut garbage = Garbage::new();
@@ -74,9 +76,16 @@ impl State {
             }
         }
         let refill = self.refill(queue, &mut core, terms, &mut garbage);
+        let others = match lane == PLAIN && self.may_run(&self.env().local()) {
+            true => queue.pop_own(&core),
+            false => [None; 2],
+        };
         drop(core);
-        run::free(kept);
+        if lane == PLAIN {
+            run::free(kept);
+        }
         self.carry_out(Some(queue), refill);
+        self.consume(queue, OWN, if lane == OWN { kept } else { others });
     }
 
     /// Queues a parcel under the lock.
@@ -119,11 +128,17 @@ impl State {
                 }
             }
         }
-        let refill = self.refill(queue, &mut core, terms, &mut garbage);
+        let mut refill = self.refill(queue, &mut core, terms, &mut garbage);
+        refill.give_way &= !asks; // `try_retire` never waits, not even for a processor
         // Such a queue is not popped on the fast path, so each push frees two entries.
         let mut places = [Entry::NONE; 2];
         let places = &mut places[..if core.hands_off { 0 } else { 2 }];
         let range = queue.extract(&mut core, PLAIN, places, &mut garbage);
+        let retires = matches!(parcel, Parcel::Entry(PLAIN | OWN, ..));
+        let popped = match retires && own.is_some() && self.may_run(&self.env().local()) {
+            true => queue.pop_own(&core),
+            false => [None; 2],
+        };
         drop(core);
         match (breaker, terms.urgency) {
             (Some(name), Urgency::Hurry) => self.env().breakers.hurried(name),
@@ -132,6 +147,7 @@ impl State {
         }
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
+        self.consume(queue, OWN, popped);
         fits
     }
 
@@ -200,7 +216,9 @@ impl State {
             false => terms.urgency,
         };
         let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.offloads());
+        core.workers_run = self.workers_run();
         let queued = queue.report(core, hands_off);
+        self.count_run(core, &queued);
         let now = prim::coarse_ns();
         let mut global = self.lock();
         let refill = global.refill(self.readers(), &mut core.cpu, &queued, urgency, now);
@@ -211,11 +229,9 @@ impl State {
         for words in &queue.lanes {
             words.published.store(published, Ordering::Relaxed);
         }
-        if self.runs_inline() {
-            queue.hint(core);
-        }
         let prompt = u32::from(refill.prompt);
         queue.lanes[CODE].prompt.store(prompt, Ordering::Relaxed);
+        self.env().answer_at_push(); // a limit that a question has lowered meanwhile was overwritten
         refill
     }
 
@@ -305,6 +321,10 @@ impl State {
     pub fn leave_queue(&'static self, queue: &'static Queue) {
         self.set_visible(queue, false);
         let mut garbage = Garbage::new();
+        if !queue.lanes[OWN].running().is_empty() {
+            self.env().local().end_callbacks(); // a destructor has ended the thread
+        }
+        let asked = queue.lanes[OWN].end_running();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
         core.offload = None; // the thread's setting ends with it
@@ -318,6 +338,9 @@ impl State {
         }
         drop(core);
         self.arm_and_kick(refill);
+        if asked {
+            self.report_run(queue);
+        }
     }
 }
 
@@ -338,7 +361,7 @@ pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool
         // done.
         unsafe { lane.popped(at).free() };
     };
-    lane.push(entry, bytes, large, help, pop);
+    lane.push::<false>(entry, bytes, large, help, pop);
 }
 
 /// Queues memory, and frees none.
@@ -352,11 +375,11 @@ pub unsafe fn plain_only(queue: &'static Queue, entry: Entry, bytes: u64) {
     }
 }
 
-/// Queues an object with a destructor; this thread runs no destructor.
+/// Queues code; this thread runs none.
 #[inline(always)]
-pub fn code_only(queue: &'static Queue, entry: Entry, bytes: u64) {
-    if queue.lanes[CODE].push_only(entry, bytes) {
-        help_only(queue, CODE, entry, bytes);
+pub fn code_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
+    if queue.lanes[lane].push_only(entry, bytes) {
+        help_only(queue, lane, entry, bytes);
     }
 }
 
@@ -388,22 +411,36 @@ fn help_plain(queue: &'static Queue, object: *mut u8, what: u64, bytes: u64, at:
 /// As [`help_plain`].
 #[cold]
 #[inline(never)]
-fn help_code(queue: &'static Queue, pushed: (Entry, u64), popped: Popped, urgency: Urgency) {
-    State::of(queue).help(queue, CODE, pushed, popped, Terms::of(urgency));
+pub(super) fn help_code(
+    queue: &'static Queue,
+    lane: usize,
+    pushed: (Entry, u64),
+    popped: Popped,
+    urgency: Urgency,
+) {
+    State::of(queue).help(queue, lane, pushed, popped, Terms::of(urgency));
 }
 
-/// Queues code to run: the fast path, and its fall-backs.
-#[inline(always)]
+/// Queues code that workers run: the fast path, and its fall-backs.
+#[inline]
 pub fn code(queue: &'static Queue, entry: Entry, bytes: u64, urgency: Urgency) {
-    let lane = &queue.lanes[CODE];
-    if urgency == Urgency::Prompt && lane.prompt.load(Ordering::Relaxed) == 0 {
-        let parcel = Parcel::Entry(CODE, entry, bytes);
+    push_code(queue, CODE, entry, bytes, urgency);
+}
+
+/// Queues code for a lane, and runs none.
+#[inline]
+pub(super) fn push_code(
+    queue: &'static Queue,
+    lane: usize,
+    entry: Entry,
+    bytes: u64,
+    urgency: Urgency,
+) {
+    if urgency == Urgency::Prompt && queue.lanes[CODE].prompt.load(Ordering::Relaxed) == 0 {
+        let parcel = Parcel::Entry(lane, entry, bytes);
         return State::of(queue).deliver(parcel, Terms::of(urgency));
     }
-    let help = |popped| help_code(queue, (entry, bytes), popped, urgency);
-    lane.push(entry, bytes, true, help, |_, _| ()); // the owner does not pop code
-    let (head, done) = (&lane.head, &lane.done);
-    if head.load(Ordering::Relaxed) < done.load(Ordering::Relaxed) {
-        State::of(queue).run_inline(queue);
+    if queue.lanes[lane].push_only(entry, bytes) {
+        help_code(queue, lane, (entry, bytes), Popped::NOTHING, urgency);
     }
 }

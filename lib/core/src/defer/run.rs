@@ -1,4 +1,4 @@
-//! Running code of the program: callbacks and destructors.
+//! Running code of the program: callbacks and destructors, on a worker, in a drain, or in place.
 //!
 //! A panic is contained: the panic hook has run, the library counts the panic and continues with the next
 //! callback. While code of the program runs, the thread is marked: the code must not wait for a grace period,
@@ -28,14 +28,19 @@ impl State {
         let marked = Marked::new(env);
         env.shell.begin(name, Some(taken));
         if let Err(payload) = catch(env, run) {
-            // The panic's payload and the reporter are code of the program as well.
-            count(&self.counters.panics);
-            discard(env, payload);
-            env.shell.tell(News::Panicked { name: name() });
+            self.panicked(name, payload);
         }
         env.shell.end();
         drop(marked);
         count(&self.counters.callbacks);
+    }
+
+    /// A callback has panicked. The panic's payload and the reporter are code of the program as well.
+    pub fn panicked(&'static self, name: Name, payload: Box<dyn Any + Send>) {
+        let env = self.env();
+        count(&self.counters.panics);
+        discard(env, payload);
+        env.shell.tell(News::Panicked { name: name() });
     }
 }
 
@@ -80,9 +85,9 @@ impl<W> Chosen<W> {
     }
 }
 
-/// Runs an entry of the code lane that is done and taken out.
+/// Runs an entry of a lane of code that is done and taken out.
 pub fn code(state: &'static State, taken: Taken, entry: Entry) {
-    // SAFETY: an entry of the code lane.
+    // SAFETY: an entry of a lane of code.
     let kind = unsafe { kind::kind(entry.what) };
     state.contained(taken, kind.name, || {
         // SAFETY: done, taken out, and run once.

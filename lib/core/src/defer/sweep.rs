@@ -21,7 +21,7 @@ use crate::prim::counters::count;
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::Entry;
-use crate::queue::per_thread::{CODE, Core, PLAIN, Queue};
+use crate::queue::per_thread::{Core, PLAIN, Queue};
 
 /// When to stop running callbacks.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,7 @@ impl Sweep {
                 Some(queued) => {
                     core.chosen = None;
                     self.left -= 1;
+                    state.count_run(&core, &queued);
                     let now = prim::coarse_ns();
                     let mut global = state.lock();
                     global.taken(state.readers(), &mut core.cpu, &queued, cause, now);
@@ -191,10 +192,11 @@ impl State {
 
     /// Runs and frees at most `most` ready items of this queue; without `code`, it frees memory only.
     fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
-        let [plain, closures, heads] = self.ready(queue);
+        let [plain, closures, own, heads] = self.ready(queue);
         let mut ran = self.free_plain(queue, plain.min(most), until);
         if code {
-            ran += self.run_code(queue, closures.min(most - ran), until);
+            ran += self.run_code(queue, Which::Own, own.min(most - ran), until);
+            ran += self.run_code(queue, Which::Code, closures.min(most - ran), until);
             ran += self.run_heads(queue, heads.min(most - ran), until);
         }
         ran
@@ -243,22 +245,28 @@ impl State {
         self.report_ran(queue, Which::Plain, range);
     }
 
-    /// One entry at a time: a callback that does not return delays only itself.
-    pub fn run_code(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
+    /// One entry at a time: a callback that does not return delays only itself. Nothing that its owner runs.
+    pub fn run_code(
+        &'static self,
+        queue: &'static Queue,
+        lane: Which,
+        ready: u64,
+        until: Until,
+    ) -> u64 {
         let mut places = [Entry::NONE];
         let mut total = 0;
         while total < ready && !until.is_over(self.env()) {
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            let range = queue.extract(&mut core, CODE, &mut places, &mut garbage);
+            let range = queue.extract(&mut core, lane as usize, &mut places, &mut garbage);
             drop(core);
             drop(garbage);
             if range.is_empty() {
                 break;
             }
-            let taken = self.taken(queue, Which::Code, &range);
+            let taken = self.taken(queue, lane, &range);
             run::code(self, taken, places[0]);
-            self.report_ran_since(taken.era, queue, Which::Code, range);
+            self.report_ran_since(taken.era, queue, lane, range);
             total += 1;
         }
         total
@@ -280,16 +288,6 @@ impl State {
             total += 1;
         }
         total
-    }
-
-    /// In a domain that runs callbacks inline: the owner runs two ready callbacks.
-    #[cold]
-    #[inline(never)]
-    pub fn run_inline(&'static self, queue: &'static Queue) {
-        if !self.in_callback() {
-            self.run_code(queue, 2, Until { deadline: None });
-            queue.hint(&queue.lock());
-        }
     }
 
     /// Identifies the process by its number of forks.
@@ -324,7 +322,7 @@ impl State {
     }
 
     /// These have been run: reports to the engine, and completes a barrier's share.
-    fn report_ran(&'static self, queue: &Queue, lane: Which, range: Range<Pos>) {
+    pub fn report_ran(&'static self, queue: &Queue, lane: Which, range: Range<Pos>) {
         if range.is_empty() {
             return;
         }
@@ -373,13 +371,9 @@ impl State {
         self.any_hurried(Cpu::is_untended)
     }
 
-    /// True if code is ready.
+    /// True if code is ready that its owner does not run.
     pub fn code_is_ready(&'static self) -> bool {
-        let code = [Which::Code, Which::Head];
-        self.queues().any(|queue| {
-            let core = queue.lock();
-            code.into_iter().any(|lane| core.cpu.list(lane).ready() > 0)
-        })
+        self.queues().any(|queue| queue.lock().cpu.ready_code() > 0)
     }
 
     /// Runs and frees at most `most` ready items that are not their owner's to free. It starts at the queue

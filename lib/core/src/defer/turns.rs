@@ -5,6 +5,7 @@
 //! is running, and the overflow worker calls the worker when it goes to rest. Until then the overflow worker
 //! cycles through all queues.
 
+use quiescent_engine::Lane;
 use quiescent_engine::pool::TurnId;
 
 use crate::defer::sweep::Until;
@@ -48,8 +49,8 @@ impl State {
         let takes = global.take_turn(&mut core.cpu, who);
         let overflow = global.calls_overflow();
         drop(global);
-        let closures = core.cpu.list(quiescent_engine::Lane::Code).ready();
-        let heads = core.cpu.list(quiescent_engine::Lane::Head).ready();
+        let [own, closures, heads] =
+            [Lane::Own, Lane::Code, Lane::Head].map(|lane| core.cpu.list(lane).ready());
         drop(core);
         if overflow {
             self.env().shell.call_overflow(self);
@@ -62,7 +63,9 @@ impl State {
             queue,
             who,
         };
-        self.run_code(queue, closures, until) + self.run_heads(queue, heads, until)
+        self.run_code(queue, Lane::Own, own, until)
+            + self.run_code(queue, Lane::Code, closures, until)
+            + self.run_heads(queue, heads, until)
     }
 
     fn end_turn(&'static self, queue: &'static Queue, who: TurnId) {

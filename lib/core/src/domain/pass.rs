@@ -42,7 +42,7 @@ use quiescent_engine::{Interest, Look, Pace};
 
 use crate::defer::sweep::{Sweep, Until};
 use crate::gp::driver::{Drive, Turn};
-use crate::parts::env::Env;
+use crate::parts::env::{Env, Fenced};
 use crate::parts::error::SyncError;
 use crate::parts::shell::News;
 use crate::parts::stall::StallReport;
@@ -120,12 +120,15 @@ impl Pass {
 
     /// Continues until a reader or a fence is needed: true if it needs a fence. `fenced` is the result of the
     /// requested fence, if one was requested.
-    fn advance(&mut self, mut fenced: Option<Result<(), i32>>) -> bool {
+    fn advance(&mut self, mut fenced: Option<Fenced>) -> bool {
         while let Stage::Sweeping(sweep) = &mut self.stage {
             if sweep.needs_fence() {
                 match fenced.take() {
                     None => return true,
-                    Some(Ok(())) => count(&self.state.counters.fences_take),
+                    Some(Ok(time)) => {
+                        count(&self.state.counters.fences_take);
+                        self.state.lock().fence_ended(time);
+                    }
                     Some(Err(errno)) => {
                         self.stage = Stage::Failed(SyncError::FenceRefused { errno });
                         return false;
@@ -144,17 +147,17 @@ impl Pass {
             }
         }
         match self.stage {
-            Stage::Driving => self.drive(fenced.unwrap_or(Ok(()))),
+            Stage::Driving => self.drive(fenced.unwrap_or(Ok(None))),
             _ => false,
         }
     }
 
     /// Drives grace periods as far as possible. Asks a reader that blocks one to call the worker when it ends
     /// its section.
-    fn drive(&mut self, fenced: Result<(), i32>) -> bool {
+    fn drive(&mut self, fenced: Fenced) -> bool {
         let end = match (&mut self.turn, fenced) {
             (Some(turn), fenced) => turn.drive_fenced(fenced, Interest::Poller),
-            (None, Ok(())) => self.take_role(),
+            (None, Ok(_)) => self.take_role(),
             (None, Err(errno)) => Drive::Failed(SyncError::FenceRefused { errno }),
         };
         if end == Drive::Fence {
@@ -418,16 +421,18 @@ impl Env {
     fn advance_together(&self, passes: &mut [Option<Pass>]) {
         let mut fenced = None;
         loop {
-            let mut needs = 0;
+            let (mut needs, mut last) = (0, None);
             for pass in passes.iter_mut().flatten() {
                 if !matches!(pass.stage, Stage::Over | Stage::Failed(_)) && pass.advance(fenced) {
                     needs += 1;
+                    last = Some(pass.state.domain());
                 }
             }
             if needs == 0 {
                 return;
             }
-            fenced = Some(self.heavy_fence_for(needs)); // [GP-1] [GP-2] [CT-1] [RET-2]
+            let only = last.filter(|_| needs == 1);
+            fenced = Some(self.deferred_fence_for(needs, only)); // [GP-1] [GP-2] [CT-1] [RET-2]
         }
     }
 

@@ -15,8 +15,10 @@ use crate::reader::word::{self, Reader};
 const EXIT_ROUNDS: usize = 4;
 
 impl Env {
-    /// Closes a section of the process's domain whose word is flagged: a driver waits, or the word is a sink.
+    /// Closes a section of the process's domain whose word is flagged: a driver waits or asks for a fence, or
+    /// the word is a sink.
     pub fn unlock_slowly(&'static self, local: &Local, reader: &'static Reader) {
+        self.answer_if_asked(local, reader);
         if let Some(reader) = self.threads.close(local, reader) {
             self.state.wake_driver(reader);
         }
@@ -26,6 +28,7 @@ impl Env {
     /// that a driver waits for.
     #[cfg_attr(feature = "locations", track_caller)]
     pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
+        self.answer_if_asked(local, reader);
         if !self.threads.is_in_the_way(local, reader) {
             return reader;
         }

@@ -112,6 +112,7 @@ impl Domain {
     #[cold]
     #[inline(never)]
     pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
+        self.env().answer_if_asked(local, reader);
         let nested = local.unregistered_elsewhere.all();
         let unregistered = |sink| (self.reader_records().unregistered_flagged(sink), nested);
         if !ReaderWords::is_in_the_way(reader, unregistered) {
@@ -127,6 +128,7 @@ impl Domain {
     #[cold]
     #[inline(never)]
     pub fn unlock_slowly(&'static self, local: &Local, reader: &'static Reader) {
+        self.env().answer_if_asked(local, reader);
         let waited_for = ReaderWords::close(reader, |sink| {
             local.unregistered_elsewhere.leave(sink - SINK_UNREGISTERED);
             self.reader_records().leave_unregistered(sink)

@@ -10,6 +10,9 @@ impl Settings {
         state
             .drained
             .store(u32::from(self.drained), Ordering::Relaxed);
+        state
+            .workers_run
+            .store(u32::from(self.workers_run), Ordering::Relaxed);
         state.set_place(self.place);
         let mut core = state.lock();
         core.set_flush_times(self.lazy_ns, self.prompt_ns);
@@ -22,14 +25,26 @@ impl Settings {
 }
 
 impl State {
-    /// True if owners run their own callbacks.
+    /// True if closures go to their owners' own lanes.
     pub fn runs_inline(&self) -> bool {
         self.inline.load(Ordering::Relaxed) != 0
     }
 
-    /// Sets whether owners run their own callbacks.
+    /// Sets whether owners run their own closures, as they do destructors.
     pub fn set_inline(&self, inline: bool) {
         self.inline.store(u32::from(inline), Ordering::Relaxed);
+    }
+
+    /// True if owners run no code of the program: workers do, or the program when it drains.
+    pub fn workers_run(&self) -> bool {
+        self.workers_run.load(Ordering::Relaxed) != 0 || self.is_drained()
+    }
+
+    /// Sets whether workers run destructors. Owners apply it at their next push.
+    pub fn set_workers_run(&'static self, workers_run: bool) {
+        self.workers_run
+            .store(u32::from(workers_run), Ordering::Relaxed);
+        self.retime_all();
     }
 
     /// True if other threads reclaim what owners retire.
@@ -64,11 +79,12 @@ impl State {
         self.retime_all();
     }
 
-    /// A setting that determines deadlines has changed.
+    /// A setting that determines deadlines, or where code runs, has changed. Owners apply it at their next push.
     pub fn retime_all(&'static self) {
         let mut earliest: Option<u64> = None;
         for queue in self.queues() {
             let mut core = queue.lock();
+            queue.ask_soon();
             let now = prim::now_ns();
             let arm = self.lock().retime(&mut core.cpu, now);
             earliest = arm.or(earliest); // each is earlier than those before

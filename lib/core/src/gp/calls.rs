@@ -7,8 +7,9 @@
 //! ordered consistently with each of these locks.
 
 use quiescent_engine::record::{Input, Output};
-use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Tree};
+use quiescent_engine::{CpuId, Effects, FullCookie, Interest, Look, Next, Pos, Published, Tree};
 
+use crate::parts::env::FenceTime;
 use crate::parts::state::{Core, State};
 use crate::prim::part::straight;
 use crate::reader::set::ReaderSet;
@@ -73,6 +74,20 @@ impl Core {
         ticket
     }
 
+    pub fn sole_gp(
+        &mut self,
+        readers: ReaderSet<'_>,
+        cpu: Option<CpuId>,
+        expedited: bool,
+    ) -> Option<Published> {
+        through!(
+            readers,
+            Input::SoleGp { cpu, expedited },
+            |r: &Option<Published>| Output::Sole(*r),
+            |host| self.engine.inner().sole_gp(cpu, expedited, host)
+        )
+    }
+
     pub fn start_poll(&mut self, readers: ReaderSet<'_>, leaf: usize) -> FullCookie {
         let (cookie, _) = through!(
             readers,
@@ -107,6 +122,21 @@ impl Core {
             |r: &Next| Output::Next(*r),
             self.engine.inner().fenced()
         )
+    }
+
+    /// A fence for deferred work has ended; `None` for other fences.
+    pub fn fence_ended(&mut self, time: Option<FenceTime>) {
+        let Some(FenceTime { took_ns, ended_ns }) = time else {
+            return;
+        };
+        straight!(
+            Input::FenceEnded {
+                took_ns,
+                now_ns: ended_ns
+            },
+            |(): &()| Output::Done(true),
+            self.engine.inner().fence_ended(took_ns, ended_ns)
+        );
     }
 
     pub fn flagged(&mut self, newly: u32) -> Next {

@@ -29,9 +29,11 @@ use std::time::Duration;
 
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
-    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Seq, Until,
+    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Published,
+    Seq, Until,
 };
 
+use crate::parts::env::Fenced;
 use crate::parts::error::SyncError;
 use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::Wakes;
@@ -189,11 +191,7 @@ impl<'a> Turn<'a> {
         prim::observe_step(&self.core().engine);
         self.stall = stall;
         if let Some(published) = publish {
-            let (root, before) = (&published.root, state.root_seq.load(Ordering::Relaxed));
-            self.ended |= root.state() == 0 && root.to_bits() != before;
-            state
-                .root_seq
-                .store(published.root.to_bits(), Ordering::Release); // [POLL-1]
+            self.ended |= state.publish(published);
         }
         if let Some(leaf) = vacated {
             state.readers().vacated(leaf);
@@ -243,7 +241,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Releases the lock for a fence. `None`: the fence is [batched](batched).
-    fn fence(&mut self, cause: FenceCause) -> Option<Result<(), i32>> {
+    fn fence(&mut self, cause: FenceCause, interest: Interest) -> Option<Fenced> {
         let batched = self.batched;
         self.unlocked(|state| {
             let counter = match cause {
@@ -251,7 +249,10 @@ impl<'a> Turn<'a> {
                 FenceCause::Flag => &state.counters.fences_flag,
             };
             count(counter);
-            (!batched).then(|| state.heavy_fence()) // [GP-1] [GP-2]
+            (!batched).then(|| match interest {
+                Interest::Passing => state.deferred_fence(), // [GP-1]
+                _ => state.heavy_fence().map(|()| None),     // [GP-1] [GP-2]
+            })
         })
     }
 
@@ -316,7 +317,7 @@ impl<'a> Turn<'a> {
             next = match next {
                 Next::Again => self.step(now),
                 Next::Done | Next::HandOver => return Drive::Home,
-                Next::Fence(cause) => match self.fence(cause).map(|it| self.fenced(it)) {
+                Next::Fence(cause) => match self.fence(cause, interest).map(|it| self.fenced(it)) {
                     None => return Drive::Fence,
                     Some(Ok(next)) => {
                         now = prim::coarse_ns();
@@ -371,6 +372,14 @@ impl<'a> Turn<'a> {
 }
 
 impl State {
+    /// Publishes the numbers for polls without the lock. True if that ends a grace period. Under the lock.
+    #[inline]
+    pub fn publish(&self, Published { root, .. }: Published) -> bool {
+        let before = self.root_seq.load(Ordering::Relaxed);
+        self.root_seq.store(root.to_bits(), Ordering::Release); // [POLL-1]
+        root.state() == 0 && root.to_bits() != before
+    }
+
     /// Drives, if there is no driver, until the engine ends the drive or would wait.
     pub fn drive_once<'a>(
         &'a self,

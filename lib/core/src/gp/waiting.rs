@@ -1,10 +1,12 @@
 //! Waiting for a grace period: the actions of a `synchronize` caller until it is satisfied.
 //!
-//! It drives if there is no driver ([`driver`](crate::gp::driver)), and otherwise sleeps on its own word. At
-//! times it wakes up by itself and checks the driver ([`quiescent_engine::takeover`]): one that is stopped,
-//! or starved, loses its role, and continues at its old place in the list when it returns. The check also
-//! finds what such a driver did not announce: that the caller is satisfied, or that there is no driver
-//! because a waiter was asked to drive and does not run.
+//! A caller that is the only registered thread passes its grace period in one call of the engine
+//! ([`sole_gp`](quiescent_engine::Global::sole_gp)). Any other drives if there is no driver
+//! ([`driver`](crate::gp::driver)), and otherwise sleeps on its own word. At times it wakes up by itself and
+//! checks the driver ([`quiescent_engine::takeover`]): one that is stopped, or starved, loses its role, and
+//! continues at its old place in the list when it returns. The check also finds what such a driver did not
+//! announce: that the caller is satisfied, or that there is no driver because a waiter was asked to drive and
+//! does not run.
 //!
 //! Only waiters check whether the driver is alive (rule R5): the checks are time-outs of waiters, not a
 //! timer.
@@ -31,8 +33,30 @@ impl State {
         }
         full_fence(); // [SNAP-1]
         let cpu = self.own_cpu_of(&local);
-        let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
         let mut core = self.lock();
+        let Some(published) = core.sole_gp(self.readers(), cpu, how.expedited) else {
+            return self.wait_or_drive(core, cpu, how);
+        };
+        #[cfg(quiescent_virtual)]
+        {
+            prim::hold_is_over(1); // one step, which it pays for
+            prim::observe_step(&core.engine);
+        }
+        self.publish(published);
+        drop(core);
+        self.gp_ended();
+        Ok(())
+    }
+
+    /// Waits for a full grace period, with other threads or for them.
+    #[inline(never)]
+    fn wait_or_drive(
+        &'static self,
+        mut core: MutexGuard<'static, Core>,
+        cpu: Option<CpuId>,
+        how: How,
+    ) -> Result<(), SyncError> {
+        let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
         let ticket = core.wait_for_gp(self.readers(), leaf, how.expedited);
         let interest = Interest::Waiter(ticket);
         let waiter = Waiter::new(ticket);

@@ -13,6 +13,10 @@ pub struct Counters {
     pub fences_take: Counter,
     /// Fences saved because another thread's fence was used.
     pub fences_shared: Counter,
+    /// Fences for deferred work that threads were asked for first.
+    pub fences_asked: Counter,
+    /// Of those, how many needed no process-wide fence: every thread answered in time.
+    pub fences_answered: Counter,
     /// Callbacks and destructors run.
     pub callbacks: Counter,
     /// Callbacks that panicked.
@@ -68,6 +72,8 @@ impl Counters {
             fences_flag: Counter::new(0),
             fences_take: Counter::new(0),
             fences_shared: Counter::new(0),
+            fences_asked: Counter::new(0),
+            fences_answered: Counter::new(0),
             callbacks: Counter::new(0),
             panics: Counter::new(0),
             exits: Counter::new(0),
@@ -101,6 +107,8 @@ impl Counters {
             &self.fences_flag,
             &self.fences_take,
             &self.fences_shared,
+            &self.fences_asked,
+            &self.fences_answered,
             &self.callbacks,
             &self.panics,
             &self.exits,

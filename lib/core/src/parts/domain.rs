@@ -31,6 +31,7 @@ use crate::prim::fixed::Fixed;
 use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, Turn};
 use crate::reader::counted::Counted;
 use crate::reader::records::{ReaderRecords, Whose};
+use crate::reader::threads::Slot;
 
 /// The domain has one handle. Each further handle adds 1.
 pub const OWNED: u32 = 1;
@@ -158,6 +159,29 @@ impl Domain {
         // SAFETY: from a box, and unused once the execution is over.
         let _ = crate::prim::keep(unsafe { Box::from_raw(place) });
         self.state.store(place, Ordering::Release);
+    }
+
+    /// Asks the threads of this slot for a fence, where they read and queue here. (The question has its
+    /// number. Those of the process's domain are asked in any case.)
+    pub fn ask(&self, slot: &Slot) {
+        let attached = match &self.readers {
+            Readers::Threads => return,
+            Readers::Records(_) => match slot.records.record(self.number) {
+                Some(record) => {
+                    record.words.reader.ask();
+                    record.attached()
+                }
+                None => return,
+            },
+            Readers::Counted(counted) => match counted.of_slot_if_any(slot.cpu()) {
+                Some(tally) => tally.attached(),
+                None => return,
+            },
+        };
+        // SAFETY: null, or a queue; queues live forever.
+        if let Some(queue) = unsafe { attached.as_ref() } {
+            queue.lower_limits();
+        }
     }
 
     /// Adds a handle.

@@ -8,15 +8,17 @@ use crate::parts::registry::Registry;
 use crate::parts::shell::Shell;
 use crate::parts::state::State;
 use crate::prim::alarm::Alarm;
+use crate::prim::asking::{Asking, SPIN};
 use crate::prim::counters::add;
 use crate::prim::fences::{Fences, Whose};
 use crate::prim::{self, LEAF_SLOTS, full_fence};
 use crate::queue::common::Common;
 use crate::queue::meter::UNNAMED;
-use crate::reader::local::Here;
+use crate::reader::local::{Here, Local};
 use crate::reader::mode::FenceMode;
 use crate::reader::registration::Threads;
 use crate::reader::threads::Slot;
+use crate::reader::word::Reader;
 
 /// The environment of a process.
 #[derive(Debug)]
@@ -24,6 +26,7 @@ pub struct Env {
     pub threads: Threads,
     pub common: Common,
     pub fences: Fences,
+    pub asking: Asking,
     /// The process's domain, and its state.
     pub home: Domain,
     pub state: State,
@@ -56,6 +59,7 @@ impl Env {
                 // SAFETY: the caller's promise.
                 common: unsafe { Common::new(common, state.cast(), shell) },
                 fences: Fences::new(),
+                asking: Asking::new(),
                 // SAFETY: the caller's promise.
                 home: unsafe { Domain::new(0, Readers::Threads, UNNAMED, place) },
                 // SAFETY: the caller's promise.
@@ -104,7 +108,7 @@ impl Env {
     }
 
     /// One fence for `needs` callers, provided that none has to precede another.
-    pub fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
+    fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
         if self.threads.mode.resolve() != FenceMode::Membarrier {
             full_fence(); // of this thread only
             return Ok(());
@@ -113,6 +117,93 @@ impl Env {
         let own = u64::from(whose == Whose::Own);
         add(&self.state.counters.fences_shared, needs - own);
         Ok(())
+    }
+
+    /// One fence for deferred work of `needs` domains, which may be `domain` alone: the threads are asked for it
+    /// first, and the engine gets to know its time (rule R7).
+    pub fn deferred_fence_for(&self, needs: u64, domain: Option<&Domain>) -> Fenced {
+        if self.threads.mode.resolve() != FenceMode::Membarrier {
+            return self.heavy_fence_for(needs).map(|()| None);
+        }
+        let begun = prim::now_ns();
+        if !self.ask(domain, begun.saturating_add(prim::ASK_NS)) {
+            self.heavy_fence_for(needs)?;
+        }
+        let ended = prim::now_ns();
+        Ok(Some(FenceTime {
+            took_ns: ended.saturating_sub(begun) / needs,
+            ended_ns: ended,
+        }))
+    }
+
+    /// Asks every present thread for a fence ([`asking`](crate::prim::asking)). False: some have not answered
+    /// before `deadline`, or were not asked.
+    fn ask(&self, domain: Option<&Domain>, deadline: u64) -> bool {
+        let slots = &self.threads.slots;
+        let most = slots.most_asked();
+        if most == 0 || !self.asking.is_due() {
+            return false;
+        }
+        let own = self.own_slot();
+        full_fence(); // [ASK-3]
+        let mut others = slots
+            .claimed()
+            .filter(|slot| own.is_none_or(|own| !std::ptr::eq(own, *slot)));
+        let asked: [Option<&Slot>; prim::MOST_ASKED] =
+            std::array::from_fn(|n| if n < most { others.next() } else { None });
+        if others.next().is_some() {
+            return false;
+        }
+        let number = self.asking.ask();
+        let asked = || asked.iter().flatten();
+        #[cfg(quiescent_virtual)]
+        prim::asked(asked().count());
+        for slot in asked() {
+            slot.words.reader.ask();
+            if let Some(queue) = slot.queue() {
+                queue.lower_limits();
+            }
+            if let Some(domain) = domain {
+                domain.ask(slot);
+            }
+        }
+        let answered = |slot: &&Slot| loop {
+            if slot.answer.covers(number) {
+                return true;
+            }
+            prim::spin(SPIN);
+            if prim::now_ns() >= deadline {
+                return false;
+            }
+        };
+        let all = asked().all(answered);
+        add(&self.state.counters.fences_asked, 1);
+        add(&self.state.counters.fences_answered, u64::from(all));
+        self.asking.is_over(all);
+        all
+    }
+
+    /// The calling thread answers if it is asked for a fence by this word, its own. Lock-free, and safe in a
+    /// signal handler at any instruction.
+    #[inline]
+    pub fn answer_if_asked(&self, local: &Local, reader: &Reader) {
+        if reader.is_asked()
+            && let Some(slot) = self.threads.own_slot(local)
+        {
+            #[cfg(quiescent_virtual)]
+            prim::asked(1);
+            reader.unask(); // before the load of the number: a question that comes later sets it again
+            self.asking.answer(&slot.answer);
+        }
+    }
+
+    /// The same in the slow path of a push.
+    #[inline]
+    pub fn answer_at_push(&self) {
+        let local = self.local();
+        if let Some(slot) = self.threads.own_slot(&local) {
+            self.answer_if_asked(&local, &slot.words.reader);
+        }
     }
 
     /// Limits the number of thread slots.
@@ -131,6 +222,16 @@ impl Env {
     }
 }
 
+/// The time of a fence, for the engine: a domain's part of what it took, and when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FenceTime {
+    pub took_ns: u64,
+    pub ended_ns: u64,
+}
+
+/// The result of a fence: its time, if that counts, or the `errno` with which it was refused.
+pub type Fenced = Result<Option<FenceTime>, i32>;
+
 /// Marks the calling thread as running a callback until dropped, also while a panic unwinds.
 pub struct Marked(Here);
 
@@ -147,3 +248,6 @@ impl Drop for Marked {
         self.0.leave_callback();
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

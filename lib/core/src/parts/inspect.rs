@@ -70,7 +70,7 @@ impl State {
         let empty = |queue: &Queue| {
             queue
                 .try_lock()
-                .is_some_and(|core| core.cpu.is_empty() && queue.unreported(&core) == 0)
+                .is_some_and(|core| core.cpu.is_empty() && queue.unreported(&core).count == 0)
         };
         self.wakers.is_known_empty()
             && self.queues().all(empty)
@@ -78,7 +78,8 @@ impl State {
             && self.try_lock().is_some_and(|core| !busy(core))
     }
 
-    /// Callbacks and objects that are queued or running, and the bytes of those reported to the engine.
+    /// Callbacks and objects that are queued or running, and their bytes, as the budget counts them; also
+    /// those not yet reported to the engine.
     pub fn held(&'static self) -> (u64, u64) {
         let mut held = (0, 0);
         for queue in self.queues() {
@@ -87,7 +88,9 @@ impl State {
                 held.0 += list.len();
                 held.1 += list.bytes();
             }
-            held.0 += queue.unreported(&core);
+            let unreported = queue.unreported(&core);
+            held.0 += unreported.count;
+            held.1 += unreported.bytes;
         }
         held
     }

@@ -1,4 +1,4 @@
-//! Settings of one domain: flush times, budget, stall time, who runs callbacks.
+//! Settings of one domain: flush times, budget, stall time, the thread that runs callbacks.
 
 use quiescent_engine::Config;
 
@@ -25,6 +25,8 @@ pub struct Settings {
     pub stall_ns: u64,
     /// The program runs the callbacks itself, by draining.
     pub drained: bool,
+    /// Workers run destructors, not the threads that retire.
+    pub workers_run: bool,
     /// The counters of earlier owners of this memory.
     pub before: Numbers,
 }
@@ -42,6 +44,7 @@ impl Settings {
             budget_count: config.budget.count,
             stall_ns: DEFAULT_NS,
             drained: false,
+            workers_run: false,
             before: Numbers::ZERO,
         }
     };

@@ -31,6 +31,8 @@ pub struct Taken {
 pub enum News {
     /// A callback panicked; the panic was contained.
     Panicked { name: &'static str },
+    /// A destructor took this long inside a call that retires. In debug builds only.
+    Slow { name: &'static str, ns: u64 },
     /// Readers have blocked a grace period for too long.
     Stalled(StallReport),
     /// More is queued than the budget allows.
@@ -59,7 +61,7 @@ pub trait Shell: Keeper + Meter + Debug {
     }
 
     /// Wakes the overflow worker for a domain. The engine requests this once, and not again before the
-    /// overflow worker was told to rest.
+    /// overflow worker was asked to rest.
     fn call_overflow(&self, _state: &'static State) {}
 
     /// The worker checks whether the overflow worker is stuck.

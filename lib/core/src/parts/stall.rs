@@ -82,7 +82,7 @@ impl fmt::Display for StallReport {
             self.queued_bytes
         )?;
         if self.readers.is_empty() {
-            f.write_str("; who was in the way has left meanwhile")?;
+            f.write_str("; the blocking reader has left meanwhile")?;
         }
         for reader in &self.readers {
             write!(f, "\n  {reader}")?;

@@ -14,7 +14,7 @@ use quiescent_engine::{Config, Global, Now, Pace, Seq};
 
 use crate::parts::counters::Counters;
 use crate::parts::domain::{Domain, Readers};
-use crate::parts::env::Env;
+use crate::parts::env::{Env, Fenced};
 use crate::parts::error::SyncError;
 use crate::parts::gate::Gate;
 use crate::parts::tasks::Tasks;
@@ -80,8 +80,10 @@ pub struct State {
     pub telling: Teller,
     /// Pending reports to the program: bits of [`budget`](crate::defer::budget).
     pub untold: AtomicU32,
-    /// Owners run their own callbacks.
+    /// Owners run their own closures.
     pub inline: AtomicU32,
+    /// Owners run no destructors.
+    pub workers_run: AtomicU32,
     /// The budget level.
     pub level: crate::parts::fullness::LevelWord,
     /// Other threads reclaim what owners retire, unless an owner has set it otherwise.
@@ -154,6 +156,7 @@ impl State {
                 telling: Teller::new(),
                 untold: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
+                workers_run: AtomicU32::new(0),
                 level: crate::parts::fullness::LevelWord::new(),
                 offload: AtomicU32::new(0),
                 interested: AtomicU32::new(0),
@@ -276,7 +279,7 @@ impl State {
         }
     }
 
-    /// The fence of a grace period or a take-over.
+    /// The fence of a grace period or a take-over, for waiters.
     pub fn heavy_fence(&self) -> Result<(), i32> {
         #[cfg(all(test, not(quiescent_model)))]
         match self.probe.errno.load(Ordering::Relaxed) {
@@ -284,6 +287,16 @@ impl State {
             errno => return Err(errno as i32),
         }
         self.env().heavy_fence()
+    }
+
+    /// The same for deferred work.
+    pub fn deferred_fence(&self) -> Fenced {
+        #[cfg(all(test, not(quiescent_model)))]
+        match self.probe.errno.load(Ordering::Relaxed) {
+            0 => {}
+            errno => return Err(errno as i32),
+        }
+        self.env().deferred_fence_for(1, Some(self.domain()))
     }
 
     pub fn resolve_mode(&self) -> FenceMode {

@@ -159,7 +159,7 @@ impl<W: Copy> Tasks<W> {
 }
 
 /// Tasks that were taken out of the list, to be woken.
-#[must_use = "nobody else wakes them"]
+#[must_use = "no other thread wakes them"]
 pub struct Chosen<W>(Vec<Task<W>>);
 
 impl<W> Chosen<W> {

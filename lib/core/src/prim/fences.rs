@@ -44,8 +44,8 @@
 //! Else A came before t, hence before the heavy fence's end, which happens before D by the release and the
 //! acquire: D sees A.
 //!
-//! `[FN-2]` the sleeper: the bell, a *locked* swap, then another check of what is over; the ender: what is
-//! over, then the bell, a *locked* swap. Both swap one word. If the sleeper was first, it is woken; else it
+//! `[FN-2]` the sleeper: the bell, a *locked* swap, then another check of `ended` and `failed`; the ender: one
+//! of these two, then the bell, a *locked* swap. Both swap one word. If the sleeper was first, it is woken; else it
 //! sees what the ender recorded before. (Without either, it would sleep until its patience ends.)
 //!
 //! # Fork

@@ -82,6 +82,7 @@ pub fn hold_is_over(steps: u32) -> bool {
 pub mod alarm;
 #[cfg(not(quiescent_model))]
 pub mod arena;
+pub mod asking;
 pub mod counters;
 pub mod fences;
 pub mod fixed;

@@ -8,6 +8,11 @@ pub const FENCE_CHECKS: u32 = 4;
 pub const ATTACH_AFTER: u64 = 64;
 /// Largest number of domains that the worker processes at a time.
 pub const TOGETHER: usize = 64;
+/// With more threads present than this, no thread is asked for a fence: a question costs a cache miss each.
+pub const MOST_ASKED: usize = 16;
+/// The longest wait for their answers, in nanoseconds: a few times what one takes from a thread on another
+/// CPU.
+pub const ASK_NS: u64 = 2000;
 /// Slots in a leaf: one bitmap word.
 pub const LEAF_SLOTS: usize = 64;
 /// Entries in a block: four pages and a bit for two words each.

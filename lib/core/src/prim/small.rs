@@ -12,6 +12,10 @@ pub const ATTACH_AFTER: u64 = 0;
 /// Largest number of domains that the worker processes at a time.
 pub const TOGETHER: usize = 2;
 
+/// Largest number of threads that are asked for a fence, in scenarios about that.
+pub const MOST_ASKED: usize = 3;
+/// The longest wait for their answers: two looks.
+pub const ASK_NS: u64 = 150;
 /// Entries in a block: few, so that scenarios reach its end.
 pub const BLOCK: usize = 2;
 /// All tallies are in one leaf: a slot's number is below this.

@@ -10,6 +10,7 @@ use std::ptr;
 
 use quiescent_engine::Pos;
 
+use crate::prim::counters::{Counter, count, uncount, value};
 use crate::prim::{AtomicPtr, BLOCK, Ordering};
 use crate::queue::lane::{Block, Lane};
 
@@ -83,35 +84,70 @@ impl Drop for Garbage {
     }
 }
 
-/// Spare blocks, linked to each other. A taker takes all of them, so that no other thread can take a block
-/// before its link is read.
+/// Spare blocks, linked to each other. Any thread may add one; only the holder of the queue's lock removes
+/// one, so no other thread can remove a block before its link is read.
 #[derive(Debug)]
-pub struct Spares(AtomicPtr<Block>);
+pub struct Spares {
+    first: AtomicPtr<Block>,
+    /// Their number: an estimate while a thread adds one.
+    count: Counter,
+}
 
 impl Spares {
     const_new! {
         pub fn new() -> Spares {
-            Spares(AtomicPtr::new(ptr::null_mut()))
+            Spares {
+                first: AtomicPtr::new(ptr::null_mut()),
+                count: Counter::new(0),
+            }
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.load(Ordering::Relaxed).is_null()
+        self.first.load(Ordering::Relaxed).is_null()
     }
 
-    /// Takes all of them.
-    pub fn take(&self) -> *mut Block {
-        self.0.swap(ptr::null_mut(), Ordering::AcqRel)
+    /// Their number.
+    pub fn len(&self) -> u64 {
+        value(&self.count)
+    }
+
+    /// Removes one. The caller holds the queue's lock.
+    pub fn pop(&self) -> Option<*mut Block> {
+        let mut block = self.first.load(Ordering::Acquire);
+        loop {
+            if block.is_null() {
+                return None;
+            }
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            let next = Chain::next(block); // other threads add blocks, and remove none
+            match (self.first).compare_exchange(block, next, order.0, order.1) {
+                Ok(_) => break,
+                Err(other) => block = other,
+            }
+        }
+        uncount(&self.count);
+        Some(block)
+    }
+
+    /// Removes all but `keep` of them. The caller holds the queue's lock.
+    pub fn trim(&self, keep: u64, garbage: &mut Garbage) {
+        while self.len() > keep
+            && let Some(block) = self.pop()
+        {
+            garbage.push(block);
+        }
     }
 
     /// Adds a block that belongs to the caller.
     pub(crate) fn add(&self, block: *mut Block) {
-        let mut first = self.0.load(Ordering::Relaxed);
+        count(&self.count); // before it can be removed
+        let mut first = self.first.load(Ordering::Relaxed);
         loop {
             // SAFETY: the block belongs to the caller.
             unsafe { (*block).next.store(first, Ordering::Relaxed) };
             let order = (Ordering::AcqRel, Ordering::Relaxed);
-            match self.0.compare_exchange(first, block, order.0, order.1) {
+            match (self.first).compare_exchange(first, block, order.0, order.1) {
                 Ok(_) => return,
                 Err(other) => first = other,
             }

@@ -106,6 +106,7 @@ impl Heads {
             end: self.end,
             bytes: 0,
             freed_to: None,
+            running: 0,
             credit: false,
             offload: false,
             reach: 0, // no credit

@@ -1,4 +1,11 @@
-//! The type information of entries of the code lane: a static table per type, with a function and a name.
+//! The second word of an entry: how the object is reclaimed, and what it owns.
+//!
+//! | lane | from bit 0 | above |
+//! |---|---|---|
+//! | memory | binary logarithm of the alignment, 6 bits; owned bytes, 16 bits | the size |
+//! | code | address of a static table for the type, with a function and a name, 48 bits | owned bytes |
+//!
+//! Owned bytes are a code of [`Owned`]. So telemetry knows the weight of each entry that it counts.
 
 use std::arch::asm;
 use std::mem::MaybeUninit;
@@ -6,7 +13,63 @@ use std::ptr;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::queue::weight;
+use crate::queue::per_thread::{CODE, OWN, PLAIN};
+use crate::queue::weight::{self, Owned};
+
+/// Bits of an address in a word of the code lane: user space on x86-64 and AArch64 (unless it asks for more).
+const ADDRESS_BITS: u32 = 48;
+const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+/// Bits of the alignment in a word of the plain lane.
+const ALIGN_BITS: u32 = 6;
+/// The first bit of the size.
+const SIZE_AT: u32 = ALIGN_BITS + Owned::BITS;
+
+/// The word of a box of `T` that is freed without running any code of `T`.
+#[inline(always)]
+pub const fn plain<T>(owned: Owned) -> u64 {
+    const {
+        assert!(
+            size_of::<T>() >> (u64::BITS - SIZE_AT) == 0,
+            "too large to be retired"
+        )
+    };
+    let align = align_of::<T>().trailing_zeros() as u64;
+    (size_of::<T>() as u64) << SIZE_AT | owned.code() << ALIGN_BITS | align
+}
+
+/// The size and the alignment in a word of the plain lane.
+#[inline(always)]
+pub const fn layout(what: u64) -> (usize, usize) {
+    let align = 1 << (what & ((1 << ALIGN_BITS) - 1));
+    ((what >> SIZE_AT) as usize, align)
+}
+
+/// The bytes that the budget counts for an entry with this word; nothing in the lane of intrusive callbacks.
+///
+/// # Safety
+/// The word of an entry of this lane.
+pub unsafe fn bytes(lane: usize, what: u64) -> u64 {
+    let (fixed, owned) = match lane {
+        PLAIN => {
+            let size = quiescent_engine::owner::weight(layout(what).0);
+            (size as u64, what >> ALIGN_BITS & ((1 << Owned::BITS) - 1))
+        }
+        // SAFETY: the caller's promise.
+        CODE | OWN => (unsafe { kind(what) }.bytes, what >> ADDRESS_BITS),
+        _ => (0, 0),
+    };
+    fixed.saturating_add(Owned::from_code(owned).bytes())
+}
+
+/// A word of 48 bits for entries of one function, whatever they own: the table's address, or the layout. (A
+/// function's address in the lane of intrusive callbacks.)
+pub const fn function(lane: usize, what: u64) -> u64 {
+    let word = match lane {
+        PLAIN => (what >> SIZE_AT << ALIGN_BITS) | what & ((1 << ALIGN_BITS) - 1),
+        _ => what,
+    };
+    word & ADDRESS
+}
 
 /// How an entry is run.
 #[derive(Debug)]
@@ -17,7 +80,7 @@ pub struct Kind {
     pub name: fn() -> &'static str,
     /// It is queued lazily, unless in a hurry.
     pub lazy: bool,
-    /// The bytes that the budget counts for one entry.
+    /// The bytes that the budget counts for one entry, without those that the object owns.
     pub bytes: u64,
 }
 
@@ -36,10 +99,10 @@ impl<T: Send + 'static> Dropped<T> {
     };
 }
 
-/// The code word of an entry that drops a box of `T`.
+/// The word of an entry that drops a box of `T`.
 #[inline(always)]
-pub fn dropped<T: Send + 'static>() -> u64 {
-    address(&Dropped::<T>::KIND)
+pub fn dropped<T: Send + 'static>(owned: Owned) -> u64 {
+    address(&Dropped::<T>::KIND) | owned.code() << ADDRESS_BITS
 }
 
 /// A closure.
@@ -112,11 +175,11 @@ fn address(kind: &'static Kind) -> u64 {
     ptr::from_ref(kind).expose_provenance() as u64
 }
 
-/// The table of an entry of the code lane.
+/// The table of an entry of a lane of code.
 ///
 /// # Safety
 /// `what` comes from `dropped` or `called`.
 pub unsafe fn kind(what: u64) -> &'static Kind {
     // SAFETY: the address of a static table, exposed by `address`.
-    unsafe { &*ptr::with_exposed_provenance(what as usize) }
+    unsafe { &*ptr::with_exposed_provenance((what & ADDRESS) as usize) }
 }

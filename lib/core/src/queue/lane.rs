@@ -44,6 +44,21 @@
 //! The words of the popped entry are read after the check of the limit. So a taker never frees the block that
 //! contains the last popped entry, nor the one that contains `end`.
 //!
+//! # Popped code
+//! A popped entry of the owner's own lane is code of the program: it runs for some time, while a taker finds
+//! that it is no longer queued. So the owner says what it runs: it stores `running` before it pops, and clears
+//! it when the code has returned. `[RUN-1]`:
+//!
+//! ```text
+//!  owner   running; head; end; light fence; limit          before it runs what it has popped
+//!          running = 0 (release); light fence; asks         behind it
+//!  taker   limit = 0, asks = 1; heavy fence; head (acquire), running (acquire)
+//! ```
+//!
+//! A taker that finds `running` below the head counts these entries as out, and the owner finds `asks` when it
+//! has run them, takes the lock and reports them, even if it never pushes again. A taker that finds 0 is
+//! behind what they did. An owner that pops later finds its limit lowered, and undoes the pop.
+//!
 //! # The dummy
 //! A thread without its own queue has the *dummy*: limit 0, and a block whose content is unused. Its pushes
 //! go there and take the slow path at once. Several threads may write there; nothing depends on the content.
@@ -51,8 +66,11 @@
 //! taker to use.
 
 use std::alloc::{Layout, dealloc};
+use std::ops::Range;
 
 use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, BLOCK, Ordering, light_fence};
+use crate::queue::kind;
+use crate::queue::weight::Owned;
 
 /// Entries that the owner has popped, all of them in one block.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +128,7 @@ impl Block {
     /// # Safety
     /// The entries are published, and stay in the chain until the caller has finished with them.
     #[cfg(not(quiescent_model))]
-    pub unsafe fn whats(&self, range: std::ops::Range<u64>) -> &[u64] {
+    pub unsafe fn whats(&self, range: Range<u64>) -> &[u64] {
         let first = range.start as usize % BLOCK;
         let length = ((range.end - range.start) as usize).min(BLOCK - first);
         let words = &self.second[first..first + length];
@@ -123,7 +141,7 @@ impl Block {
     /// # Safety
     /// As in the product; nothing calls it.
     #[cfg(quiescent_model)]
-    pub unsafe fn whats(&self, _range: std::ops::Range<u64>) -> &[u64] {
+    pub unsafe fn whats(&self, _range: Range<u64>) -> &[u64] {
         unreachable!("nothing is counted")
     }
 
@@ -139,8 +157,7 @@ impl Block {
     }
 }
 
-/// Something to reclaim: the object, and how. In the plain lane `what` is a packed [`Layout`]; in the code
-/// lane it is the address of a [`Kind`](crate::queue::kind::Kind).
+/// Something to reclaim: the object, and how ([`kind`]: a layout, or the address of a table).
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub object: *mut u8,
@@ -159,10 +176,10 @@ impl Entry {
 
     /// Memory of a box of `T`, to be freed without running any code of `T`.
     #[inline(always)]
-    pub const fn plain<T>(object: *mut T) -> Entry {
+    pub const fn plain<T>(object: *mut T, owned: Owned) -> Entry {
         Entry {
             object: object.cast(),
-            what: (size_of::<T>() as u64) << 6 | align_of::<T>().trailing_zeros() as u64,
+            what: kind::plain::<T>(owned),
         }
     }
 
@@ -178,9 +195,8 @@ impl Entry {
         }
         // SAFETY: `plain` packed the layout of a box; no reader refers to the object any more.
         unsafe {
-            let layout =
-                Layout::from_size_align_unchecked((self.what >> 6) as usize, 1 << (self.what & 63));
-            dealloc(self.object, layout);
+            let (size, align) = kind::layout(self.what);
+            dealloc(self.object, Layout::from_size_align_unchecked(size, align));
         }
     }
 }
@@ -199,14 +215,16 @@ pub struct Lane {
     pub head: AtomicU64,
     /// … up to here, at most to the end of the block of `head`.
     pub until: AtomicU64,
-    /// The slow path is taken when `end` reaches this. The only word that other threads write.
+    /// The slow path is taken when `end` reaches this. Other threads write this word and `asks` only.
     pub limit: AtomicU64,
     /// The block of `head`.
     pub head_block: AtomicPtr<Block>,
     /// The end of what was done when the engine was last called.
     pub done: AtomicU64,
     /// Pops per push: two if more is done than one per push would soon free.
-    pub step: AtomicU64,
+    pub step: AtomicU32,
+    /// A taker waits for what is running.
+    pub asks: AtomicU32,
     /// A deadline covers prompt callbacks that are queued from now on.
     pub prompt: AtomicU32,
     /// Number of blocks to be linked behind the block of `end`, if the credit covers them.
@@ -221,6 +239,10 @@ pub struct Lane {
     pub freed: AtomicU64,
     /// The end of the last block, at that time.
     pub linked: AtomicU64,
+    /// The popped code that its owner runs: its position times 4, and its number; 0 for none.
+    running: AtomicU64,
+    /// The largest value of `ahead`: a batch's worth. (Not for the models: it is a size only.)
+    pub most_ahead: std::sync::atomic::AtomicU32,
 }
 
 impl Lane {
@@ -235,7 +257,8 @@ impl Lane {
                 limit: AtomicU64::new(0),
                 head_block: AtomicPtr::new(block),
                 done: AtomicU64::new(0),
-                step: AtomicU64::new(1),
+                step: AtomicU32::new(1),
+                asks: AtomicU32::new(0),
                 prompt: AtomicU32::new(0),
                 ahead: AtomicU32::new(0),
                 next: AtomicPtr::new(std::ptr::null_mut()),
@@ -243,6 +266,8 @@ impl Lane {
                 published: AtomicU64::new(0),
                 freed: AtomicU64::new(0),
                 linked: AtomicU64::new(0),
+                running: AtomicU64::new(0),
+                most_ahead: std::sync::atomic::AtomicU32::new(1),
             }
         }
     }
@@ -251,9 +276,10 @@ impl Lane {
     ///
     /// `large`: its bytes alone may use up the credit. Then either `help` is called, if the slow path is
     /// needed (the entry is published anyway, unless the lane is the dummy's, and the popped entries may
-    /// belong to a taker), or `pop`, with the range of positions of the popped entries.
+    /// belong to a taker), or `pop`, with the range of positions of the popped entries. `RUNS`: they are
+    /// code, which the caller runs.
     #[inline(always)]
-    pub fn push(
+    pub fn push<const RUNS: bool>(
         &self,
         entry: Entry,
         bytes: u64,
@@ -270,8 +296,13 @@ impl Lane {
         let head = self.head.load(Ordering::Relaxed);
         let until = self.until.load(Ordering::Relaxed);
         if head < until {
-            let next = (head + self.step.load(Ordering::Relaxed)).min(until);
-            self.head.store(next, Ordering::Relaxed);
+            let next = (head + u64::from(self.step.load(Ordering::Relaxed))).min(until);
+            if RUNS {
+                self.set_running(head, next - head);
+                self.head.store(next, Ordering::Release); // [RUN-1]
+            } else {
+                self.head.store(next, Ordering::Relaxed);
+            }
             if self.publish(end, left, large) {
                 let count = next - head;
                 help(Popped { at: head, count });
@@ -293,6 +324,27 @@ impl Lane {
         let left = self.left.load(Ordering::Relaxed).wrapping_sub(bytes);
         self.left.store(left, Ordering::Relaxed);
         self.publish(end, left, true)
+    }
+
+    /// The owner has popped so many entries of code from `at` on, and runs them: before the head is stored.
+    /// `[RUN-1]`
+    #[inline(always)]
+    pub fn set_running(&self, at: u64, count: u64) {
+        self.running.store(at << 2 | count, Ordering::Relaxed);
+    }
+
+    /// It runs them no more. True: a taker asks for a report. Only the owner calls this. `[RUN-1]`
+    #[inline(always)]
+    pub fn end_running(&self) -> bool {
+        self.running.store(0, Ordering::Release);
+        light_fence();
+        self.asks.load(Ordering::Relaxed) != 0
+    }
+
+    /// What the owner runs, for a taker: behind its load of the head. `[RUN-1]`
+    pub fn running(&self) -> Range<u64> {
+        let running = self.running.load(Ordering::Acquire);
+        running >> 2..(running >> 2) + (running & 3)
     }
 
     /// Publishes the new end; true if the slow path is needed.
@@ -380,7 +432,7 @@ impl Lane {
 
     /// Pops as many done entries as `places` and the block of `head` allow; returns how many. Only the owner
     /// calls this, under the queue's lock, for a lane that is not taken over: no take-over is completed
-    /// meanwhile, so what is popped is the owner's.
+    /// meanwhile, so what is popped is the owner's. (What is code, it then notes as running, under the lock.)
     pub fn pop_many(&self, places: &mut [Entry]) -> usize {
         let head = self.head.load(Ordering::Relaxed);
         let until = self.until.load(Ordering::Relaxed);

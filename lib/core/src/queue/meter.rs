@@ -26,6 +26,7 @@ use self::marks::{Mark, Marks};
 use crate::prim;
 use crate::queue::chain::{Chain, end_of_block};
 use crate::queue::intrusive::RunHead;
+use crate::queue::kind;
 use crate::queue::lane::Entry;
 use crate::queue::per_thread::BLOCK_LANES;
 
@@ -40,6 +41,10 @@ mod marks;
 pub struct Counts {
     pub queued: AtomicU64,
     pub executed: AtomicU64,
+    /// The bytes of those queued, as the budget counts them.
+    pub queued_bytes: AtomicU64,
+    /// The bytes of those executed.
+    pub executed_bytes: AtomicU64,
     /// Number of times it caused a wake-up by a hurry.
     pub hurried: AtomicU64,
     /// Number of times it caused one as the first prompt callback.
@@ -177,6 +182,8 @@ impl Cursor {
         for_each_run(chain, from..end, |what, count| {
             let row = meter.counts(self.place, lane, what);
             row.queued.fetch_add(count, Ordering::Relaxed);
+            row.queued_bytes
+                .fetch_add(bytes(lane, what, count), Ordering::Relaxed);
             if count == end - from {
                 all = what;
             }
@@ -341,11 +348,19 @@ fn executed(meter: &dyn Meter, place: u32, lane: usize, what: u64, count: u64, w
     let row = meter.counts(place, lane, what);
     let (least, most) = waited;
     row.executed.fetch_add(count, Ordering::Relaxed);
+    row.executed_bytes
+        .fetch_add(bytes(lane, what, count), Ordering::Relaxed);
     row.batches.fetch_add(1, Ordering::Relaxed);
     let (least, most) = (least / 1000, most.div_ceil(1000));
     row.least_us.fetch_add(least * count, Ordering::Relaxed);
     row.most_us.fetch_add(most * count, Ordering::Relaxed);
     row.longest_us.fetch_max(most, Ordering::Relaxed);
+}
+
+/// The bytes of so many entries with this second word.
+fn bytes(lane: usize, what: u64, count: u64) -> u64 {
+    // SAFETY: the word of an entry that was queued in this lane.
+    unsafe { kind::bytes(lane, what) }.saturating_mul(count)
 }
 
 /// Traverses published entries of a chain; equal neighbours form one run.

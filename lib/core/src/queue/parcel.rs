@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use crate::queue::intrusive::{self, Head, RunHead};
 use crate::queue::kind;
 use crate::queue::lane::Entry;
-use crate::queue::per_thread::CODE;
+use crate::queue::per_thread::{CODE, OWN};
 
 /// A function that returns the name of a callback's type.
 pub type Name = fn() -> &'static str;
@@ -22,8 +22,8 @@ impl Parcel {
     /// The name of its type, unless it is memory.
     pub fn name(&self) -> Option<Name> {
         match *self {
-            // SAFETY: an entry of the code lane.
-            Parcel::Entry(CODE, entry, _) => Some(unsafe { kind::kind(entry.what) }.name),
+            // SAFETY: an entry of a lane of code.
+            Parcel::Entry(OWN | CODE, entry, _) => Some(unsafe { kind::kind(entry.what) }.name),
             Parcel::Entry(..) => None,
             Parcel::Head(..) => Some(intrusive::head_name),
         }

@@ -6,10 +6,14 @@
 //! *slot*: it outlives its thread, and the next thread with that slot inherits what is queued.
 //!
 //! # Consumers
-//! The lane of plain memory is consumed either by the owner, by popping, or by the holder of the lock. A flag
-//! says which. Code is always consumed under the lock, one callback at a time, so that a barrier can track
-//! what is running and where. The owner stops consuming only by its own action (in [`settle`](Queue::settle))
-//! or by a *take-over*:
+//! | lane | is | consumed by |
+//! |---|---|---|
+//! | [`PLAIN`] | memory | its owner, by popping; or the holder of the lock |
+//! | [`OWN`] | code that its owner runs, two entries a push at most | the same |
+//! | [`CODE`] | code that workers run | the holder of the lock, one entry at a time |
+//!
+//! A flag of each lane says which. The owner stops consuming only by its own action (in
+//! [`settle`](Queue::settle)) or by a *take-over*:
 //!
 //! | step | taker | what the owner may do meanwhile |
 //! |---|---|---|
@@ -38,6 +42,7 @@ use std::sync::PoisonError;
 use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
 use quiescent_engine::credit::{Cause, Credit, Queued};
+use quiescent_engine::owner::blocks_of;
 
 use crate::prim::fixed::Fixed;
 use crate::prim::part::Part;
@@ -50,10 +55,12 @@ use crate::queue::meter::Cursor;
 
 /// The lane of memory that is freed without running code.
 pub const PLAIN: usize = Which::Plain as usize;
-/// The lane of closures and destructors.
+/// The lane of code that its owner runs: destructors.
+pub const OWN: usize = Which::Own as usize;
+/// The lane of code that workers run: closures.
 pub const CODE: usize = Which::Code as usize;
 /// Number of lanes that are made of blocks.
-pub const BLOCK_LANES: usize = 2;
+pub const BLOCK_LANES: usize = 3;
 
 /// A queue.
 #[derive(Debug)]
@@ -96,6 +103,10 @@ pub struct Core {
     pub offload: Option<bool>,
     /// The owner does not reclaim, as of the last report.
     pub hands_off: bool,
+    /// Workers run all code of the domain, as of the last report.
+    pub workers_run: bool,
+    /// What the owner was running when a taker came, until it reports.
+    out: Range<Pos>,
 }
 
 // SAFETY: the blocks are dereferenced under the queue's lock, or by the owner as the module comment
@@ -112,7 +123,7 @@ impl Queue {
             // SAFETY: the caller's promise.
             let dummy = unsafe { Common::block(common) };
             Queue {
-                lanes: [Lane::new(dummy), Lane::new(dummy)],
+                lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
                 core: Mutex::new(Core {
                     cpu: Part::new(Cpu::new(cpu)),
@@ -124,6 +135,8 @@ impl Queue {
                     chosen: None,
                     offload: None,
                     hands_off: false,
+                    workers_run: false,
+                    out: 0..0,
                 }),
                 parked: crate::prim::parked::Parked::new(),
                 made_before: AtomicPtr::new(ptr::null_mut()),
@@ -212,6 +225,9 @@ impl Queue {
     pub fn keep(&self, core: &Core, lane: usize, popped: Popped) -> [Option<Entry>; 2] {
         let chain = &core.chains[lane];
         let kept = popped.count > 0 && !(chain.taken && popped.at >= chain.seen);
+        if lane == OWN && popped.count > 0 && !kept {
+            self.lanes[OWN].end_running(); // it never began
+        }
         std::array::from_fn(|n| {
             let at = popped.at + n as u64;
             (kept && (n as u64) < popped.count).then(|| self.lanes[lane].popped(at))
@@ -230,8 +246,9 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
-                offload: hands_off,
+                offload: hands_off || (lane == OWN && core.workers_run),
                 reach: (u64::from(words.ahead.load(Ordering::Relaxed)) + 1) * BLOCK as u64,
+                running: 0,
             };
         }
         (core.cursor).update(self.meter(), &core.cpu, &core.chains, &queued);
@@ -253,22 +270,35 @@ impl Queue {
         waits: bool,
         garbage: &mut Garbage,
     ) {
-        let hurried = core.cpu.is_hurried();
+        let consumes = core.owned && !core.cpu.is_hurried() && !core.hands_off;
         for (lane, credit) in credit.iter().enumerate().take(BLOCK_LANES) {
             let which = Which::ALL[lane];
             let head = core.cpu.list(which).head();
             core.chains[lane].trim(head, None, garbage);
             let words = &self.lanes[lane];
             let end = words.end.load(Ordering::Relaxed);
-            let ahead = u64::from(words.ahead.load(Ordering::Relaxed)) * BLOCK as u64;
-            let reach = (end_of_block(end) + ahead).min(credit.until);
+            let most = blocks_of(credit.batch);
+            words
+                .most_ahead
+                .store(most, std::sync::atomic::Ordering::Relaxed);
+            let mut ahead = words.ahead.load(Ordering::Relaxed);
+            if ahead > most {
+                ahead = most;
+                words.ahead.store(ahead, Ordering::Relaxed);
+            }
+            let reach = (end_of_block(end) + u64::from(ahead) * BLOCK as u64).min(credit.until);
             let room = core.owned && self.make_room(core, lane, reach.max(end + 1), Some(garbage));
             let chain = &mut core.chains[lane];
             if !room || credit.until == end {
                 chain.cut(end, garbage); // no owner moves there
+                self.spares[lane].trim(1, garbage);
                 words.next.store(ptr::null_mut(), Ordering::Relaxed);
             }
-            chain.taken = !core.owned || hurried || core.hands_off || lane == CODE;
+            chain.taken = !match lane {
+                PLAIN => consumes,
+                OWN => core.cpu.owner_runs(),
+                _ => false,
+            };
             if chain.taken {
                 chain.seen = head;
                 words.until.store(0, Ordering::Relaxed);
@@ -281,7 +311,7 @@ impl Queue {
                 let until = credit.done.min(end_of_block(head));
                 words.until.store(until, Ordering::Relaxed);
             }
-            let step = 1 + u64::from(credit.behind);
+            let step = 1 + u32::from(credit.behind);
             words.step.store(step, Ordering::Relaxed);
             words.left.store(credit.bytes, Ordering::Relaxed);
             chain.given = credit.bytes;
@@ -297,11 +327,16 @@ impl Queue {
         }
     }
 
-    /// Makes the owner take the lock at its next push, whatever its credit.
-    pub fn ask_soon(&self) {
+    /// Makes the owner take the lock at its next push. (Its new credit may overwrite this.)
+    pub fn lower_limits(&self) {
         for words in &self.lanes {
             words.limit.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Makes the owner take the lock at its next push, whatever its credit.
+    pub fn ask_soon(&self) {
+        self.lower_limits();
         self.lanes[CODE].prompt.store(0, Ordering::Relaxed);
     }
 
@@ -310,7 +345,7 @@ impl Queue {
         for (lane, chain) in core.chains.iter_mut().enumerate() {
             let words = &self.lanes[lane];
             chain.clear(garbage);
-            garbage.push_all(self.spares[lane].take());
+            self.spares[lane].trim(0, garbage);
             words.block.store(self.nothing(), Ordering::Relaxed);
             words.next.store(ptr::null_mut(), Ordering::Relaxed);
             words.ahead.store(0, Ordering::Relaxed);
@@ -326,6 +361,7 @@ impl Queue {
             for words in &self.lanes {
                 words.limit.store(0, Ordering::Relaxed); // [RET-2] [RET-3]
             }
+            self.lanes[OWN].asks.store(1, Ordering::Relaxed); // [RUN-1]
         }
         core.owned
     }
@@ -347,15 +383,18 @@ impl Queue {
                 queued.bytes = 0;
                 queued.credit = true;
             }
-            let taken = core.chains.iter().all(|chain| chain.taken);
-            return taken.then_some(queued);
+            if !core.chains.iter().all(|chain| chain.taken) {
+                return None;
+            }
+            queued[OWN].running = self.found_running(core);
+            return Some(queued);
         }
         for (lane, queued) in queued.iter_mut().enumerate().take(BLOCK_LANES) {
             let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
             let mut freed_to = None;
             if !chain.taken {
                 chain.taken = true;
-                chain.seen = words.head.load(Ordering::Relaxed); // [RET-2]
+                chain.seen = words.head.load(Ordering::Acquire); // [RET-2] [RUN-1]
                 freed_to = Some(chain.seen);
             }
             // A push into the dummy block, because of a missing block, does not count: its owner is about to
@@ -369,6 +408,7 @@ impl Queue {
             let end = words.end.load(Ordering::Acquire).min(room); // [RET-1] [RET-2]
             if let Some(garbage) = garbage.as_deref_mut() {
                 chain.cut(end, garbage);
+                self.spares[lane].trim(1, garbage);
                 words.linked.store(chain.end(), Ordering::Relaxed);
             }
             if end - core.cpu.list(Which::ALL[lane]).head() <= BLOCK as u64 {
@@ -381,17 +421,23 @@ impl Queue {
                 ..Queued::default()
             };
         }
+        queued[OWN].running = self.found_running(core);
         (core.cursor).update(self.meter(), &core.cpu, &core.chains, &queued);
         (0..BLOCK_LANES).for_each(|lane| core.cursor.credit(self.meter(), lane, false));
         Some(queued)
     }
 
     /// In the child of a fork: takes from an owner that does not exist here, or has to attach again. The fork
-    /// acts as the fence.
-    pub fn forked(&self, core: &mut Core, run_code: bool) -> [Queued; LANES] {
+    /// acts as the fence. `own`: the thread that forked is the owner. It continues with what it is running;
+    /// what other threads were running is the parent's.
+    pub fn forked(&self, core: &mut Core, run_code: bool, own: bool) -> [Queued; LANES] {
         self.ask_soon();
         core.revoking = core.owned;
         let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken
+        self.answer(core);
+        if !(own && run_code) {
+            self.lanes[OWN].end_running(); // of two that it has popped it runs no other
+        }
         core.owned = false;
         core.offload = None;
         core.chosen = None;
@@ -443,6 +489,7 @@ impl Core {
 }
 
 mod inspect;
+mod own;
 mod owner;
 mod room;
 mod telemetry;

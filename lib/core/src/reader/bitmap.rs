@@ -118,7 +118,7 @@ mod tests {
         map.arrive(64 + 5);
         assert_eq!((map.occupied(0), map.occupied(1)), (0b1001, 1 << 5));
         map.vacate(64 + 5, &taken);
-        assert_eq!(map.occupied(1), 1 << 5, "somebody came meanwhile");
+        assert_eq!(map.occupied(1), 1 << 5, "a thread came meanwhile");
         map.vacate(64 + 5, &empty);
         map.vacate(0, &empty);
         assert_eq!((map.occupied(0), map.occupied(1)), (0b1001, 0));
@@ -136,7 +136,7 @@ mod tests {
         map.freed(2);
         assert_eq!((map.with_room(0), map.with_room(3)), (Some(2), Some(65)));
         map.filled(2, || true);
-        assert_eq!(map.with_room(0), Some(2), "somebody left meanwhile");
+        assert_eq!(map.with_room(0), Some(2), "a thread left meanwhile");
         (0..MAX_LEAVES).for_each(|leaf| map.filled(leaf, || false));
         assert_eq!(map.with_room(0), None);
     }

@@ -157,18 +157,30 @@ impl Local {
         self.note_record(nowhere);
     }
 
+    /// True if the thread runs no callback and is in no section, and has read in no domain of the program: a
+    /// fast check, which is false more often than necessary.
+    #[inline(always)]
+    pub fn may_run(&self) -> bool {
+        let record = self.record.load(Ordering::Relaxed);
+        // SAFETY: a record; records live forever.
+        self.reader().nesting() == 0 && !self.in_callback() && unsafe { &*record }.is_nowhere()
+    }
+
     /// True if the thread runs a callback.
+    #[inline(always)]
     pub fn in_callback(&self) -> bool {
         self.callbacks.load(Ordering::Relaxed) != 0
     }
 
     /// A callback begins.
+    #[inline(always)]
     pub fn enter_callback(&self) {
         let running = self.callbacks.load(Ordering::Relaxed);
         self.callbacks.store(running + 1, Ordering::Relaxed);
     }
 
     /// A callback has returned.
+    #[inline(always)]
     pub fn leave_callback(&self) {
         let running = self.callbacks.load(Ordering::Relaxed);
         self.callbacks

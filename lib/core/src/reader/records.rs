@@ -50,6 +50,8 @@ const FIRST: u32 = prim::FIRST_RECORDS;
 const LEAVES: usize = prim::RECORD_LEAVES;
 /// The two counters of the unregistered readers have the engine's first two numbers.
 const UNREGISTERED: u32 = 2;
+/// The address of no domain: not null, the domain of an unused record.
+const NOWHERE: usize = 1;
 
 /// A thread's record in a domain. Two cache lines of its own, since CPUs prefetch lines in pairs.
 #[derive(Debug)]
@@ -91,8 +93,14 @@ impl ReaderRecord {
     const_new! {
         /// The record that is noted by a thread without a noted record.
         pub fn nowhere() -> ReaderRecord {
-            ReaderRecord::at(std::ptr::without_provenance_mut(1)) // not null, the domain of an unused record
+            ReaderRecord::at(std::ptr::without_provenance_mut(NOWHERE))
         }
+    }
+
+    /// True for the record that is noted by a thread without a noted record.
+    #[inline(always)]
+    pub fn is_nowhere(&self) -> bool {
+        self.domain.load(Ordering::Relaxed).addr() == NOWHERE
     }
 
     /// True if the record belongs to this domain.
@@ -253,6 +261,7 @@ impl ReaderRecords {
         let record = self.record(number)?;
         let _ = std::ptr::from_ref(record).expose_provenance();
         record.words.initialize();
+        record.words.reader.allow_asking_as(&slot.words.reader);
         record.slot.store(slot.cpu(), Ordering::Relaxed);
         record.cpu.store(UNREGISTERED + number, Ordering::Relaxed);
         let domain = domain.place.cast_mut();

@@ -183,6 +183,13 @@ impl Threads {
         let own = self.own_slot(local);
         own.is_some_and(Slot::is_inside) || local.unregistered.count() != 0
     }
+
+    /// True if the calling thread is inside a section of any domain. O(domains in which it has read).
+    pub fn in_any_section(&self, local: &Local) -> bool {
+        local.unregistered.count() != 0
+            || local.unregistered_elsewhere.count() != 0
+            || self.own_slot(local).is_some_and(Slot::is_inside_somewhere)
+    }
 }
 
 #[cfg(all(test, not(quiescent_model)))]

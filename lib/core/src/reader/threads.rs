@@ -24,6 +24,8 @@
 
 use std::mem::offset_of;
 
+use crate::prim::asking::Answer;
+use crate::prim::counters::{Counter, value};
 use crate::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, MAX_LEAVES, Ordering, full_fence,
 };
@@ -53,6 +55,8 @@ pub struct Slot {
     pub words: ReaderWords,
     cpu: AtomicU32,
     thread: AtomicU32,
+    /// What its threads have answered when they were asked for a fence.
+    pub answer: Answer,
     /// The queue of its threads in the process's domain; created when the first of them queues something.
     queue: AtomicPtr<Queue>,
     /// All queues of its threads: this one, and those in the program's domains.
@@ -68,6 +72,7 @@ impl Slot {
                 words: ReaderWords::new(),
                 cpu: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
+                answer: Answer::new(),
                 queue: AtomicPtr::new(std::ptr::null_mut()),
                 queues: AtomicPtr::new(std::ptr::null_mut()),
                 records: Table::new(),
@@ -165,6 +170,8 @@ pub struct Slots {
     map: LeafMap,
     /// Largest number of leaves; lowered by configuration.
     limit: AtomicU32,
+    /// With more threads present than this, no thread is asked for a fence.
+    most_asked: Counter,
     /// The counter of the unregistered readers that newcomers join.
     unregistered_side: AtomicU32,
     unregistered_sinks: [Reader; 2],
@@ -179,6 +186,11 @@ impl Slots {
                 leaves: AtomicU32::new(1),
                 map: LeafMap::new(),
                 limit: AtomicU32::new(MAX_LEAVES as u32),
+                most_asked: Counter::new(if cfg!(all(quiescent_model, not(quiescent_virtual))) {
+                    0 // but in scenarios about that
+                } else {
+                    prim::MOST_ASKED as u64
+                }),
                 unregistered_side: AtomicU32::new(0),
                 unregistered_sinks: [
                     Reader::new(0, SINK_UNREGISTERED),
@@ -226,6 +238,32 @@ impl Slots {
         }
     }
 
+    /// With more threads present than this, no thread is asked for a fence.
+    pub fn most_asked(&self) -> usize {
+        value(&self.most_asked) as usize
+    }
+
+    /// Sets it, before any thread registers. At most [`MOST_ASKED`](prim::MOST_ASKED).
+    pub fn set_most_asked(&self, most: usize) {
+        let most = most.min(prim::MOST_ASKED) as u64;
+        (self.most_asked).store(most, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// The claimed slots. A thread that the caller's full fence precedes may be missing. `[REG-1]`
+    pub fn claimed(&self) -> impl Iterator<Item = &Slot> {
+        let leaves = self.leaves.load(Ordering::Acquire) as usize;
+        let occupied = (0..leaves.div_ceil(64)).flat_map(move |group| {
+            let leaves = bits(self.occupied(group));
+            leaves.map(move |leaf| group * 64 + leaf)
+        });
+        occupied.flat_map(move |index| {
+            let reserved = if index == 0 { UNREGISTERED } else { 0 };
+            let leaf = self.leaf(index);
+            let present = self.present(index) & !reserved;
+            bits(present).filter_map(move |bit| leaf?.slots.get(bit))
+        })
+    }
+
     /// Number of registered threads.
     pub fn registered(&self) -> u32 {
         let leaves = self.leaves.load(Ordering::Acquire) as usize;
@@ -268,6 +306,7 @@ impl Slots {
                 slot.cpu
                     .store((index * LEAF_SLOTS + bit) as u32, Ordering::Relaxed);
                 slot.words.initialize();
+                slot.words.reader.allow_asking(self.most_asked() > 0);
                 slot.thread.store(prim::thread_id(), Ordering::Relaxed);
                 return Some(slot);
             }
@@ -424,6 +463,15 @@ impl Slots {
 /// The free slots.
 fn free_bits(bits: u64, reserved: u64) -> u64 {
     !(bits | reserved) & FULL
+}
+
+/// The numbers of the bits that are set.
+fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = set.trailing_zeros() as usize;
+        set &= set.wrapping_sub(1);
+        (bit < 64).then_some(bit)
+    })
 }
 
 /// Sets a clear bit and returns its number.

@@ -65,6 +65,12 @@ pub struct Reader {
     pub word: AtomicU64,
     /// The wake flag, or the kind of sink.
     pub flag: AtomicU32,
+    /// Not 0: the thread is asked for a fence ([`asking`](crate::prim::asking)). Beside the flag, so that an
+    /// unlock tests both with one instruction; a word of its own, so that no driver is woken for a question.
+    ask: AtomicU32,
+    /// Questions may come: most scenarios have none, and are explored without the test.
+    #[cfg(quiescent_model)]
+    asks: std::sync::atomic::AtomicBool,
     /// Where the outermost section was opened. For reports only.
     #[cfg(feature = "locations")]
     location: std::sync::atomic::AtomicPtr<Location<'static>>,
@@ -76,6 +82,9 @@ impl Reader {
             Reader {
                 word: AtomicU64::new(word),
                 flag: AtomicU32::new(flag),
+                ask: AtomicU32::new(0),
+                #[cfg(quiescent_model)]
+                asks: std::sync::atomic::AtomicBool::new(false),
                 #[cfg(feature = "locations")]
                 location: std::sync::atomic::AtomicPtr::new(std::ptr::null_mut()),
             }
@@ -110,13 +119,48 @@ impl Reader {
         None
     }
 
+    /// Questions may come from now on, or none will. Only models differ.
+    pub fn allow_asking(&self, _allow: bool) {
+        #[cfg(quiescent_model)]
+        self.asks
+            .store(_allow, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// The same as in another word of its thread.
+    pub fn allow_asking_as(&self, _other: &Reader) {
+        #[cfg(quiescent_model)]
+        self.allow_asking(_other.asks.load(std::sync::atomic::Ordering::Relaxed));
+    }
+
+    /// Asks its thread for a fence. The question has its number already.
+    pub fn ask(&self) {
+        self.ask.store(1, Ordering::Release);
+    }
+
+    /// True if its thread is asked for a fence.
+    #[inline(always)]
+    pub fn is_asked(&self) -> bool {
+        #[cfg(quiescent_model)]
+        if !self.asks.load(std::sync::atomic::Ordering::Relaxed) {
+            return false;
+        }
+        self.ask.load(Ordering::Acquire) != 0 // the question's number is visible, too
+    }
+
+    /// Its thread is about to answer.
+    pub fn unask(&self) {
+        self.ask.store(0, Ordering::Relaxed);
+    }
+
     /// Open sections, as its owner sees it.
+    #[inline(always)]
     pub fn nesting(&self) -> u64 {
         nesting(self.word.load(Ordering::Relaxed))
     }
 }
 
 /// Open sections in this word.
+#[inline(always)]
 pub fn nesting(word: u64) -> u64 {
     word & NESTING
 }
@@ -157,7 +201,8 @@ fn begin_nested(reader: &'static Reader, word: u64) -> bool {
     fits
 }
 
-/// True if the wake flag of this reader word is set. A relaxed load and a test.
+/// True if the wake flag of this reader word is set, or its thread is asked for a fence. A relaxed load and a
+/// test of both words.
 ///
 /// Assembly, because the compiler emits three instructions instead of one: it does not fold an atomic load
 /// into a comparison, and this one is on the path of every unlock.
@@ -166,10 +211,12 @@ pub fn is_flagged(reader: &Reader) -> bool {
     #[cfg(all(target_arch = "x86_64", not(miri), not(quiescent_model)))]
     {
         let mut set = false;
-        // SAFETY: reads four aligned bytes, which is an atomic load on this architecture.
+        const { assert!(std::mem::offset_of!(Reader, flag) % 8 == 0) };
+        const { assert!(std::mem::offset_of!(Reader, ask) == std::mem::offset_of!(Reader, flag) + 4) };
+        // SAFETY: reads eight aligned bytes, which is an atomic load on this architecture.
         unsafe {
             std::arch::asm!(
-                "cmp dword ptr [{reader} + {flag}], 0",
+                "cmp qword ptr [{reader} + {flag}], 0",
                 "jne {slow}",
                 reader = in(reg) reader,
                 flag = const std::mem::offset_of!(Reader, flag),
@@ -181,7 +228,7 @@ pub fn is_flagged(reader: &Reader) -> bool {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri), not(quiescent_model))))]
     {
-        reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR
+        reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR || reader.is_asked()
     }
 }
 
@@ -190,7 +237,7 @@ pub fn is_flagged(reader: &Reader) -> bool {
 #[inline]
 fn unlikely() {}
 
-/// Closes a section in this word. True if its flag is set: a driver waits, or it is a sink.
+/// Closes a section in this word. True if its flag is set (a driver waits, or it is a sink), or a driver asks.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
 pub fn end(reader: &'static Reader) -> bool {

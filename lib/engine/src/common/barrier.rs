@@ -9,7 +9,7 @@
 //!   The callback waits for them, not for a grace period; when it is invoked, the CPU's share is done.
 //! * **Positions** (a thread host): the visit notes the ends of the CPU's lists and puts nothing into them.
 //!   The share is done when everything below these positions has been invoked. The share does not depend on
-//!   the list's owner, and an empty list needs no entry. owner, and a list that runs dry needs no entry.
+//!   the list's owner, and an empty list needs no entry.
 //!
 //! # The count
 //! Starts at 2; the two are subtracted only when all CPUs have been visited, so a share that is done early
@@ -18,9 +18,9 @@
 //! # Calls
 //! ```text
 //! s = snap()                 any number of callers
-//!   (the host's mutex; one at a time from here)
+//!   (the host's mutex; held from here to `end`)
 //! start(s)                   Covered: another caller's barrier began after our snap; done
-//! visit_*                    each CPU, under its lock; CPUs that come later have queued nothing before
+//! visit_*                    each CPU, under its lock; CPUs that arrive later have queued nothing before
 //! visited_all()              true: complete already
 //!   one_done()               for each share; true for the one that completes
 //! end()                      once complete
@@ -39,16 +39,16 @@ use crate::common::cblist::CbList;
 use crate::common::cpu::LANES;
 use crate::common::seq::Seq;
 
-/// Keeps a barrier from completing before every CPU was visited.
+/// The initial count, which keeps a barrier from completing before every CPU was visited.
 const GUARD: u32 = 2;
 
 /// The result of starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "a barrier that has started must visit everybody and end"]
+#[must_use = "a barrier that has started must visit every CPU and end"]
 pub enum Begin {
-    /// A whole barrier has passed since the snap: nothing is left to do.
+    /// A whole barrier has passed since the snap: the caller's callbacks have run.
     Covered,
-    /// Under way, with this number.
+    /// Started, with this number.
     Started {
         /// The barrier's number while it is in flight.
         seq: Seq,
@@ -58,11 +58,11 @@ pub enum Begin {
 /// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Visit {
-    /// Nothing is owed there.
+    /// The CPU owes nothing.
     Empty,
-    /// The CPU has a share now. Where it was entrained, the host appends the barrier's callback.
+    /// The CPU has a share now. With entrained callbacks the host appends the barrier's callback.
     Noted,
-    /// This barrier has been there.
+    /// This barrier has already visited the CPU.
     Already,
 }
 
@@ -73,17 +73,17 @@ pub struct Barrier {
     count: u32,
 }
 
-/// One CPU's place in the barrier.
+/// One CPU's state for the barrier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CpuMark {
-    /// The barrier that was here last. Any other number means: not visited by that one.
+    /// The barrier that visited this CPU last. Any other number means: not visited by that barrier.
     seen: Seq,
-    /// Its share is not done: the lists are marked ([`CbList::mark`]).
+    /// Its share is open: the lists are marked ([`CbList::mark`]).
     open: bool,
 }
 
 impl Barrier {
-    /// None has been made yet.
+    /// No barrier has been made yet.
     pub const fn new() -> Barrier {
         Barrier {
             seq: Seq::ZERO,
@@ -91,16 +91,16 @@ impl Barrier {
         }
     }
 
-    /// The number at which a barrier will have ended that covers everything queued until now. A full
-    /// fence follows.
+    /// The number at which a barrier that covers everything queued until now will have ended. A full fence
+    /// follows.
     pub fn snap(&self) -> Seq {
         self.seq.snap()
     }
 
-    /// Begins, unless a whole barrier has passed since `snap` was taken.
+    /// Begins a barrier, unless a whole one has passed since `snap` was taken.
     ///
     /// # Panics
-    /// If one is in flight: barriers go one at a time.
+    /// If a barrier is in flight: they run one at a time.
     pub fn start(&mut self, snap: Seq) -> Begin {
         if self.seq.done(snap) {
             return Begin::Covered;
@@ -110,7 +110,7 @@ impl Barrier {
         Begin::Started { seq: self.seq }
     }
 
-    /// Is one in flight?
+    /// Is a barrier in flight?
     pub fn in_flight(&self) -> bool {
         self.seq.state() != 0
     }
@@ -125,11 +125,11 @@ impl Barrier {
         self.count
     }
 
-    /// Puts a callback of the barrier behind all that `list` holds, once. Also for a CPU that is about
-    /// to lose its callbacks to another one: without a barrier in flight nothing happens.
+    /// Puts a callback of the barrier behind all entries of `list`, once. Also called for a CPU that is about
+    /// to lose its callbacks to another one: without a barrier in flight it does nothing.
     ///
-    /// On [`Visit::Noted`] the host appends the callback; it calls [`one_done`](Barrier::one_done) when
-    /// it is invoked, wherever that is.
+    /// On [`Visit::Noted`] the host appends the callback; it calls [`one_done`](Barrier::one_done) when the
+    /// callback is invoked, on any CPU.
     pub fn visit_entrain(&mut self, mark: &mut CpuMark, list: &mut CbList) -> Visit {
         if !self.visits(mark) {
             return Visit::Already;
@@ -141,8 +141,8 @@ impl Barrier {
         Visit::Noted
     }
 
-    /// Notes the ends of a CPU's lists, once. They are up to date: the host has reported everything that was
-    /// queued before the barrier began ([`CbList::enqueue_to`]).
+    /// Notes the ends of a CPU's lists, once. The lists are up to date: the host has reported everything that
+    /// was queued before the barrier began ([`CbList::enqueue_to`]).
     pub fn visit_positions(&mut self, mark: &mut CpuMark, lists: &mut [CbList; LANES]) -> Visit {
         if !self.visits(mark) {
             return Visit::Already;
@@ -154,7 +154,7 @@ impl Barrier {
         Visit::Noted
     }
 
-    /// All CPUs have been visited. True if the barrier is complete already.
+    /// Every CPU has been visited. True if the barrier is complete already.
     pub fn visited_all(&mut self) -> bool {
         self.drop_count(GUARD)
     }
@@ -164,10 +164,10 @@ impl Barrier {
         self.drop_count(1)
     }
 
-    /// The barrier is over; the next one may start.
+    /// Ends the barrier; the next one may start.
     ///
     /// # Panics
-    /// If it is not complete, or none is in flight.
+    /// If it is not complete, or no barrier is in flight.
     pub fn end(&mut self) {
         assert!(
             self.count == 0,
@@ -186,12 +186,12 @@ impl Barrier {
         }
     }
 
-    /// Is there a barrier that has not been at the CPU?
+    /// Is a barrier in flight that has not visited the CPU?
     pub(crate) fn would_visit(&self, mark: &CpuMark) -> bool {
         self.in_flight() && mark.seen != self.seq
     }
 
-    /// Marks the CPU as visited; false if it was, or if there is no barrier.
+    /// Marks the CPU as visited; false if it already was, or if no barrier is in flight.
     fn visits(&self, mark: &mut CpuMark) -> bool {
         let visits = self.would_visit(mark);
         if visits {
@@ -223,7 +223,7 @@ impl Default for Barrier {
 }
 
 impl CpuMark {
-    /// Never visited.
+    /// A CPU that no barrier has visited.
     pub const fn new() -> CpuMark {
         CpuMark {
             seen: Seq::ZERO,
@@ -236,12 +236,12 @@ impl CpuMark {
         self.open = false;
     }
 
-    /// Has this CPU a share, by positions, that is not done?
+    /// Does this CPU have an open share, by positions?
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Some callbacks of this CPU have been invoked. True, once, if its share has just become done: the host
+    /// Some callbacks of this CPU have been invoked. True, once, if that has completed its share: the host
     /// then calls [`Barrier::one_done`]. Callbacks that are out count as not invoked.
     pub fn ran(&mut self, lists: &mut [CbList; LANES]) -> bool {
         let done = self.open && lists.iter().all(CbList::is_past_mark);

@@ -1,4 +1,4 @@
-//! Readers that were preempted: the CPU is free, the task holds its leaf.
+//! Preempted readers: the CPU is free, and the task blocks its leaf.
 //!
 //! A task that is switched out in the middle of a section leaves its CPU quiescent, so the CPU no longer
 //! represents the section. The task is therefore queued at the CPU's leaf, *before* the CPU may note a
@@ -12,35 +12,35 @@
 //! ```
 //!
 //! New entries go towards the head, old ones are towards the tail. `gp_tasks` points to the newest entry
-//! that blocks the normal grace period in flight: that one and **everything behind it** block it. So does
-//! `exp_tasks` for the expedited one. One pointer instead of a mark on every task: the start of a grace
+//! that blocks the normal grace period in flight: that one and **everything behind it** block it. `exp_tasks`
+//! does the same for the expedited one. One pointer replaces a mark on every task: the start of a grace
 //! period takes all queued readers in one store.
 //!
 //! # Invariants
-//! * A reader whose section is older than a grace period is counted by a CPU that owes, or stands at or
-//!   behind that grace period's pointer.
+//! * A reader whose section is older than a grace period is represented by a CPU that owes, or is queued at
+//!   or behind that grace period's pointer.
 //! * Pointers point into their own leaf's list, and are empty when no grace period of their kind is in
 //!   flight.
-//! * A task is in at most one list; the list it is in is remembered, so it may run, and end its section,
-//!   on any CPU.
+//! * A task is in at most one list. Its link stores the list, so the task may run, and end its section, on
+//!   any CPU.
 //!
-//! # Why it is right
-//! Let R be a section that is open when the grace period starts. If R's task is queued by then, the setting
-//! up of its leaf takes the whole list. If not, R runs on a CPU that is in the masks and owes until it is
-//! switched out; then R is placed so that the pointer covers it (`list::Place`). Newer readers may end up
-//! behind a pointer as well: that delays a grace period and is never wrong. A report stops at a leaf with
-//! blocking readers; the call that empties the set carries it on ([`Global::read_unlock`]).
+//! # Correctness
+//! Let R be a section that is open when the grace period starts. If R's task is queued by then, the set-up of
+//! its leaf takes the whole list. If not, R runs on a CPU that is in the masks and owes until R's task is
+//! switched out; then R is placed so that the pointer covers it (`QueuePlace`). Newer readers may be behind
+//! a pointer, too: that delays a grace period and is never wrong. A report stops at a leaf with blocking
+//! readers; the call that removes the last of them continues it ([`Global::read_unlock`]).
 //!
-//! A CPU that goes offline leaves its readers where they are. A leaf whose last CPU is gone takes part
-//! in grace periods for as long as readers are queued there (`wait_blkd_tasks`, decided when a grace period
-//! starts). That includes one whose CPU came, read and left between two starts.
+//! A CPU that goes offline leaves its readers queued. A leaf whose last CPU has left takes part in grace
+//! periods as long as readers are queued there (`wait_blkd_tasks`, decided when a grace period starts). That
+//! includes a leaf whose CPU arrived, read and left between two starts.
 //!
 //! # Memory
-//! The lists are links in a table that the host hands in ([`Tasks`], [`Global::grow_tasks`]), one a task
-//! that can be preempted in a section at the same time. Nothing is allocated here.
+//! The lists are links in a table that the host provides ([`Tasks`], [`Global::grow_tasks`]), one link for
+//! each task that can be preempted in a section at the same time. Nothing is allocated here.
 //!
 //! # Omitted
-//! Priority boosting: it makes a grace period end sooner and is not needed for any of the above.
+//! Priority boosting: it makes a grace period end sooner, and nothing above depends on it.
 
 use crate::common::event::Event;
 use crate::common::global::Global;
@@ -52,7 +52,7 @@ pub use list::{NoTasks, TaskId, Tasks};
 
 mod list;
 
-/// The state that is disabled around the end of a section.
+/// What is disabled at the end of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Disabled {
     /// Nothing: the slow path may run.
@@ -64,37 +64,35 @@ pub enum Disabled {
 }
 
 /// The result of an unlock's slow path.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "effects are values, and nobody keeps them"
-)]
+#[allow(clippy::large_enum_variant, reason = "effects are short-lived values")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "effects not carried out are lost wake-ups"]
 pub enum Unlocked {
-    /// It is complete.
+    /// The unlock is complete.
     Done(Effects),
-    /// It is left to the next context switch, tick, idle entry or soft interrupt on this CPU, which
-    /// calls [`Global::read_unlock`] again, with nothing disabled. Until then the reader stays queued.
+    /// The unlock is deferred to the next context switch, tick, idle entry or soft interrupt on this CPU,
+    /// which calls [`Global::read_unlock`] again, with nothing disabled. Until then the reader stays queued.
     Later(Later),
 }
 
 /// The event that bounds the delay of an unlock's slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Later {
-    /// No hurry: ask for a reschedule.
+    /// Nothing urgent waits: request a reschedule.
     Resched,
     /// An expedited grace period waits: raise the soft interrupt.
     Softirq,
-    /// It waits, and interrupts are off: ask for a reschedule, and post an interrupt to this CPU that
-    /// fires when they are on.
+    /// An expedited grace period waits, and interrupts are off: request a reschedule, and post an interrupt
+    /// to this CPU that fires when they are on.
     IrqWork,
-    /// That interrupt was posted already, and has not fired: another one would only feed itself.
+    /// That interrupt was posted already and has not fired: no second one is posted, since it could repeat
+    /// without end.
     Pending,
 }
 
 impl Tree {
-    /// Takes over the readers queued at the leaves of an older tree between grace periods, and the work
-    /// requested there. False, and nothing done, if there is no such leaf in this one.
+    /// Takes over the readers queued at the leaves of an older tree, between grace periods, and the work
+    /// requested there. False, without a change, if this tree lacks one of these leaves.
     pub(crate) fn adopt_leaves(&mut self, old: &Tree) -> bool {
         let fits = |(leaf, node): (usize, &Node)| leaf < self.leaves() || !node.blkd.any();
         if !old.leaf_nodes().enumerate().all(fits) {
@@ -108,7 +106,7 @@ impl Tree {
         true
     }
 
-    /// The last preempted reader that held this leaf has gone: the same with nothing to clear.
+    /// The last preempted reader that blocked this leaf has left: reports the leaf, with no bit to clear.
     pub(crate) fn report_readers<H: Host>(&mut self, leaf: usize, host: &H) {
         let gp_seq = self.nodes[leaf].gp_seq;
         if H::TRACES {
@@ -116,7 +114,7 @@ impl Tree {
         }
         let n = &mut self.nodes[leaf];
         if !n.finished() {
-            return; // CPUs still owe: the last of them carries it on
+            return; // CPUs still owe: the last of them continues the report
         }
         n.completedqs = gp_seq;
         if let Some((parent, bit)) = n.parent {
@@ -126,11 +124,11 @@ impl Tree {
 }
 
 impl Global {
-    /// Hands in room for more tasks; possible at any time. The old table comes back, so that it can be
-    /// freed with no lock held.
+    /// Provides room for more tasks, at any time. The old table is returned, so that it can be freed with no
+    /// lock held.
     ///
     /// # Errors
-    /// Gives the new table back if it is not larger.
+    /// Returns the new table if it is not larger.
     pub fn grow_tasks(&mut self, mut larger: Tasks) -> Result<Tasks, Tasks> {
         let old = self.tasks.links.len();
         if larger.links.len() <= old {
@@ -145,12 +143,12 @@ impl Global {
         &self.tasks
     }
 
-    /// `cpu` switches from one task to another. `preempted` is the one switched out if it is in a section
-    /// and is not queued yet: it is queued, and after this call the CPU may note its quiescent state. What
-    /// the CPU owes to an expedited grace period is reported at once.
+    /// `cpu` switches from one task to another. `preempted` is the task switched out, if it is in a section
+    /// and not queued yet: it is queued, and after this call the CPU may note its quiescent state. A
+    /// quiescent state that the CPU owes to an expedited grace period is reported at once.
     ///
-    /// There is a tree by now (a kernel has one from boot on). A CPU that has no place in it came after
-    /// the grace period in flight started; its readers are queued at the first leaf.
+    /// There is a tree by now (a kernel has one from boot on). A CPU without a place in it arrived after the
+    /// grace period in flight started; its readers are queued at the first leaf.
     ///
     /// # Panics
     /// If there is no tree, the task is queued already, or the table has no room for it.
@@ -163,7 +161,7 @@ impl Global {
         if let Some(task) = preempted {
             self.enqueue_reader(cpu, task, host);
         }
-        // The reader, if there is one, stands in the list: the CPU is free.
+        // The reader, if there is one, is in the list now: the CPU is free.
         Effects {
             wake_exp: self.report_exp_owed(cpu),
             ..Effects::only(Next::Done)
@@ -201,9 +199,9 @@ impl Global {
     /// The slow path of the outermost unlock on `cpu`: its task was preempted in the section (`task` is
     /// queued), or an expedited grace period left a hint ([`exp_interrupt`](Global::exp_interrupt)).
     ///
-    /// The reader no longer holds its leaf; if it was the last blocking one there, that is carried up the
-    /// tree. A quiescent state owed to an expedited grace period is reported. Where the unlock ran with
-    /// something disabled, nothing of it is done yet: see [`Unlocked::Later`].
+    /// The reader no longer blocks its leaf; if it was the last blocking one there, the leaf is reported up
+    /// the tree. A quiescent state owed to an expedited grace period is reported. If something was disabled
+    /// at the unlock, nothing is done yet: see [`Unlocked::Later`].
     ///
     /// # Panics
     /// If the task is not queued.
@@ -248,7 +246,7 @@ impl Global {
         if emptied_exp {
             tree.report_exp_readers(node);
         }
-        // A leaf that was held held the root, which may be the leaf itself.
+        // A blocked leaf blocked the root, which may be the leaf itself.
         let wake_gp = emptied && tree.all_quiescent();
         let wake_exp = emptied_exp && tree.nodes[0].exp_finished();
         self.force |= wake_gp;
@@ -259,7 +257,7 @@ impl Global {
         }
     }
 
-    /// How an unlock that must not be completed here is.
+    /// How an unlock that must not be completed here is deferred.
     fn defer_unlock(&mut self, cpu: CpuId, task: Option<TaskId>, disabled: Disabled) -> Later {
         let leaf = task.and_then(|task| self.tasks.leaf_of(task));
         let Some(tree) = &mut self.tree else {
@@ -283,8 +281,8 @@ impl Global {
         }
     }
 
-    /// The queued readers that hold the grace period in flight; the [`holdouts`](Global::holdouts) are the
-    /// CPUs that do. Empty if none is in flight.
+    /// The queued readers that block the grace period in flight; [`holdouts`](Global::holdouts) are the CPUs
+    /// that do. Empty if none is in flight.
     pub fn blocked_readers(&self) -> impl Iterator<Item = TaskId> + '_ {
         let leaves = self.tree.iter().flat_map(Tree::leaf_nodes);
         leaves.flat_map(|leaf| self.tasks.from(leaf.blkd.gp_tasks))
@@ -296,7 +294,7 @@ impl Global {
         leaves.flat_map(|leaf| self.tasks.from(leaf.blkd.head))
     }
 
-    /// Asserts that the lists are whole. For tests and checkers; linear in leaves and tasks.
+    /// Asserts that the lists are consistent. For tests and checkers; linear in leaves and tasks.
     ///
     /// # Panics
     /// If they are not.
@@ -318,7 +316,10 @@ impl Global {
             }
             assert_eq!(newer, node.blkd.tail, "the tail of leaf {leaf}");
             let pointers = [node.blkd.gp_tasks, node.blkd.exp_tasks];
-            assert_eq!(seen, pointers, "a pointer of leaf {leaf} is astray");
+            assert_eq!(
+                seen, pointers,
+                "a pointer of leaf {leaf} does not point into its list"
+            );
         }
         let known = self.tasks.links.iter().filter(|link| link.leaf != NONE);
         assert_eq!(queued, known.count(), "a task is queued nowhere");

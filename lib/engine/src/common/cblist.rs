@@ -1,8 +1,8 @@
 //! The segmented callback list, as cut positions.
 //!
-//! The engine never holds a callback: the host keeps them in a FIFO, and the engine keeps the positions
-//! at which that FIFO is cut into segments, with a *stamp* for those that wait. A stamp is the number
-//! at which a grace period long enough for the whole segment has ended.
+//! The engine never holds a callback: the host keeps them in a FIFO, and the engine keeps the positions at
+//! which that FIFO is cut into segments, with a *stamp* for the segments that wait. A stamp is the number at
+//! which a grace period that suffices for the whole segment has ended.
 //!
 //! ```text
 //!        out       DONE        WAIT      NEXT_READY     NEXT
@@ -11,27 +11,26 @@
 //!                                  @stamps[1]   @stamps[2]   (not stamped)
 //! ```
 //!
-//! * **DONE**: their grace period is over, they may run.
+//! * **DONE**: the grace period has ended; these callbacks may run.
 //! * **WAIT**: wait for the earliest grace period.
-//! * **NEXT_READY**: wait for the one after it. Two stamped segments suffice: whatever is queued now
-//!   may use the end of the current grace period or of the next one, never anything later.
+//! * **NEXT_READY**: wait for the one after it. Two stamped segments suffice: a callback queued now may use
+//!   the end of the current grace period or of the next one, never a later one.
 //! * **NEXT**: queued, not stamped; no grace period has been requested for them.
-//! * **out**: taken out to be invoked, not known to have run. They count ([`CbList::len`]), because a caller
-//!   that waits for everything this CPU owes waits for them too.
+//! * **out**: extracted to be invoked, and not yet known to have run. They count ([`CbList::len`]), because a
+//!   caller that waits for everything this CPU owes also waits for them.
 //!
 //! # Invariants
-//! * `head ≤ cuts[0] ≤ … ≤ cuts[3]`, as wrapping differences: a merge puts callbacks *before* the head,
-//!   so positions may go below 0.
+//! * `head ≤ cuts[0] ≤ … ≤ cuts[3]`, as wrapping differences: a merge puts callbacks *before* the head, so
+//!   positions may become negative.
 //! * WAIT empty implies NEXT_READY empty.
 //! * A callback's stamp may be replaced by an earlier one, never by a later one, and never by one that
 //!   [`Seq::snap`] would not have given at some moment after it was queued.
 //! * Fields without a meaning are zero (stamp and time of an empty segment): equal lists are equal values.
 //!
-//! # Why it is right
-//! Cuts move towards the end only over callbacks that are there, so order is kept. `accelerate` writes
-//! a stamp to everything behind some cut, all of which was queued before its caller took the number;
-//! `advance` moves a cut only past stamps that have been reached. Nothing else sets a stamp or moves
-//! the cut of DONE.
+//! # Correctness
+//! Cuts move towards the end only over callbacks that are queued, so order is kept. `accelerate` writes a
+//! stamp to everything behind some cut, all of which was queued before its caller took the number; `advance`
+//! moves a cut only past stamps that have been reached. Nothing else sets a stamp or moves the cut of DONE.
 
 mod forked;
 mod queries;
@@ -50,11 +49,11 @@ const NEXT: usize = Segment::Next as usize;
 /// The segments, in the order of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Segment {
-    /// The grace period is over.
+    /// The grace period has ended.
     Done,
     /// Waits for the earliest grace period.
     Wait,
-    /// Waits for the one after it.
+    /// Waits for the grace period after that.
     NextReady,
     /// Not stamped.
     Next,
@@ -64,9 +63,9 @@ pub enum Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the callbacks have to be moved as well"]
 pub struct Merged {
-    /// This number of the source's oldest go to the front of the destination, in their order.
+    /// The number of the source's oldest callbacks that go to the front of the destination, in their order.
     pub done: u64,
-    /// This number, the rest, go to its end, in their order.
+    /// The number of its other callbacks, which go to the end, in their order.
     pub pending: u64,
 }
 
@@ -74,24 +73,24 @@ pub struct Merged {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CbList {
     head: Pos,
-    /// Where each segment ends.
+    /// The end of each segment.
     cuts: [Pos; SEGMENTS],
     stamps: [Seq; SEGMENTS],
     bytes: [u64; SEGMENTS],
-    /// A lower bound of when the oldest of each segment was queued, in nanoseconds.
+    /// A lower bound of the time at which the oldest of each segment was queued, in nanoseconds.
     since: [u64; SEGMENTS],
     out: u64,
     out_bytes: u64,
-    /// A caller waits for everything owed at some moment.
+    /// The mark of a caller that waits for everything owed at some moment.
     mark: Option<Mark>,
 }
 
-/// The part that a barrier waits for: see [`CbList::mark`].
+/// The callbacks for which a barrier waits: see [`CbList::mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Mark {
-    /// Everything below.
+    /// Every queued callback below this position.
     below: Pos,
-    /// The number of those that are out.
+    /// The number of extracted ones among them.
     out: u64,
 }
 
@@ -112,8 +111,8 @@ impl CbList {
 
     // Queueing.
 
-    /// All up to `end` is queued now. The new ones weigh `bytes` together and go to NEXT; the oldest of
-    /// them was queued at `since` nanoseconds or later. Without new ones nothing changes.
+    /// All callbacks up to `end` are queued now. The new ones have `bytes` bytes together and go to NEXT; the
+    /// oldest of them was queued at `since` nanoseconds or later. Without new ones nothing changes.
     ///
     /// # Panics
     /// If `end` is below the list's end: positions only grow there.
@@ -128,9 +127,9 @@ impl CbList {
         self.cuts[NEXT] = end;
     }
 
-    /// One more callback, behind the last segment that is not empty: it waits for all that are queued,
-    /// not for a grace period of its own. If everything is out, it goes to DONE. False, and nothing
-    /// changes, if there is nothing to wait for.
+    /// One more callback, behind the last segment that is not empty: it waits for all that are queued, not
+    /// for a grace period of its own. If every callback is out, it goes to DONE. False, without a change, if
+    /// there is nothing to wait for.
     ///
     /// Its position is the list's old end.
     pub fn entrain(&mut self, bytes: u64) -> bool {
@@ -141,7 +140,7 @@ impl CbList {
         while last > DONE && self.count(last) == 0 {
             last -= 1;
         }
-        // DONE may be empty here. Its time is then that of those out: earlier than this callback.
+        // DONE may be empty here. Its time is then that of the extracted ones: earlier than this callback.
         self.bytes[last] = self.bytes[last].saturating_add(bytes);
         for cut in &mut self.cuts[last..] {
             *cut = cut.wrapping_add(1);
@@ -151,8 +150,8 @@ impl CbList {
 
     // Grace periods.
 
-    /// Moves everything whose stamp `seq` has reached to DONE; how many that is. `seq` is a node's
-    /// `gp_seq`; one of a grace period in flight is fine. Doing it again changes nothing.
+    /// Moves everything whose stamp `seq` has reached to DONE; returns the number moved. `seq` is a node's
+    /// `gp_seq`, also while a grace period is in flight. A repeated call changes nothing.
     pub fn advance(&mut self, seq: Seq) -> u64 {
         let before = self.cuts[DONE];
         for segment in [WAIT, NEXT_READY] {
@@ -163,7 +162,7 @@ impl CbList {
         }
         let newly = self.cuts[DONE].wrapping_sub(before);
         if newly != 0 {
-            // WAIT has gone. What is left of NEXT_READY is the earliest now.
+            // WAIT is empty now. NEXT_READY is the earliest segment that is left.
             self.cuts[WAIT] = self.cuts[DONE];
             self.stamps[WAIT] = self.stamps[NEXT_READY];
             self.join(NEXT_READY, WAIT);
@@ -172,16 +171,15 @@ impl CbList {
         newly
     }
 
-    /// Stamps with `s` everything that may use it; true if some callbacks wait for `s` now, so that the
+    /// Stamps with `s` every callback that may use it; true if some callbacks wait for `s` now, so that the
     /// caller has to request that grace period.
     ///
-    /// Let i be the youngest non-empty segment whose stamp is below `s`, DONE if there is none.
-    /// Everything behind i may use `s`: it is not stamped, or with `s`, or with something later. It all
-    /// goes to the slot behind i. With no slot left (both hold earlier stamps) NEXT stays unstamped
-    /// until `advance` makes room.
+    /// Let i be the youngest non-empty segment whose stamp is below `s`, DONE if there is none. Everything
+    /// behind i may use `s`: it has no stamp, or `s`, or a later one. All of it goes to the slot behind i.
+    /// With no slot left (both hold earlier stamps) NEXT stays unstamped until `advance` makes room.
     ///
-    /// `only_new` off answers as kernels before 2020 did: true although nothing is queued behind i, so that
-    /// the caller requests an unneeded grace period.
+    /// Without `only_new` the answer is that of kernels before 2020: true although nothing is queued behind
+    /// i, so that the caller requests an unneeded grace period.
     pub fn accelerate(&mut self, s: Seq, only_new: bool) -> bool {
         if !self.pending() {
             return false;
@@ -207,7 +205,7 @@ impl CbList {
 
     // Invoking.
 
-    /// Takes the oldest `max` done ones, or fewer, out to be invoked. They count as queued until
+    /// Extracts the oldest `max` ready callbacks, or fewer, to be invoked. They count as queued until
     /// [`ran`](CbList::ran).
     pub fn extract_done(&mut self, max: u64) -> Range<Pos> {
         let n = self.ready().min(max);
@@ -227,20 +225,20 @@ impl CbList {
         range
     }
 
-    /// These, the last ones of the latest extraction, were not invoked; they go back to the front of
-    /// DONE, in their order. Nothing was consumed since. (A merge may have put others there.)
+    /// The last `n` callbacks of the latest extraction were not invoked; they go back to the front of DONE,
+    /// in their order. No other callback was extracted since. (A merge may have put others there.)
     ///
     /// # Panics
     /// If fewer are out.
     pub fn put_back(&mut self, range: Range<Pos>) {
-        // The head first: DONE's time is kept while there is something in it.
+        // The head first: DONE's time is kept while DONE is not empty.
         self.head = self.head.wrapping_sub(length(&range));
         let bytes = self.take_out(range);
         self.bytes[DONE] = self.bytes[DONE].saturating_add(bytes);
     }
 
-    /// These, taken out before, have been invoked, and are no longer owed. Extractions that overlap may
-    /// come back in any order, and in parts.
+    /// Extracted callbacks have been invoked, and are no longer owed. Extractions that overlap may be
+    /// reported in any order, and in parts.
     ///
     /// # Panics
     /// If fewer are out.
@@ -248,7 +246,7 @@ impl CbList {
         self.take_out(range);
     }
 
-    /// Notes a waiter for everything owed now, in place of an earlier note.
+    /// Marks everything owed now for a waiter, in place of an earlier mark.
     pub fn mark(&mut self) {
         self.mark = Some(Mark {
             below: self.end(),
@@ -256,12 +254,12 @@ impl CbList {
         });
     }
 
-    /// Removes the note.
+    /// Removes the mark.
     pub fn unmark(&mut self) {
         self.mark = None;
     }
 
-    /// The owner itself has consumed the done ones below `head`: extracted and run in one.
+    /// The owner itself has consumed the ready callbacks below `head`: extracted and run in one step.
     ///
     /// # Panics
     /// If `head` is not within DONE: a callback ran before its grace period ended.
@@ -279,21 +277,30 @@ impl CbList {
         }
     }
 
-    // Another CPU's.
+    /// So many that the owner has consumed are still being run: they are out until [`ran`](CbList::ran).
+    /// `now` is the time.
+    pub(crate) fn reopen(&mut self, n: u64, now: u64) {
+        if n != 0 {
+            self.since[DONE] = self.earlier(DONE, now);
+            self.out += n;
+        }
+    }
 
-    /// Takes over the entries queued in `src` (entries that are out stay owed there). Its done ones go to the
-    /// front, all others start over in NEXT: the stamps are lost. Both lists have been advanced and stamped
-    /// just before; otherwise an ended grace period would be waited for again.
+    // Another CPU's list.
+
+    /// Takes over the entries queued in `src` (extracted entries stay owed there). Its ready ones go to the
+    /// front, all others to NEXT without their stamps. Both lists have been advanced and stamped just before;
+    /// otherwise they would wait again for a grace period that has ended.
     ///
-    /// `src` is empty then, and continues at its old end.
+    /// `src` is empty afterwards, and continues at its old end.
     ///
     /// # Panics
-    /// If either is marked: positions change their meaning here. Hosts that move callbacks wait with
-    /// [`entrain`](CbList::entrain).
+    /// If either list is marked: a merge changes the meaning of positions. Hosts that move callbacks wait
+    /// with [`entrain`](CbList::entrain).
     pub fn merge(&mut self, src: &mut CbList) -> Merged {
         assert!(
             self.mark.is_none() && src.mark.is_none(),
-            "a list was merged while somebody waits for it"
+            "a list was merged while a waiter has marked it"
         );
         let merged = Merged {
             done: src.ready(),
@@ -315,7 +322,7 @@ impl CbList {
         merged
     }
 
-    // Parts.
+    // Helpers.
 
     fn count(&self, segment: usize) -> u64 {
         let start = match segment {
@@ -325,12 +332,12 @@ impl CbList {
         self.cuts[segment].wrapping_sub(start)
     }
 
-    /// Does a segment's time have a meaning? Callbacks that are out may come back to DONE.
+    /// Does a segment's time have a meaning? Extracted callbacks may return to DONE.
     fn has_time(&self, segment: usize) -> bool {
         self.count(segment) != 0 || (segment == DONE && self.out != 0)
     }
 
-    /// The time of a segment once something queued at `since` is in it as well.
+    /// The time of a segment when a callback queued at `since` joins it.
     fn earlier(&self, segment: usize, since: u64) -> u64 {
         if self.has_time(segment) {
             self.since[segment].min(since)
@@ -349,7 +356,7 @@ impl CbList {
         self.cuts[to] = self.cuts[from];
     }
 
-    /// Takes these off those that are out; their bytes.
+    /// Subtracts `n` from the extracted callbacks; returns their bytes.
     fn take_out(&mut self, range: Range<Pos>) -> u64 {
         let n = length(&range);
         assert!(
@@ -394,7 +401,7 @@ impl Default for CbList {
 }
 
 impl Mark {
-    /// How many of these are below the mark.
+    /// The number of these callbacks below the mark.
     fn covers(self, range: &Range<Pos>) -> u64 {
         if behind(range.start, self.below) {
             self.below.wrapping_sub(range.start).min(length(range))
@@ -413,7 +420,7 @@ fn length(range: &Range<Pos>) -> u64 {
     range.end.wrapping_sub(range.start)
 }
 
-/// The bytes of `n` out of `of` that weigh `bytes` together; all of them for all.
+/// The bytes of `n` callbacks out of `of` that have `bytes` together; all of them for all.
 fn share(bytes: u64, n: u64, of: u64) -> u64 {
     (u128::from(bytes) * u128::from(n) / u128::from(of)) as u64
 }

@@ -1,5 +1,5 @@
-//! Tunables. The kernel's names and defaults for a modelled machine, and the thread host's policy, in one
-//! type, so that one engine can run both.
+//! Tunables: the kernel's, with its names and defaults, for a modelled machine, and the thread host's policy,
+//! in one type, so that one engine can run both.
 
 use crate::common::geometry::GeometryParams;
 use crate::common::limits::Limits;
@@ -12,11 +12,11 @@ pub use threads::{Budget, Defer, Pool};
 
 /// When the CPU that runs the grace period reports its own quiescent state (`early_qs`).
 ///
-/// The scan can never find that CPU idle, since it runs the scan; without an early report an
-/// otherwise idle machine needs a second wait just for it.
+/// The scan can never find that CPU idle, because it runs the scan; without an early report an otherwise idle
+/// machine needs a second wait for it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EarlyQs {
-    /// Never: as kernels did until 2026.
+    /// Never: as in kernels until 2026.
     Off,
     /// At the first force-quiescent-state scan (the first published version).
     Scan,
@@ -54,7 +54,7 @@ pub enum Pace {
         /// Both counts are multiplied by this for an expedited waiter.
         expedited_factor: u16,
         /// A grace period with holdouts for this number of nanoseconds is reported as stalled
-        /// ([`stall`](crate::stall)); 0: none is.
+        /// ([`stall`](crate::stall)); 0: never.
         stall_ns: u64,
     },
 }
@@ -68,30 +68,30 @@ pub struct Config {
     pub geometry: GeometryParams,
     /// The early report.
     pub early_qs: EarlyQs,
-    /// Waiting for holdouts.
+    /// The waits for holdouts.
     pub pace: Pace,
-    /// A grace period whose only participant is the driver itself needs no fence. Sound only where
-    /// an arriving CPU executes a full fence after it becomes present and before it reads.
+    /// A grace period whose only participant is the driver itself needs no fence. Sound only where an
+    /// arriving CPU executes a full fence after it becomes present and before it reads.
     pub sole_needs_no_fence: bool,
-    /// Waiters take the role of a driver that has made no call for this time ([`takeover`](crate::takeover));
-    /// never, if none: a kernel has a thread for driving.
+    /// Waiters take the role of a driver that has made no call for this time ([`takeover`](crate::takeover)).
+    /// `None`: never, as in a kernel, which has a thread for driving.
     pub takeover_after_ns: Option<u64>,
     /// A grace period skips nodes without occupied leaves below, and a scan visits only leaves that still
     /// owe. A kernel visits every node.
     pub skip_empty: bool,
-    /// `synchronize_rcu` waiters woken straight from the grace period, at most; the rest are left to
-    /// a work item (the kernel: 5).
+    /// The largest number of `synchronize_rcu` waiters woken directly from the grace period; a work item
+    /// wakes the rest (the kernel: 5).
     pub direct_wakes_max: u32,
     /// Segments of satisfied waiters that may await that work item (the kernel: 5 marker nodes).
     pub wait_markers: u8,
     /// Stamping requests a grace period only if a queued callback needs it. Off: as kernels before 2020,
     /// which started unneeded grace periods.
     pub accelerate_only_new: bool,
-    /// How a kernel presses holdouts; none for hosts that cannot.
+    /// How a kernel presses holdouts; `None` for hosts that cannot.
     pub escalation: Option<Escalation>,
     /// Rules of a kernel's tick.
     pub tick: TickSettings,
-    /// The rule of a kernel's idle CPU with callbacks.
+    /// The rule for a kernel's idle CPU with callbacks.
     pub idle: IdleRule,
     /// Batches and floods of callbacks.
     pub limits: Limits,
@@ -101,7 +101,7 @@ pub struct Config {
     pub defer: Defer,
     /// The invokers of callbacks in the thread host.
     pub pool: Pool,
-    /// How much a domain of the thread host may hold.
+    /// The limits of what a domain of the thread host may hold.
     pub budget: Budget,
 }
 
@@ -145,8 +145,8 @@ impl Config {
     /// once, and the only fence is one membarrier a grace period.
     ///
     /// Full leaves of 64 (`exact`), so that a leaf is one word of the host's bitmap and the tree can grow
-    /// without moving a CPU. The spin counts are this project's own choice: about the cost of going to sleep
-    /// and being woken.
+    /// without moving a CPU. The spin counts were chosen for this host: about the cost of going to sleep and
+    /// being woken.
     pub const fn threads() -> Config {
         Config {
             readers: Readers::Cpus,

@@ -12,28 +12,28 @@ pub struct Counts {
     pub expedited: u64,
     /// Force-quiescent-state scans begun.
     pub scans: u64,
-    /// Leaves visited by them.
+    /// Leaves visited by scans.
     pub leaves_scanned: u64,
-    /// Pieces of grace periods done: one for each node, leaf or wait ([`Global::step`](crate::Global::step)).
+    /// Pieces of grace periods done, one for each node, leaf or wait ([`Global::step`](crate::Global::step)).
     pub steps: u64,
     /// Grace periods that needed no fence, because only the driver took part.
     pub sole: u64,
-    /// Times new sections were sent to the other count ([`indexed`](crate::indexed)).
+    /// How often new sections were directed to the other count ([`indexed`](crate::indexed)).
     pub turns: u64,
-    /// Times a report of a stall was due: see [`stall`](crate::stall).
+    /// How often a stall report was due: see [`stall`](crate::stall).
     pub stalls: u64,
     /// Takeovers of the role from a driver that made no calls.
     pub takeovers: u64,
-    /// Times the budget was passed.
+    /// How often the budget was exceeded.
     pub over_budget: u64,
-    /// Holdouts that a later scan found absent and credited: each is a departure that was not
-    /// reported ([`Global::departed`](crate::Global::departed)), a defect of the host.
+    /// Holdouts that a later scan found absent and credited: each is a departure without a report
+    /// ([`Global::departed`](crate::Global::departed)), a defect of the host.
     pub offline_holdouts: u64,
-    /// Times that low memory was acted upon ([`take_pressure`](crate::Global::take_pressure)).
+    /// How often low memory was acted upon ([`take_pressure`](crate::Global::take_pressure)).
     pub pressure: u64,
-    /// Times the second worker was called ([`pool`](crate::pool)).
+    /// How often the overflow worker was called ([`pool`](crate::pool)).
     pub backlogs: u64,
-    /// How often callbacks were sent on their way, by cause.
+    /// How often callbacks were flushed, by cause.
     pub flushes: Flushes,
 }
 
@@ -59,9 +59,9 @@ impl Counts {
 }
 
 impl Global {
-    /// For checkers that keep whole states: forgets state on which no later decision depends, so that states
+    /// For checkers that keep whole states: resets state on which no later decision depends, so that states
     /// which differ only in it are equal. Counts become zero, and the tick counter becomes zero with the next
-    /// scan's tick; other times in ticks move along.
+    /// scan's tick; other times in ticks are moved by the same amount.
     pub fn forget_history(&mut self) {
         self.counts = Counts::new();
         let ticks = core::mem::take(&mut self.now.jiffies);

@@ -1,18 +1,18 @@
 //! The engine's state for one CPU's callbacks.
 //!
-//! A [`Cpu`] lives with its host, under a lock of its own that is taken before [`Global`](crate::Global)'s:
-//! the owner, a worker, a barrier, an exit or a fork must all be able to change the cut positions of a CPU
-//! that is quiet or gone. A *scan*'s snapshot of a CPU is not here, because a scan writes about other CPUs.
+//! The host keeps a [`Cpu`] under a lock of its own that is taken before [`Global`](crate::Global)'s: the
+//! owner, a worker, a barrier, an exit or a fork must all be able to change the cut positions of a CPU that
+//! is quiet or gone. A *scan*'s snapshot of a CPU is not here, because a scan writes about other CPUs.
 //!
 //! # Lanes
-//! A thread host has a list for each kind of callback, because one FIFO cannot serve all: an entry that runs
-//! user code would block the plain ones behind it, which their owner may free at once. There is no order
-//! between lanes. A kernel has one list; it is [`Lane::Code`].
+//! A thread host has a list for each kind of callback, because one FIFO cannot serve all: an entry that may
+//! not run here and now would block those behind it that may. A lane is defined by who consumes it. There is no
+//! order between lanes. A kernel has one list; it is [`Lane::Code`].
 //!
 //! # Noticed numbers
 //! `gp_seq` is the grace-period number that this CPU has noticed, `gp_seq_needed` the furthest requested one
-//! that it knows. Both only lag. A CPU that lags by a quarter of the space is flagged `gpwrap`, and ignores
-//! both numbers at its next core pass.
+//! that it knows. Both may lag behind. A CPU that lags by a quarter of the space is flagged `gpwrap`, and
+//! ignores both numbers at its next core pass.
 
 use crate::common::barrier::{Barrier, CpuMark, Visit};
 use crate::common::cblist::CbList;
@@ -22,23 +22,25 @@ use crate::common::parts::kernel::{Idling, Member, Qs};
 use crate::common::parts::threads::{Deferring, Share, Turn};
 use crate::common::seq::Seq;
 
-/// Lists of a CPU.
-pub const LANES: usize = 3;
+/// The number of lists of a CPU.
+pub const LANES: usize = 4;
 
 /// The lists of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// Freed without running code of the program.
+    /// Memory, freed by its owner without running code of the program.
     Plain,
-    /// Closures and destructors; a kernel's only list.
+    /// Code that a worker runs: closures; a kernel's only list.
     Code,
+    /// Code that its owner runs, outside of sections and callbacks: destructors.
+    Own,
     /// Callbacks whose link is inside the object that they free.
     Head,
 }
 
 impl Lane {
-    /// All of them, in the order of a CPU's lists.
-    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Head];
+    /// All lanes, in the order of a CPU's lists.
+    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
 }
 
 /// One CPU's callbacks, and the grace-period numbers that it has noticed.
@@ -50,15 +52,15 @@ pub struct Cpu {
     pub(crate) gp_seq: Seq,
     /// The furthest requested grace period that it knows.
     pub(crate) gp_seq_needed: Seq,
-    /// Both of the above are too old to be compared.
+    /// Both numbers are too old to be compared.
     pub(crate) gpwrap: bool,
     /// The quiescent state it owes.
     pub(crate) qs: Qs,
-    /// Others stamp and invoke its callbacks.
+    /// Other threads stamp and invoke its callbacks.
     pub(crate) offloaded: bool,
     pub(crate) offload: Member,
     pub(crate) idle: Idling,
-    pub(crate) batch: limits::State,
+    pub(crate) batch: limits::BatchState,
     pub(crate) barrier: CpuMark,
     pub(crate) credit: Deferring,
     pub(crate) share: Share,
@@ -78,7 +80,7 @@ impl Cpu {
             offloaded: false,
             offload: Member::new(),
             idle: Idling::new(),
-            batch: limits::State::new(),
+            batch: limits::BatchState::new(),
             barrier: CpuMark::new(),
             credit: Deferring::new(),
             share: Share::new(),
@@ -96,13 +98,13 @@ impl Cpu {
         &self.lists
     }
 
-    /// Everything owed, in all lanes, and hidden.
+    /// The number owed, in all lanes, and hidden.
     pub fn len(&self) -> u64 {
         self.lists.iter().map(CbList::len).sum::<u64>() + self.offload.bypass()
     }
 
-    /// Other threads serve its callbacks, or the CPU itself. Only while it owes none and is offline, and for
-    /// hosts without [groups](crate::offload::Group).
+    /// Selects whether other threads serve its callbacks, or the CPU itself. Only while it owes none and is
+    /// offline, and for hosts without [groups](crate::offload::Group).
     pub fn set_offloaded(&mut self, offloaded: bool) {
         self.offloaded = offloaded;
     }
@@ -130,12 +132,12 @@ impl Cpu {
         self.barrier.ran(&mut self.lists)
     }
 
-    /// Its batches and floods.
-    pub fn batch(&self) -> &limits::State {
+    /// The state of its batches and floods.
+    pub fn batch(&self) -> &limits::BatchState {
         &self.batch
     }
 
-    /// Its place in the barrier.
+    /// Its state for the barrier.
     pub fn barrier(&self) -> &CpuMark {
         &self.barrier
     }

@@ -43,27 +43,27 @@ macro_rules! names {
 names! {
     /// The stages of a normal grace period.
     GpEvent {
-        /// A request set the "a grace period is wanted" flag.
+        /// A request set the flag for a needed grace period.
         Newreq = "newreq",
         /// The grace period started.
         Start = "start",
-        /// It ended.
+        /// The grace period ended.
         End = "end",
         /// The grace-period thread begins to wait for a request.
         Reqwait = "reqwait",
-        /// It was woken without one.
+        /// It was woken without a request.
         Reqwaitsig = "reqwaitsig",
         /// It begins to wait for the next force-quiescent-state scan.
         Fqswait = "fqswait",
-        /// It was woken from that wait without reason.
+        /// It was woken from that wait without a reason.
         Fqswaitsig = "fqswaitsig",
         /// A scan begins.
         Fqsstart = "fqsstart",
-        /// A scan is over.
+        /// A scan ends.
         Fqsend = "fqsend",
-        /// A CPU learns that a grace period started.
+        /// A CPU notices that a grace period started.
         Cpustart = "cpustart",
-        /// A CPU learns that one ended.
+        /// A CPU notices that one ended.
         Cpuend = "cpuend",
         /// A CPU notes a quiescent state.
         Cpuqs = "cpuqs",
@@ -83,25 +83,25 @@ names! {
 names! {
     /// The position and the result of a request in the funnel.
     FutureEvent {
-        /// It starts at a leaf.
+        /// The request starts at a leaf.
         Startleaf = "Startleaf",
-        /// It is covered by an earlier one, or that grace period has begun.
+        /// An earlier request covers it, or that grace period has begun.
         Prestarted = "Prestarted",
         /// A grace period is in progress; its end will check the request.
         Startedleaf = "Startedleaf",
-        /// The same, noticed at the root.
+        /// A grace period is in progress, which was noticed at the root.
         Startedleafroot = "Startedleafroot",
-        /// It reached an idle root: the grace-period thread is to be woken.
+        /// It reached an idle root: the grace-period thread has to be woken.
         Startedroot = "Startedroot",
         /// It reached the root before there was a grace-period thread.
         NoGpKthread = "NoGPkthread",
-        /// At the end of a grace period no further one is wanted at this node.
+        /// At the end of a grace period no further one is requested at this node.
         Cleanup = "Cleanup",
-        /// At the end of a grace period another one is wanted at this node.
+        /// At the end of a grace period another one is requested at this node.
         CleanupMore = "CleanupMore",
         /// An offload thread begins to wait for a grace period.
         StartWait = "StartWait",
-        /// Its wait is over.
+        /// The wait of an offload thread has ended.
         EndWait = "EndWait",
     }
 }
@@ -125,9 +125,9 @@ names! {
         Reset = "reset",
         /// CPUs to be interrupted are being selected.
         Select = "select",
-        /// The same, offline CPUs included.
+        /// CPUs to be interrupted are being selected, offline CPUs included.
         Selectofl = "selectofl",
-        /// The wait for them begins.
+        /// The wait for the interrupted CPUs begins.
         Startwait = "startwait",
         /// The grace period ended.
         End = "end",
@@ -143,7 +143,7 @@ names! {
     ExpFunnelEvent {
         /// The climb continues at the parent.
         Nxtlvl = "nxtlvl",
-        /// Another caller is ahead: the caller waits here.
+        /// Another caller is ahead: this one waits here.
         Wait = "wait",
     }
 }
@@ -151,15 +151,15 @@ names! {
 names! {
     /// The stages of a `synchronize_rcu` caller that is woken straight from the grace period.
     SrEvent {
-        /// It begins to wait.
+        /// The caller begins to wait.
         Request = "request",
-        /// It is woken.
+        /// The caller is woken.
         Complete = "complete",
     }
 }
 
 names! {
-    /// Where RCU spends processor time.
+    /// RCU's uses of processor time.
     UtilizationEvent {
         /// The tick's work begins.
         StartTick = "Start scheduler-tick",
@@ -177,19 +177,19 @@ names! {
         StartCpuKthread = "Start CPU kthread@rcu_run",
         /// The per-CPU thread has nothing left to do.
         EndCpuKthreadWait = "End CPU kthread@rcu_wait",
-        /// The per-CPU thread makes room for others.
+        /// The per-CPU thread yields the processor.
         EndCpuKthreadYield = "End CPU kthread@rcu_yield",
     }
 }
 
 names! {
-    /// The CPU or driver that noticed a stall.
+    /// The side that noticed a stall.
     StallEvent {
         /// A CPU that is not a holdout, or a driver.
         StallDetected = "StallDetected",
         /// A holdout.
         SelfDetected = "SelfDetected",
-        /// The driver of an expedited one.
+        /// The driver of an expedited grace period.
         ExpeditedStall = "ExpeditedStall",
     }
 }
@@ -215,7 +215,7 @@ pub use nocb::NocbEvent;
 pub enum Event {
     /// `rcu_grace_period`
     GracePeriod {
-        /// The number it happened under.
+        /// The grace-period number at that time.
         gp_seq: Seq,
         /// The stage.
         event: GpEvent,
@@ -224,7 +224,7 @@ pub enum Event {
     FutureGracePeriod {
         /// The node's number.
         gp_seq: Seq,
-        /// The number that is wanted.
+        /// The requested number.
         wanted: Seq,
         /// The node's level, 0 for the root.
         level: u8,
@@ -262,7 +262,7 @@ pub enum Event {
         lo: u32,
         /// Its last CPU.
         hi: u32,
-        /// Preempted readers hold the node as well.
+        /// Preempted readers block the node as well.
         gp_tasks: bool,
     },
     /// `rcu_fqs`: a scan credits a CPU.
@@ -308,7 +308,7 @@ pub enum Event {
     },
     /// `rcu_sr_normal`
     SrNormal {
-        /// The waiter: a kernel prints its address, here it is its position in the host's queue.
+        /// The waiter: a kernel prints its address; here it is its position in the host's queue.
         waiter: u64,
         /// The stage.
         event: SrEvent,
@@ -320,7 +320,7 @@ pub enum Event {
     },
     /// `rcu_stall_warning`
     StallWarning {
-        /// The noticing side.
+        /// The side that noticed the stall.
         event: StallEvent,
     },
     /// Callbacks were queued, stamped or invoked.
@@ -356,7 +356,7 @@ impl Event {
     }
 
     /// The event's fields as the kernel prints them, for a flavour of RCU (`rcu_preempt`, `rcu_sched`).
-    /// `rcu_utilization` has no flavour in it.
+    /// `rcu_utilization` does not contain the flavour.
     pub fn text(&self, flavor: &str) -> impl fmt::Display {
         Text {
             event: *self,

@@ -1,4 +1,4 @@
-//! Expedited grace periods: ask every CPU instead of waiting for it.
+//! Expedited grace periods: they ask every CPU, where a normal one waits for it.
 //!
 //! A normal grace period waits until each CPU passes a quiescent state by itself. An expedited one credits
 //! the CPUs that are outside, interrupts all others, and has each of them report at once or at the end of its
@@ -17,37 +17,37 @@
 //! # The funnel
 //! A caller takes a cookie `s` and climbs from its leaf to the root, storing `s` in `exp_seq_rq` of every
 //! node it passes. Where it finds `s` or later, another caller is ahead, and it waits at that node. So at
-//! most one caller for each `s` reaches the root, and there contends for the role (the kernel's `exp_mutex`).
+//! most one caller for each `s` reaches the root, and contends there for the role (the kernel's `exp_mutex`).
 //! If no caller is ahead and the role is free, the caller takes it without a climb.
 //!
 //! Waiters of `s` sleep on queue `ctr(s) & 3` of their node; the end of a grace period wakes that queue on
-//! every node. Three values of `s` are live at most (one being woken, one in flight, one after it), so
-//! four queues never mix two. Wake-ups are done a node a step, after the role could be passed on; the
-//! next grace period may begin meanwhile, but not end (the kernel's `exp_wake_mutex`).
+//! every node. At most three values of `s` are live (one being woken, one in flight, one after it), so four
+//! queues never mix two. Wake-ups are done a node a step, after the role could be passed on; the next grace
+//! period may begin meanwhile, but not end (the kernel's `exp_wake_mutex`).
 //!
 //! # Invariants
-//! * A node is finished when its `expmask` is empty and, at a leaf, no preempted reader stands at
+//! * A node is finished when its `expmask` is empty and, at a leaf, no preempted reader is queued at
 //!   `exp_tasks`. A parent's bit is set exactly while the child is set up and not finished.
 //! * A CPU that is flagged (`exp_owed`) has its bit in `expmask`; a report clears both.
-//! * No grace period in flight: all of these are empty.
+//! * Without a grace period in flight, all of these are empty.
 //!
-//! # Why a grace period is long enough
+//! # Correctness
 //! Let R be a section that is open when the sequence starts, on CPU c. The fence makes R visible to every
 //! later scan. c's presence is queried after the fence: c is in its leaf's mask, or it arrived later (and R
-//! is not that old), or it left, and then R's task was preempted and stands in a leaf's list. When the leaf
-//! is set up, the whole list is taken (`exp_tasks`); a task preempted afterwards on a CPU that owes is placed
-//! where the pointer covers it (`blocked`). c's bit is cleared only by a scan that finds c outside, or its
-//! stamp changed since the first scan, both after the fence; by c's own report outside of R, from the
+//! is not that old), or it left, and then R's task was preempted and is in a leaf's list. When the leaf is
+//! set up, the whole list is taken (`exp_tasks`); a task preempted afterwards on a CPU that owes is placed
+//! where the pointer covers it (`blocked`). c's bit is cleared only by a scan that finds c outside, or finds
+//! its stamp changed since the first scan, both after the fence; by c's own report outside of R, from the
 //! interrupt or after it; by a context switch, which moves R to the list; or by its departure.
 //!
-//! # Setting up from the leaves
+//! # Set-up from the leaves
 //! A leaf's state decides whether its parent has to wait for it. From the leaves up each node is visited
-//! once; a report that overtakes the setting up stops where the parent's bit is not set yet. No mask of
-//! "ever online" CPUs is kept: presence is queried each time, and readers left behind are in the lists.
+//! once; a report that overtakes the set-up stops where the parent's bit is not set yet. There is no mask of
+//! "ever online" CPUs: presence is queried each time, and readers of departed CPUs are in the lists.
 //!
 //! # Omitted
-//! The kernel's worker for each leaf (one driver does them in turn), and callbacks that an expedited grace
-//! period releases (kernels from 7.3).
+//! The kernel's worker for each leaf (one driver handles them in turn), and callbacks that an expedited grace
+//! period makes ready (kernels from 7.3).
 
 use crate::common::event::{Event, ExpEvent, ExpFunnelEvent};
 use crate::common::global::Global;
@@ -62,7 +62,7 @@ mod run;
 pub use policy::{ExpPoll, Expedite};
 pub use report::{Handled, Interrupted};
 
-/// A node's part.
+/// A node's part in expedited grace periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ExpNode {
     /// Holdouts: CPUs (leaf) or unfinished children.
@@ -83,10 +83,10 @@ impl ExpNode {
     }
 }
 
-/// Where the expedited grace period stands.
+/// The phase of the expedited grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExpPhase {
-    /// None is in flight.
+    /// No expedited grace period is in flight.
     Idle,
     /// Started; the fence before the first scan is still to come.
     Fence,
@@ -94,7 +94,7 @@ pub enum ExpPhase {
     Reset(usize),
     /// The first scan of the CPUs of this leaf.
     Select(LeafId),
-    /// The second scan of these CPUs of it, and interrupts for those still inside.
+    /// The second scan of those CPUs, and interrupts for those still inside.
     Ask {
         /// The leaf.
         leaf: LeafId,
@@ -108,7 +108,7 @@ pub enum ExpPhase {
         /// Its CPUs that are being interrupted.
         cpus: u64,
     },
-    /// All CPUs were interrupted.
+    /// All CPUs were interrupted: waiting for their reports.
     Wait,
 }
 
@@ -141,12 +141,12 @@ pub enum ExpNext {
 pub struct ExpEffects {
     /// The expedited sequence number, for lock-free polls.
     pub publish: Option<Seq>,
-    /// CPUs that are waited for and have stopped their tick inside the kernel (`nohz_full`) turn it on,
+    /// CPUs that are waited for and have stopped their tick inside the kernel (`nohz_full`) turn the tick on
     /// until they have reported: see [`Global::exp_holdouts`].
     pub hold_ticks: bool,
     /// It has stalled: [`Global::exp_holdouts`] returns the holdouts to name.
     pub stalled: bool,
-    /// For the driver.
+    /// The next action of the driver.
     pub next: ExpNext,
 }
 
@@ -161,7 +161,7 @@ impl ExpEffects {
     }
 }
 
-/// How far a request got in the funnel.
+/// The result of a climb through the funnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Climb {
     /// The cookie is done.
@@ -171,12 +171,12 @@ pub enum Climb {
     Wait {
         /// The node, counted from the root.
         node: usize,
-        /// Which of its four queues.
+        /// The queue of the node, one of four.
         queue: u8,
     },
-    /// No other caller is ahead: take the role ([`Global::exp_lock`]), then [`Global::exp_begin`].
+    /// No other caller is ahead: take the role ([`Global::exp_lock`]), then call [`Global::exp_begin`].
     Contend,
-    /// No other caller is ahead, and the role is the caller's already: [`Global::exp_begin`].
+    /// No other caller is ahead, and the caller has the role already: call [`Global::exp_begin`].
     Begin,
 }
 
@@ -185,9 +185,9 @@ pub enum Climb {
 pub enum ExpBegin {
     /// The cookie is already done. The role is free again: wake its contenders.
     Done,
-    /// The tree lacks room for CPUs that have come. Hand in a larger one with [`Global::grow`], or, while
-    /// that is refused, wait for a normal grace period, whose start does it; then begin again. The role
-    /// is kept.
+    /// The tree has no room for CPUs that have arrived. Provide a larger one with [`Global::grow`], or, while
+    /// that is refused, wait for a normal grace period, whose start does it; then begin again. The role is
+    /// kept.
     Grow(u32),
     /// Started: continue with [`Global::exp_step`].
     Begun,
@@ -213,9 +213,9 @@ pub(crate) struct Exp {
     pub phase: ExpPhase,
     /// The role is taken.
     pub held: bool,
-    /// When holdouts' ticks are turned on, if they have not been.
+    /// The tick at which holdouts' ticks are turned on, if they have not been.
     pub hold_ticks_at: Option<u64>,
-    /// Number of the grace period whose waiters are being woken, and the next node.
+    /// The number of the grace period whose waiters are being woken, and the next node.
     pub waking: Option<(Seq, usize)>,
     pub policy: Expedite,
 }
@@ -256,7 +256,7 @@ impl Global {
         self.exp_seq
     }
 
-    /// Where the expedited grace period stands.
+    /// The phase of the expedited grace period.
     pub fn exp_phase(&self) -> ExpPhase {
         self.exp.phase
     }
@@ -347,13 +347,13 @@ impl Global {
     }
 
     /// Wakes the waiters of one node after [`ExpNext::Done`]; the caller repeats it until [`ExpWake::last`].
-    /// None if there is no waiter left.
+    /// `None` if there is no waiter left.
     pub fn exp_wake(&mut self, host: &impl Host) -> Option<ExpWake> {
         let (seq, node) = self.exp.waking?;
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         let rq = &mut tree.nodes[node].exp.exp_seq_rq;
         if !rq.ge(seq) {
-            *rq = seq; // who did not climb left no trace
+            *rq = seq; // a caller that did not climb stored nothing
         }
         let last = node + 1 == tree.nodes.len();
         self.exp.waking = (!last).then_some((seq, node + 1));
@@ -381,8 +381,7 @@ impl Global {
     }
 }
 
-/// Expedited grace periods are traced under the number that they end with: that of the cookies they
-/// serve.
+/// Expedited grace periods are traced under the number that they end with: that of the satisfied cookies.
 pub(crate) fn trace_exp(gp_seq: Seq, event: ExpEvent, host: &impl Host) {
     host.trace(&Event::ExpGracePeriod { gp_seq, event });
 }

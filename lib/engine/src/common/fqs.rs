@@ -1,14 +1,14 @@
 //! Force-quiescent-state scans, and the waits between them.
 //!
 //! A scan reads every CPU that still owes a quiescent state, one leaf a step. The **first** scan takes a
-//! snapshot: a CPU found outside is credited at once (one observation suffices); of the others the stamp is
+//! snapshot: a CPU found outside is credited at once (one observation suffices); the stamps of the others are
 //! kept. **Later** scans credit a CPU that is outside *or* whose stamp has changed. The stamp alone would
-//! wait for ever for a reader that left and stayed out; being outside alone would wait for ever for one that
-//! is always inside, section after section.
+//! wait for ever for a reader that left and stayed out; being outside alone would wait for ever for a reader
+//! that is inside at every scan, section after section.
 //!
 //! # Between scans
-//! A kernel sleeps whole ticks ([`Pace::Jiffies`]). A thread host has no self-reports to wait for, so
-//! the first scan follows initialisation at once, and then ([`Pace::Direct`]):
+//! A kernel sleeps whole ticks ([`Pace::Jiffies`]). A thread host has no self-reports to wait for, so the
+//! first scan follows initialisation at once, and then ([`Pace::Direct`]):
 //!
 //! ```text
 //! scan → spin, scan … → flag holdouts → spin, scan … → flag, arm → fence → scan → flag, arm → sleep
@@ -32,7 +32,7 @@ use crate::common::host::{Effects, FenceCause, Host, Next, Until};
 /// The state of the grace period between scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// A number of ticks.
+    /// Waits a number of ticks.
     Ticks,
     /// The driver spins; the flags are not set yet.
     Before,
@@ -50,7 +50,7 @@ pub enum Wait {
     Asleep,
 }
 
-/// State of the waits and scans of one grace period.
+/// The state of the waits and scans of one grace period.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Fqs {
     /// Jiffy of the next scan.
@@ -91,7 +91,7 @@ impl Global {
         self.fqs.force_at
     }
 
-    /// The driver came back from a wait.
+    /// The driver returns from a wait.
     pub(crate) fn wait(&mut self, wait: Wait, host: &impl Host) -> Effects {
         if self
             .tree
@@ -105,7 +105,7 @@ impl Global {
             Wait::Ticks => {
                 let now = self.force || self.urgency.scan_now;
                 if !now && self.now.jiffies < self.fqs.force_at {
-                    // A stray wake-up: the old deadline stands.
+                    // A stray wake-up: the old deadline is kept.
                     self.trace_gp(GpEvent::Fqswaitsig, host);
                     let left = self.paced((self.fqs.force_at - self.now.jiffies).max(1));
                     self.trace_gp(GpEvent::Fqswait, host);
@@ -114,19 +114,19 @@ impl Global {
                 self.begin_scan(host);
                 Effects::only(Next::Again)
             }
-            // Neither flags nor sleeps: it scans once, and leaves the stage as it is.
+            // It neither flags nor sleeps: it scans once, and keeps the stage.
             Wait::Flag | Wait::Arming | Wait::Fence if self.is_passing() => {
                 self.fqs.fence_owed |= wait == Wait::Fence;
                 self.begin_scan(host);
                 Effects::only(Next::Again)
             }
-            // A poller that resumes here will not sleep; the next driver issues the fence.
+            // A poller that continues here will not sleep; the next driver issues the fence.
             Wait::Arming | Wait::Fence if self.is_poller() => {
                 self.fqs.fence_owed |= wait == Wait::Fence;
                 self.begin_scan(host);
                 Effects::only(Next::Again)
             }
-            // A new driver resumes here: it repeats the old one's pending action.
+            // A new driver continues here: it repeats the old one's pending action.
             Wait::Flag => Effects::only(Next::FlagHoldouts { arm: false }),
             Wait::Arming => Effects::only(Next::FlagHoldouts { arm: true }),
             Wait::Fence => Effects::only(Next::Fence(FenceCause::Flag)),
@@ -160,16 +160,22 @@ impl Global {
     }
 
     pub(crate) fn begin_scan(&mut self, host: &impl Host) {
-        self.counts.scans += 1;
-        self.fqs.scans = (self.fqs.scans + 1).min(2);
         let tree = self.tree.as_ref().expect("a grace period has a tree");
         self.phase = Phase::Scan(tree.scan_from(0).unwrap_or(0));
-        self.urgency.scan_begins();
-        self.stall_scan_begins();
-        self.trace_gp(GpEvent::Fqsstart, host);
+        self.scan_begins(host);
         if self.fqs.scans == 1 && self.config.early_qs == EarlyQs::Scan {
             self.report_own(host);
         }
+    }
+
+    /// Counts a scan that begins.
+    #[inline]
+    pub(crate) fn scan_begins(&mut self, host: &impl Host) {
+        self.counts.scans += 1;
+        self.fqs.scans = (self.fqs.scans + 1).min(2);
+        self.urgency.scan_begins();
+        self.stall_scan_begins();
+        self.trace_gp(GpEvent::Fqsstart, host);
     }
 
     /// One leaf of a scan.
@@ -198,7 +204,7 @@ impl Global {
                 });
                 credited |= 1 << bit;
             } else if !first && host.present(leaf) & 1 << bit == 0 {
-                // It left without a report: nothing would ever change here.
+                // It left without a report: its state would never change.
                 self.counts.offline_holdouts += 1;
                 credited |= 1 << bit;
             } else {
@@ -230,7 +236,7 @@ impl Global {
         }
     }
 
-    /// The thread host's stages; the scan just made found holdouts.
+    /// The thread host's stages after a scan that found holdouts.
     pub(crate) fn pace_after_scan(&mut self) -> Effects {
         let Pace::Direct {
             spins_before_flag,

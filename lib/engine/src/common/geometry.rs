@@ -11,24 +11,24 @@
 //! four levels: the smallest number that holds all CPUs.
 //!
 //! # Spread
-//! Children are spread evenly: 43 CPUs are leaves of 15, 15 and 13 rather than 16, 16 and 11, so that no
+//! Children are spread evenly: 43 CPUs make leaves of 15, 15 and 13 rather than 16, 16 and 11, so that no
 //! node's lock has more contention than necessary. With [`exact`](GeometryParams::exact) every node is filled
 //! before the next one begins; then CPU `c` is bit `c % fan-out` of leaf `c / fan-out` whatever the number of
 //! CPUs, and a tree can grow without moving a CPU.
 //!
 //! # Invariants
-//! * All nodes stand in one dense order, breadth first: root first, leaves last. Walks from the first
-//!   to the last node rely on it.
+//! * All nodes are in one dense order, breadth first: root first, leaves last. Walks from the first to the
+//!   last node rely on it.
 //! * The leaves' ranges partition the CPUs, and a parent's range is the union of its children's.
 //! * No node is empty. With `n = ceil(c / f)` nodes for `c` children and a spread of `s = ceil(c / n)`,
 //!   `s <= f` gives `ceil(c / s) >= n`, and `n * s >= c` gives `ceil(c / s) <= n`.
 //!
-//! Nothing is stored for a node: a few numbers for each level answer every question in constant time.
+//! Nothing is stored for a node: a few numbers for each level give every answer in constant time.
 
 use core::error::Error;
 use core::fmt;
 
-/// Most levels a tree has.
+/// The largest number of levels of a tree.
 pub const MAX_LEVELS: usize = 4;
 
 const FANOUT_MIN: u32 = 2;
@@ -84,7 +84,7 @@ impl GeometryParams {
     }
 }
 
-/// Why a tree of that shape cannot be.
+/// The reason why a tree of that shape is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GeometryError {
     /// No CPU at all.
@@ -108,7 +108,7 @@ impl fmt::Display for GeometryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             GeometryError::NoCpus => {
-                f.write_str("a tree for 0 CPUs was asked for: give it at least 1")
+                f.write_str("a tree for 0 CPUs was requested: give it at least 1")
             }
             GeometryError::LeafFanout(got) => write!(
                 f,
@@ -150,14 +150,14 @@ pub struct NodeSpan {
     pub mask: u64,
 }
 
-/// Numbers of one level.
+/// The numbers of one level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Level {
-    /// Index of its first node.
+struct LevelShape {
+    /// The index of its first node.
     start: usize,
-    /// Its nodes.
+    /// The number of its nodes.
     count: usize,
-    /// Children of each node (CPUs, for a leaf) but for the last node, which may have fewer.
+    /// Children of each node (CPUs, for a leaf), except the last node, which may have fewer.
     spread: u32,
     /// CPUs below each node, with the same exception.
     width: u32,
@@ -180,8 +180,8 @@ pub struct Geometry {
     params: GeometryParams,
     nr_cpus: u32,
     levels: u8,
-    /// Root first; those from `levels` on are unused and all zero.
-    level: [Level; MAX_LEVELS],
+    /// Root first; levels that the tree does not have are all zero.
+    level: [LevelShape; MAX_LEVELS],
 }
 
 impl Geometry {
@@ -203,7 +203,7 @@ impl Geometry {
                 params,
             })?;
 
-        let unused = Level {
+        let unused = LevelShape {
             start: 0,
             count: 0,
             spread: 0,
@@ -226,7 +226,7 @@ impl Geometry {
                 children.div_ceil(count)
             };
             width *= spread;
-            level[i] = Level {
+            level[i] = LevelShape {
                 start: 0,
                 count: count as usize,
                 spread,
@@ -245,7 +245,7 @@ impl Geometry {
         })
     }
 
-    /// CPUs it was made for.
+    /// The number of CPUs it was made for.
     pub const fn nr_cpus(&self) -> u32 {
         self.nr_cpus
     }
@@ -255,17 +255,17 @@ impl Geometry {
         self.params
     }
 
-    /// Levels, 1 to 4. With one level the root is the only leaf.
+    /// The number of levels, 1 to 4. With one level the root is the only leaf.
     pub const fn levels(&self) -> u8 {
         self.levels
     }
 
-    /// All nodes.
+    /// The number of nodes.
     pub const fn nodes(&self) -> usize {
         self.first_leaf() + self.leaves()
     }
 
-    /// The leaves among them.
+    /// The number of leaves.
     pub const fn leaves(&self) -> usize {
         self.level[self.levels as usize - 1].count
     }
@@ -275,12 +275,12 @@ impl Geometry {
         self.level[self.levels as usize - 1].start
     }
 
-    /// The most CPUs a tree with these fan-outs and this many levels holds.
+    /// The largest number of CPUs of a tree with these fan-outs and this number of levels.
     pub const fn capacity(&self) -> u32 {
         self.params.capacity(self.levels)
     }
 
-    /// Where node `i` stands. Constant time.
+    /// The place of node `i`. Constant time.
     ///
     /// # Panics
     /// If there is no such node.

@@ -1,8 +1,9 @@
-//! The engine's shared state, and the calls on it.
+//! The engine's shared state, and its calls.
 //!
 //! A host keeps one [`Global`] a domain, under one lock. Calls come in four kinds:
 //!
-//! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll).
+//! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll). A request and its
+//!   whole grace period, if only the caller takes part: [`sole_gp`](Global::sole_gp).
 //! * **Driving**: [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced),
 //!   [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow),
 //!   [`take_over`](Global::take_over), [`resume`](Global::resume).
@@ -13,13 +14,13 @@
 //! * **Queries**: [`poll`](Global::poll), [`holdouts`](Global::holdouts), [`published`](Global::published), …
 //!
 //! Time (`Now`) must never run backwards; the engine uses the later of the given time and the last known one.
-//! Same inputs, same outputs: there is no clock, no randomness and no address in here.
+//! Same inputs give the same outputs: the engine uses no clock, no randomness and no address.
 //!
 //! # The driver role
-//! At most one caller drives. It calls `step` until [`Next`] says otherwise; between any two steps the lock
-//! may be dropped and every other call may come in. A driver that is satisfied is told to leave
-//! ([`Next::HandOver`], [`Next::Done`]); one that reaches a deadline leaves by itself, and the next driver
-//! resumes in the middle of the phase. A driver that makes no calls loses the role:
+//! At most one caller drives. It calls `step` until [`Next`] says otherwise; between two steps the lock may
+//! be dropped and every other call may be made. The engine asks a satisfied driver to leave
+//! ([`Next::HandOver`], [`Next::Done`]); a driver that reaches a deadline leaves by itself, and the next
+//! driver continues in the middle of the phase. A driver that makes no calls loses the role:
 //! [`takeover`](crate::takeover).
 
 use crate::common::config::Config;
@@ -28,13 +29,14 @@ use crate::common::event::{Event, GpEvent, SrEvent};
 use crate::common::fqs::Wait;
 use crate::common::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Published};
 use crate::common::parts::kernel::Pressing;
-use crate::common::parts::threads::{Duty, Holding};
+use crate::common::parts::threads::{Duty, FenceCosts, Holding};
 use crate::common::polled::{FullCookie, Polled};
 use crate::common::seq::Seq;
 use crate::common::tree::{Tree, TreeError};
 use crate::common::waiters::Waiters;
 
-/// Where the grace period stands. Every phase is resumable; the cursors advance one node a step.
+/// The phase of the grace period. Every phase can be continued by another driver; the cursors advance one
+/// node a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// No grace period.
@@ -47,15 +49,15 @@ pub enum Phase {
     Init(usize),
     /// Waiting for holdouts.
     Wait(Wait),
-    /// A force-quiescent-state scan is under way at this leaf.
+    /// A force-quiescent-state scan is in progress at this leaf.
     Scan(LeafId),
-    /// The grace period is over; telling the nodes, from the root.
+    /// The grace period has ended; ending it at the nodes, from the root.
     Cleanup(usize),
-    /// Telling the global sequence number.
+    /// Ending the global sequence number.
     End,
 }
 
-/// The cause of driving, which determines when the driver is satisfied.
+/// The reason for driving, which determines when the driver is satisfied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interest {
     /// A grace-period thread: never satisfied.
@@ -64,12 +66,12 @@ pub enum Interest {
     Waiter(Pos),
     /// A poller: any end of a grace period satisfies it.
     Poller,
-    /// A thread with callbacks that drives in passing: any end satisfies it, and it never spins, flags or
-    /// sleeps. At a holdout it leaves at once.
+    /// A thread with callbacks that drives within another call: any end satisfies it, and it never spins,
+    /// flags or sleeps. At a holdout it leaves at once.
     Passing,
 }
 
-/// The driver and its cause.
+/// The driver and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Driver {
     /// The CPU it runs on, if that CPU takes part.
@@ -85,7 +87,7 @@ pub struct Global {
     pub(crate) exp_seq: Seq,
     pub(crate) exp: crate::common::exp::Exp,
     pub(crate) polled: Polled,
-    /// `RCU_GP_FLAG_INIT`: a grace period is wanted.
+    /// `RCU_GP_FLAG_INIT`: a grace period is requested.
     pub(crate) wanted: bool,
     /// `RCU_GP_FLAG_FQS`: scan now, do not wait.
     pub(crate) force: bool,
@@ -93,7 +95,7 @@ pub struct Global {
     pub(crate) driver: Option<Driver>,
     /// How often the role was taken from a driver.
     pub(crate) driver_epoch: u32,
-    /// The first inspection without a call of the driver since, in nanoseconds.
+    /// The time of the first inspection since the driver's last call, in nanoseconds.
     pub(crate) silent_since: Option<u64>,
     /// The number of successive drivers that lost the role before a fence of theirs had ended, up to the
     /// number that makes a difference.
@@ -105,11 +107,12 @@ pub struct Global {
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::common::fqs::Fqs,
     pub(crate) urgency: Pressing,
-    pub(crate) stall: crate::common::stall::State,
-    pub(crate) group: crate::common::group::Group,
+    pub(crate) stall: crate::common::stall::StallState,
+    pub(crate) group: crate::common::worker_timer::WorkerTimer,
     pub(crate) budget: Holding,
+    pub(crate) fences: FenceCosts,
     pub(crate) pool: Duty,
-    /// The nesting of requests to hurry all callbacks to come ([`offload`](crate::offload)).
+    /// The nesting of requests to hurry all later callbacks ([`offload`](crate::offload)).
     pub(crate) hurry: u32,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
@@ -137,9 +140,10 @@ impl Global {
             waiters: Waiters::new(),
             fqs: crate::common::fqs::Fqs::new(),
             urgency: Pressing::new(),
-            stall: crate::common::stall::State::new(),
-            group: crate::common::group::Group::new(),
+            stall: crate::common::stall::StallState::new(),
+            group: crate::common::worker_timer::WorkerTimer::new(),
             budget: Holding::new(),
+            fences: FenceCosts::new(),
             pool: Duty::new(),
             hurry: 1,
             now: Now { ns: 0, jiffies: 0 },
@@ -152,18 +156,14 @@ impl Global {
     /// A `synchronize` caller: takes a position that is satisfied by a grace period that starts
     /// after this call. The caller has executed a full fence between its last update and the call.
     ///
-    /// `leaf` is where the request enters the tree: the caller's own, or 0. O(levels).
+    /// `leaf` is the leaf at which the request enters the tree: the caller's own, or 0. O(levels).
     pub fn wait_for_gp(
         &mut self,
         leaf: LeafId,
         expedited: bool,
         host: &impl Host,
     ) -> (Pos, Effects) {
-        let ticket = self.waiters.push(expedited);
-        host.trace(&Event::SrNormal {
-            waiter: ticket,
-            event: SrEvent::Request,
-        });
+        let ticket = self.take_ticket(expedited, host);
         let wake = self.request(leaf, host);
         (
             ticket,
@@ -172,6 +172,15 @@ impl Global {
                 ..Effects::only(Next::Done)
             },
         )
+    }
+
+    pub(crate) fn take_ticket(&mut self, expedited: bool, host: &impl Host) -> Pos {
+        let ticket = self.waiters.push(expedited);
+        host.trace(&Event::SrNormal {
+            waiter: ticket,
+            event: SrEvent::Request,
+        });
+        ticket
     }
 
     /// Requests a grace period and returns the cookie that it will satisfy. Same fence rule and cost as
@@ -189,8 +198,7 @@ impl Global {
         )
     }
 
-    /// Has a full grace period passed since the cookie was taken? Reads the root's copy, which is advanced
-    /// before any caller can act on the end of the grace period.
+    /// Has a full grace period passed since the cookie was taken? Reads the root's copy, which comes first.
     pub fn poll(&self, cookie: FullCookie) -> bool {
         cookie.done(self.root_seq(), self.exp_seq)
     }
@@ -202,7 +210,7 @@ impl Global {
             self.wanted = true;
             return true;
         };
-        // A CPU in a leaf that is newer than the tree asks through the first one.
+        // A CPU in a leaf that is newer than the tree requests through the first leaf.
         let leaf = if leaf < tree.leaves() { leaf } else { 0 };
         let reached = tree.request(leaf, wanted, self.gp_seq, host);
         if reached {
@@ -212,7 +220,7 @@ impl Global {
         reached
     }
 
-    /// Is a grace period on the way, or over, that ends at `stamp` or later? "No" may be an old answer.
+    /// Has a grace period that ends at `stamp` or later begun or ended? "No" may be out of date.
     pub fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
         let asked = |tree: &Tree| {
             let leaf = if leaf < tree.leaves() { leaf } else { 0 };
@@ -237,9 +245,9 @@ impl Global {
         true
     }
 
-    /// Gives the driver role up, at any point but one: a driver that has set wake flags for
+    /// Gives up the driver role, at any point but one: a driver that has set wake flags for
     /// [`Next::FlagHoldouts`] calls [`flagged`](Global::flagged) first. [`Next::HandOver`] if other waiters
-    /// remain and one of them has to drive, else [`Next::Done`].
+    /// remain and one of them has to drive, otherwise [`Next::Done`].
     pub fn leave(&mut self) -> Next {
         self.driver = None;
         if self.waiters.any_waiting() {
@@ -293,17 +301,17 @@ impl Global {
         Ok(tree)
     }
 
-    /// In the child of a fork: the driver and the waiters were other threads, and do not exist here.
+    /// In the child of a fork: the driver and the waiters were other threads, which the child does not have.
     ///
-    /// A grace period in progress stays in its phase. Its next driver resumes it, as after any driver that
-    /// left; participants that the fork left behind are seen outside, or absent. Requests stay, and cookies
-    /// stay valid. The timer is not set: the next caller that queues arms it. Counts start again, and so does
-    /// the time after which a stall is reported.
+    /// A grace period in progress stays in its phase. Its next driver continues it, as after any driver that
+    /// left; participants of the parent are seen outside, or absent. Requests and cookies stay valid. The
+    /// timer is not set: the next caller that queues sets it. Counts start at 0 again, and so does the time
+    /// after which a stall is reported.
     pub fn forked(&mut self) {
         self.driver = None;
         self.waiters.forked();
-        self.group = crate::common::group::Group::new();
-        self.stall = crate::common::stall::State::new();
+        self.group = crate::common::worker_timer::WorkerTimer::new();
+        self.stall = crate::common::stall::StallState::new();
         self.budget.unsaid();
         self.pool.forked();
         self.counts = Counts::default();
@@ -311,7 +319,7 @@ impl Global {
 
     // Reports.
 
-    /// `cpu` itself reports a quiescent state that it noted under the number `noted`. One noted for
+    /// `cpu` itself reports a quiescent state that it noted under the number `noted`. A state noted for
     /// another grace period does not count.
     pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
         let place = self.tree.as_ref().and_then(|tree| {
@@ -336,7 +344,7 @@ impl Global {
         Effects { nudge, ..effects }
     }
 
-    /// A report from outside the grace-period thread: if it was the last one, that thread is woken.
+    /// A report from outside the grace-period thread: if it was the last one, that thread has to be woken.
     pub(crate) fn reported(&mut self, report: impl FnOnce(&mut Tree)) -> Effects {
         let tree = self.tree.as_mut().expect("a report has a node");
         let owed = !tree.all_quiescent();
@@ -375,7 +383,7 @@ impl Global {
 
     // Queries.
 
-    /// The counter of the single-word cookies, into which expedited grace periods are merged.
+    /// The counter of the single-word cookies, which merges both kinds of grace periods.
     pub fn polled(&self) -> &Polled {
         &self.polled
     }
@@ -410,15 +418,15 @@ impl Global {
         self.tree.as_ref()
     }
 
-    /// CPUs the tree has room for.
+    /// The number of CPUs that the tree has room for.
     pub fn cpus(&self) -> u32 {
         self.tree
             .as_ref()
             .map_or(0, |tree| tree.geometry().nr_cpus())
     }
 
-    /// The CPUs that still owe a quiescent state; empty unless the grace period is waiting or
-    /// scanning. Of two [counts](crate::indexed) only the one that is being waited for.
+    /// The CPUs that still owe a quiescent state; empty unless the grace period is waiting or scanning. Of
+    /// two [counts](crate::indexed) only the one that is being waited for.
     pub fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
         let tree = match self.phase {
             Phase::Wait(_) | Phase::Scan(_) => self.tree.as_ref(),

@@ -1,11 +1,10 @@
 //! The grace period: request → start → initialisation → waiting and scans → cleanup.
 //!
 //! One grace period at a time, back to back if more are requested. Each [`Global::step`] does one bounded
-//! piece (one node, one leaf of a scan) and leaves the engine in a state from which any other call may be
-//! made. So a long grace period never holds the host's lock for long, and a checker can interleave any other
-//! call.
+//! piece (one node, one leaf of a scan) and leaves the engine in a state in which any other call may be made.
+//! So a long grace period never holds the host's lock for long, and a checker can interleave any other call.
 //!
-//! # Why a grace period is long enough
+//! # Correctness
 //! Let R be a section that is open when the grace period starts, on CPU c.
 //! 1. `gp_seq` starts, then the fence: after it, every store that opened a section before the start
 //!    is visible to the scan, and every section that opens later sees the updates made before the
@@ -19,9 +18,9 @@
 //!    leaf (`blocked`).
 //! 4. Cleanup begins only when the root is finished.
 //!
-//! # Why it is not longer
-//! No step waits without a holdout: a root mask that empties during initialisation leads straight to cleanup,
-//! and a driver that is the only participant needs no fence at all.
+//! # No unnecessary waits
+//! No step waits without a holdout: a root mask that empties during initialisation leads directly to cleanup,
+//! and a driver that is the only participant needs no fence at all, nor the role ([`sole`](super::sole)).
 
 use crate::common::config::{EarlyQs, Pace};
 use crate::common::event::{Event, GpEvent};
@@ -31,7 +30,7 @@ use crate::common::host::{Effects, FenceCause, Host, Next, Now, Published, Until
 use crate::common::parts::kernel::{GpEnd, gp_queue};
 use crate::common::polled::GpKind;
 use crate::common::tree::Bits;
-use crate::common::waiters::Closed;
+use crate::common::waiters::{Closed, Satisfied};
 
 impl Global {
     /// Does the next piece of the grace period. Only the driver calls this.
@@ -57,11 +56,11 @@ impl Global {
 
     /// The fence requested by [`Next::Fence`] has been issued, beginning after that answer.
     pub fn fenced(&mut self) -> Next {
-        self.lost_in_row = 0; // somebody has come back in time
+        self.lost_in_row = 0; // a driver has returned in time
         match self.phase {
             Phase::Fence => self.phase = Phase::Hotplug(0),
             Phase::Wait(Wait::Fence) => self.phase = Phase::Wait(Wait::Armed),
-            _ => {} // a fence nobody waits for any more: harmless
+            _ => {} // no grace period waits for this fence: no effect
         }
         Next::Again
     }
@@ -75,24 +74,12 @@ impl Global {
         let cpus = host.cpus().max(1);
         if cpus > self.cpus() {
             if self.exp_in_flight() {
-                // It stands on this tree, and will not take long.
+                // The expedited grace period uses this tree; it will end soon.
                 return Effects::only(Next::Sleep(Until::Jiffies(1)));
             }
             return Effects::only(Next::Grow(cpus));
         }
-        self.wanted = false;
-        self.force = false;
-        self.urgency_gp_started();
-        self.stall_gp_started();
-        // The segment is closed before gp_seq starts: see `waiters`.
-        let closed = self.waiters.close(self.config.wait_markers);
-        self.gp_seq = self.gp_seq.start();
-        self.trace_gp(GpEvent::Start, host);
-        self.polled.started(GpKind::Normal);
-        self.fqs.gp_started(self.waiters.expedited());
-        if closed == Closed::NoMarker {
-            let _ = self.request(0, host);
-        }
+        self.begin(host);
         let publish = Some(self.published());
         let next = if self.config.sole_needs_no_fence && self.sole(host) {
             self.counts.sole += 1;
@@ -108,8 +95,25 @@ impl Global {
         }
     }
 
+    /// The number starts, and the requests are taken that it serves.
+    pub(crate) fn begin(&mut self, host: &impl Host) {
+        self.wanted = false;
+        self.force = false;
+        self.urgency_gp_started();
+        self.stall_gp_started();
+        // The segment is closed before gp_seq starts: see `waiters`.
+        let closed = self.waiters.close(self.config.wait_markers);
+        self.gp_seq = self.gp_seq.start();
+        self.trace_gp(GpEvent::Start, host);
+        self.polled.started(GpKind::Normal);
+        self.fqs.gp_started(self.waiters.expedited());
+        if closed == Closed::NoMarker {
+            let _ = self.request(0, host);
+        }
+    }
+
     /// Is the driver the only participant? Then program order replaces the fence. A count of one is not
-    /// enough: the one has to be the driver.
+    /// enough: the participant has to be the driver.
     fn sole(&self, host: &impl Host) -> bool {
         let own = self.driver.and_then(|d| d.cpu);
         let Some(tree) = &self.tree else { return false };
@@ -152,11 +156,11 @@ impl Global {
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         tree.init_node(node, seq, host);
         if tree.is_leaf(node) {
-            // A CPU that left since its leaf was read will not report: it is reported here.
+            // A CPU that left since the visit of its leaf will not report: it is reported here.
             let leaf = node - tree.geometry().first_leaf();
             let gone = tree.nodes[node].qsmask & !host.present(leaf);
             tree.report(node, gone, seq, host);
-            // A leaf kept for its preempted readers has no CPU left to report for it if they went too.
+            // A leaf kept for its preempted readers has no CPU to report for it if these have left, too.
             if tree.nodes[node].wait_blkd_tasks && tree.nodes[node].finished() {
                 tree.report_readers(node, host);
             }
@@ -179,7 +183,7 @@ impl Global {
         }
     }
 
-    /// The early report: the CPU that runs this is quiescent, unless it drives from inside a section.
+    /// The early report: the CPU that runs this is quiescent, unless the driver is inside a section.
     pub(crate) fn report_own(&mut self, host: &impl Host) {
         let Some(cpu) = self.driver.and_then(|d| d.cpu) else {
             return;
@@ -201,7 +205,7 @@ impl Global {
         Next::Again
     }
 
-    /// Cleanup of one node. The root is first: from now on polls say yes.
+    /// Cleanup of one node. The root is first: from then on polls return true.
     fn cleanup(&mut self, node: usize, host: &impl Host) -> Effects {
         let new = self.gp_seq.end();
         let tree = self.tree.as_mut().expect("a grace period has a tree");
@@ -225,8 +229,19 @@ impl Global {
         }
     }
 
-    /// The end of cleanup: the global number, the recheck of requests, the waiters.
+    /// The end of cleanup.
     fn end(&mut self, host: &impl Host) -> Effects {
+        let satisfied = self.conclude(host);
+        Effects {
+            publish: Some(self.published()),
+            waiters_until: satisfied.map(|s| s.direct_until),
+            deferred_until: satisfied.and_then(|s| s.deferred_until),
+            ..Effects::only(self.after_end())
+        }
+    }
+
+    /// The global number, the recheck of requests, the waiters.
+    pub(crate) fn conclude(&mut self, host: &impl Host) -> Option<Satisfied> {
         self.trace_gp(GpEvent::End, host);
         self.gp_seq = self.gp_seq.end();
         self.counts.grace_periods += 1;
@@ -244,19 +259,7 @@ impl Global {
                 event: crate::common::event::SrEvent::Complete,
             });
         }
-        Effects {
-            publish: Some(self.published()),
-            wake_gp: false,
-            wake_exp: false,
-            waiters_until: satisfied.map(|s| s.direct_until),
-            deferred_until: satisfied.and_then(|s| s.deferred_until),
-            stall: None,
-            vacated: None,
-            join: None,
-            nudge: None,
-            gp_end: None,
-            next: self.after_end(),
-        }
+        satisfied
     }
 
     fn after_end(&self) -> Next {
@@ -279,7 +282,7 @@ impl Global {
         });
     }
 
-    /// The pause before the next scan, or none.
+    /// The pause before the next scan, if there is one.
     pub(crate) fn begin_wait(&mut self, first: bool, host: &impl Host) -> Effects {
         if matches!(self.config.pace, Pace::Jiffies { .. }) {
             // A kernel traces this before it checks for holdouts.
@@ -322,7 +325,7 @@ impl Global {
         Effects::only(next)
     }
 
-    /// Helper for scans: the bits of one leaf that still owe.
+    /// For scans: the bits of one leaf that still owe.
     pub(crate) fn owed(&self, leaf: usize) -> (u32, Bits) {
         let tree = self.tree.as_ref().expect("a grace period has a tree");
         let node = tree.leaf_node(leaf);

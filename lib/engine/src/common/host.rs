@@ -1,6 +1,6 @@
 //! The interface between the engine and its host.
 //!
-//! Three kinds of traffic cross it, and only these three:
+//! Three kinds of traffic cross it:
 //!
 //! * **Inputs** are method calls on [`Global`](crate::Global) with plain values, among them the time.
 //! * **Queries** are the methods of [`Host`]: the engine calls them in the middle of a decision. They read
@@ -20,7 +20,7 @@ pub type CpuId = u32;
 /// Position of a leaf in the tree, counted from the first leaf.
 pub type LeafId = usize;
 
-/// Position in a queue that only grows: everything below it is meant.
+/// Position in a queue that only grows; as a bound it stands for everything below it.
 pub type Pos = u64;
 
 /// The time, as an input: a monotonic clock in nanoseconds and the host's coarse tick counter.
@@ -42,21 +42,20 @@ pub struct Seen {
     pub stamp: u64,
 }
 
-/// Questions the engine asks while it decides. All are cheap, and none calls back.
+/// Queries that the engine makes while it decides. All are cheap, and none calls the engine.
 pub trait Host {
-    /// Does this host want trace events? Where not, the engine does not even put them together.
+    /// Does this host want trace events? Without it, the engine does not make them.
     const TRACES: bool = true;
 
-    /// All CPU numbers that ever took part are below this. It may grow at any time; a CPU that
-    /// arrives later than the answer must see every store made before the question (a full fence on
-    /// both sides).
+    /// All CPU numbers that ever took part are below this. It may grow at any time; a CPU that arrives later
+    /// than the answer must see every store made before the query (a full fence on both sides).
     fn cpus(&self) -> u32;
 
     /// One acquire load of `cpu`'s reader state.
     fn observe(&self, cpu: CpuId) -> Seen;
 
-    /// Which CPUs of `leaf` take part from now on: buffered arrivals and departures. Bit `i` stands
-    /// for the leaf's lowest CPU plus `i`.
+    /// The CPUs of `leaf` that take part from now on: buffered arrivals and departures. Bit `i` stands for
+    /// the leaf's lowest CPU plus `i`.
     fn present(&self, leaf: LeafId) -> u64;
 
     /// The leaves that may be occupied: bit `i` of group `g` stands for leaf `64 * g + i`. A set bit proves
@@ -69,8 +68,8 @@ pub trait Host {
         u64::MAX
     }
 
-    /// Is `cpu`, on which the caller runs, outside every section *of its own*? For a kernel's grace-period
-    /// thread this is always so; false for a thread that drives from inside a section.
+    /// Is `cpu`, on which the caller runs, outside every section *of its own*? Always true for a kernel's
+    /// grace-period thread; false for a thread that drives from inside a section.
     fn own_quiescent(&self, cpu: CpuId) -> bool;
 
     /// Does `cpu` run without a tick where it can (`nohz_full`)? Queried in later scans of hosts with
@@ -81,14 +80,14 @@ pub trait Host {
         false
     }
 
-    /// Callbacks that `cpu` owes ([`Cpu::len`](crate::Cpu::len), or a little before). Queried at the end of a
-    /// grace period about CPUs that are marked as overloaded.
+    /// Callbacks that `cpu` owes ([`Cpu::len`](crate::Cpu::len), possibly a little out of date). Queried at
+    /// the end of a grace period about CPUs that are marked as overloaded.
     fn owed_callbacks(&self, cpu: CpuId) -> u64 {
         let _ = cpu;
         0
     }
 
-    /// A trace event. No answer is expected; the default drops it.
+    /// A trace event. The default drops it.
     fn trace(&self, event: &Event) {
         let _ = event;
     }
@@ -98,7 +97,7 @@ pub trait Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the grace period stands still unless its driver does this"]
 pub enum Next {
-    /// Nothing is wanted: the driver leaves, or a grace-period thread waits for a request.
+    /// Nothing is requested: the driver leaves, or a grace-period thread waits for a request.
     Done,
     /// Call [`step`](crate::Global::step) again; other calls may come in between.
     Again,
@@ -119,11 +118,11 @@ pub enum Next {
     },
     /// Sleep until then, or until woken, then step.
     Sleep(Until),
-    /// The driver is satisfied, others are not: leave, and wake one of those to drive.
+    /// The driver is satisfied and other waiters are not: leave, and wake one of them to drive.
     HandOver,
 }
 
-/// Why a fence is needed; hosts count by cause.
+/// The reason for a fence; hosts count fences by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FenceCause {
     /// Between the start of a grace period and its first scan of readers: one a grace period.
@@ -154,7 +153,7 @@ pub struct Nudge {
     pub resched: u64,
     /// Queue an interrupt work there; it calls [`irq_work_ran`](crate::Global::irq_work_ran).
     pub irq_work: u64,
-    /// Take down how much CPU time went where.
+    /// Store the CPU time of these, by kind.
     pub cpu_time: u64,
     /// The tick that was forced on a `nohz_full` CPU ([`Cpu::irq_enter`](crate::Cpu::irq_enter)) is no
     /// longer needed.
@@ -199,7 +198,7 @@ pub struct Effects {
     /// Waiters from there up to this position are satisfied too; a work item wakes them and calls
     /// [`waiters_woken`](crate::Global::waiters_woken).
     pub deferred_until: Option<Pos>,
-    /// Readers have kept the grace period waiting for so long that it is to be reported.
+    /// Readers have blocked the grace period for so long that it has to be reported.
     pub stall: Option<crate::common::stall::Stalled>,
     /// No CPU is left at this leaf: its bit in [`Host::occupied`] may be cleared before the lock is dropped
     /// (and has to be set again if a CPU arrived at the same time).
@@ -211,7 +210,7 @@ pub struct Effects {
     /// Wake the offload threads that sleep on this queue: see
     /// [`Group::goes_on`](crate::offload::Group::goes_on).
     pub gp_end: Option<crate::common::parts::kernel::GpEnd>,
-    /// For the driver.
+    /// The next action of the driver.
     pub next: Next,
 }
 
@@ -234,7 +233,7 @@ impl Effects {
     }
 }
 
-/// The questions of a [`Host`] that no call but the driver's may ask, for hosts of tests that do not drive.
+/// The queries of a [`Host`] that only calls of the driver make, for hosts of tests that do not drive.
 #[cfg(test)]
 macro_rules! asked_by_the_driver_only {
     () => {

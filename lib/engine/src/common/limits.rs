@@ -8,8 +8,8 @@
 //! the host when to read it, and the host passes the elapsed time.
 //!
 //! # Compared numbers
-//! `n_cbs` is everything the CPU owes ([`CbList::len`](crate::cblist::CbList::len)), callbacks that are out
-//! included. `n_force_qs` counts the scans begun ([`Counts::scans`](crate::Counts)).
+//! `n_cbs` is everything the CPU owes ([`CbList::len`](crate::cblist::CbList::len)), including extracted
+//! callbacks. `n_force_qs` counts the scans begun ([`Counts::scans`](crate::Counts)).
 //!
 //! # Why a flood ends
 //! The limit is lifted while a grace period is in progress and more than `qhimark` callbacks came since the
@@ -21,11 +21,11 @@
 pub struct Limits {
     /// Callbacks in a batch.
     pub blimit: u64,
-    /// The same during a flood.
+    /// Callbacks in a batch during a flood.
     pub max_blimit: u64,
-    /// This many more than at the last check are a flood.
+    /// So many more than at the last check are a flood.
     pub qhimark: u64,
-    /// With so few left a flood is over.
+    /// With so few left a flood ends.
     pub qlowmark: u64,
     /// This many are overload; 0 is never, negative is twice `qhimark`.
     pub qovld: i64,
@@ -78,18 +78,18 @@ impl Limits {
     }
 }
 
-/// The invoker.
+/// The thread or context that invokes callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
     /// The soft interrupt.
     Softirq,
-    /// The per-CPU thread that stands in for it (`use_softirq=0`).
+    /// The per-CPU thread that replaces it (`use_softirq=0`).
     Rcuc,
     /// The thread of a CPU whose callbacks are offloaded.
     Rcuop,
 }
 
-/// A batch under way: when it stops.
+/// The end of a batch that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Batch {
     context: Context,
@@ -97,7 +97,7 @@ pub struct Batch {
     time_ns: Option<u64>,
 }
 
-/// How things stand after a callback.
+/// The state of the CPU after a callback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Around {
     /// The scheduler wants this CPU.
@@ -109,28 +109,28 @@ pub struct Around {
 }
 
 impl Batch {
-    /// Callbacks after which it may stop.
+    /// The number of callbacks after which it may stop.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Has it a time limit?
+    /// Does it have a time limit?
     pub fn is_timed(&self) -> bool {
         self.time_ns.is_some()
     }
 
-    /// Is there a point to give way after each callback?
+    /// May it yield the processor after each callback?
     pub fn yields(&self) -> bool {
         self.context != Context::Softirq
     }
 
-    /// Is the clock to be read after this many callbacks?
+    /// Must the clock be read after this many callbacks?
     pub fn wants_clock(&self, invoked: u64) -> bool {
         self.is_timed() && invoked.is_multiple_of(CLOCK_EVERY)
     }
 
-    /// Does it stop after this many callbacks? The rest goes back; the soft interrupt is raised again, and
-    /// the per-CPU thread remembers that it has work.
+    /// Does it stop after this many callbacks? The rest goes back to the list; the soft interrupt is raised
+    /// again, or the per-CPU thread notes that it has work.
     pub fn stops(&self, invoked: u64, around: Around) -> bool {
         let timed_out = || match (self.time_ns, around.elapsed_ns) {
             (Some(limit), Some(elapsed)) => self.wants_clock(invoked) && elapsed >= limit,
@@ -147,19 +147,19 @@ impl Batch {
     }
 }
 
-/// A CPU's state.
+/// A CPU's state of batches and floods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct State {
+pub struct BatchState {
     /// The limit is lifted: the CPU's `blimit` is `max_blimit`.
     flooded: bool,
     qlen_last_fqs_check: u64,
     n_force_qs_snap: u64,
 }
 
-impl State {
+impl BatchState {
     /// No flood.
-    pub const fn new() -> State {
-        State {
+    pub const fn new() -> BatchState {
+        BatchState {
             flooded: false,
             qlen_last_fqs_check: 0,
             n_force_qs_snap: 0,
@@ -171,7 +171,7 @@ impl State {
         self.flooded
     }
 
-    /// Did so many come since the last check that grace periods have to hurry?
+    /// Were so many callbacks queued since the last check that grace periods have to hurry?
     pub fn is_flood(&self, limits: &Limits, n_cbs: u64) -> bool {
         n_cbs > self.qlen_last_fqs_check.saturating_add(limits.qhimark)
     }
@@ -181,9 +181,9 @@ impl State {
         self.qlen_last_fqs_check = n_cbs;
     }
 
-    /// A flood while a grace period is in progress: lifts the limit; true if a scan has to be forced. Not if
-    /// one began since the last check, nor if `only_pending`: the newest callback is the only one that waits,
-    /// so this grace period does nothing for it.
+    /// A flood while a grace period is in progress: lifts the limit; true if a scan has to be forced. False
+    /// if a scan began since the last check, or with `only_pending`: only the newest callback waits, so this
+    /// grace period does not serve it.
     pub fn flood(&mut self, n_cbs: u64, n_force_qs: u64, only_pending: bool) -> bool {
         self.flooded = true;
         let force = n_force_qs == self.n_force_qs_snap && !only_pending;
@@ -192,7 +192,7 @@ impl State {
         force
     }
 
-    /// A batch begins; all `ready` callbacks have been taken out for it.
+    /// A batch begins; all `ready` callbacks have been extracted for it.
     pub fn begin(&mut self, limits: &Limits, ready: u64, n_cbs: u64, context: Context) -> Batch {
         let blimit = if self.flooded {
             limits.max_blimit
@@ -239,7 +239,7 @@ mod tests {
     const IDLE: Around = Around { idle: true, ..BUSY };
 
     fn batch(ready: u64, context: Context) -> Batch {
-        State::new().begin(&LIMITS, ready, ready, context)
+        BatchState::new().begin(&LIMITS, ready, ready, context)
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         }
         for (divisor, limit) in [(-3, 78), (0, 10_000), (3, 1250), (62, 10), (99, 10)] {
             let limits = Limits { divisor, ..LIMITS };
-            let it = State::new().begin(&limits, 10_000, 10_000, Context::Softirq);
+            let it = BatchState::new().begin(&limits, 10_000, 10_000, Context::Softirq);
             assert_eq!(it.limit(), limit, "divisor {divisor}");
         }
     }
@@ -299,7 +299,7 @@ mod tests {
             assert_eq!(looks, if timed { 3 } else { 0 });
             assert!(!it.stops(32, at(2_999_999)));
             assert_eq!(it.stops(32, at(3_000_000)), timed, "{context:?}");
-            assert!(!it.stops(33, at(u64::MAX)), "not looked at");
+            assert!(!it.stops(33, at(u64::MAX)), "the clock is not read yet");
         }
         let it = batch(100, Context::Rcuc);
         assert!(!it.wants_clock(32) && !it.stops(32, at(u64::MAX)), "small");
@@ -308,7 +308,7 @@ mod tests {
                 resched_ns,
                 ..LIMITS
             };
-            let it = State::new().begin(&limits, 1 << 20, 1 << 20, Context::Rcuc);
+            let it = BatchState::new().begin(&limits, 1 << 20, 1 << 20, Context::Rcuc);
             assert!(!it.stops(32, at(used - 1)) && it.stops(32, at(used)));
         }
     }
@@ -320,19 +320,19 @@ mod tests {
             ..LIMITS
         };
         for context in [Context::Softirq, Context::Rcuc, Context::Rcuop] {
-            let it = State::new().begin(&limits, 1, 1, context);
+            let it = BatchState::new().begin(&limits, 1, 1, context);
             assert_eq!(it.is_timed(), context != Context::Rcuop);
         }
     }
 
     #[test]
     fn a_flood_lifts_the_limit_until_little_is_left() {
-        let mut it = State::new();
+        let mut it = BatchState::new();
         assert!(!it.is_flood(&LIMITS, 10_000) && it.is_flood(&LIMITS, 10_001));
-        assert!(it.flood(10_001, 0, false), "nobody has forced yet");
+        assert!(it.flood(10_001, 0, false), "no scan was forced yet");
         assert!(!it.is_flood(&LIMITS, 20_001) && it.is_flood(&LIMITS, 20_002));
-        assert!(!it.flood(20_002, 1, false), "somebody has meanwhile");
-        assert!(!it.flood(30_003, 1, true), "nothing to force for");
+        assert!(!it.flood(20_002, 1, false), "a scan was made meanwhile");
+        assert!(!it.flood(30_003, 1, true), "no callback needs the scan");
         let batch = it.begin(&LIMITS, 20, 30_003, Context::Softirq);
         assert_eq!((batch.limit(), batch.is_timed()), (10_000, true));
         it.end(&LIMITS, 101, 1);
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_falls_with_the_queue() {
-        let mut it = State::new();
+        let mut it = BatchState::new();
         it.flood(30_000, 3, true);
         it.end(&LIMITS, 20_000, 4);
         assert!(!it.is_flood(&LIMITS, 40_000), "not lowered yet");
@@ -357,8 +357,8 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_told_of_a_flood_hears_of_it_again_after_as_many_more() {
-        let mut it = State::new();
+    fn a_flood_is_notified_again_after_as_many_more() {
+        let mut it = BatchState::new();
         it.looked(12_000);
         assert!(!it.is_flood(&LIMITS, 22_000) && it.is_flood(&LIMITS, 22_001));
     }

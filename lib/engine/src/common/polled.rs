@@ -5,24 +5,22 @@
 //! cookie for each kind of grace period, and loses nothing.
 //!
 //! # The merged counter
-//! When a grace period of either kind starts, the counter is started if it is idle, and its value is
-//! remembered for that kind. When one ends, the counter is ended if it still shows that kind's value.
+//! When a grace period of either kind starts, the counter is started if it is idle, and its value is stored
+//! for that kind. When one ends, the counter is ended if it still shows that kind's value.
 //!
 //! *Never too early.* The counter leaves the value `v` only through the end of a grace period that
 //! started while the counter showed `v`. So every period of the counter contains a whole grace
 //! period, and a cookie waits for a whole period of the counter.
 //!
-//! *Sometimes late.* Overlapping grace periods count once, so one of them can be missed entirely: after
-//! taking a cookie, *one* `synchronize_rcu` need not make it done. Two, one after the other, always do:
-//! the first ends whatever the counter showed, the second either starts a new period or was started in
-//! one, and ends it.
+//! *Sometimes late.* Overlapping grace periods count once, so one of them can be missed entirely: after a
+//! cookie was taken, *one* `synchronize_rcu` need not satisfy it. Two in sequence always do: the first ends
+//! whatever the counter showed, the second either starts a new period or was started in one, and ends it.
 //!
 //! # The full form
-//! Take the cookie from the **global** counter, poll the **root node's copy**. The copy is advanced
-//! before callbacks may run and the global counter after, so polling the global one would be late. And
-//! a cookie taken from the copy would be too early with respect to a CPU that comes online between the
-//! start of the global counter and that of the copy. The copy may thus lag by one start when a fresh
-//! cookie is polled: see [`Seq::GUARD`].
+//! Take the cookie from the **global** counter, poll the **root node's copy**. The copy is advanced before
+//! callbacks may run and the global counter after, so polling the global one would be late. A cookie taken
+//! from the copy would be too early for a CPU that comes online between the start of the global counter and
+//! that of the copy. So the copy may lag by one start when a fresh cookie is polled: see [`Seq::GUARD`].
 //!
 //! All changes are made under the root's lock; fences around taking and polling are the caller's: a full
 //! one before taking and before polling, one more after a poll that said "done".
@@ -43,7 +41,7 @@ pub enum GpKind {
 pub struct Polled {
     seq: Seq,
     /// The counter's value at the start of the normal grace period in progress; [`Seq::ZERO`] (an idle value,
-    /// so never such a one) if there is none or if it no longer matters.
+    /// which is never such a value) if there is none or if it no longer matters.
     norm_snap: Seq,
     /// The same for the expedited one.
     exp_snap: Seq,
@@ -82,13 +80,13 @@ impl Polled {
         let own = core::mem::replace(self.snap_mut(kind), Seq::ZERO);
         if own != Seq::ZERO && own == now {
             self.seq = now.end();
-            // The other kind's grace period, if one is in flight, no longer counts.
+            // A grace period of the other kind that is in flight no longer counts.
             self.norm_snap = Seq::ZERO;
             self.exp_snap = Seq::ZERO;
         }
     }
 
-    /// The cookie "a full grace period from now". Starts nothing.
+    /// The cookie for a full grace period from now. Requests nothing.
     pub const fn state(&self) -> Seq {
         self.seq.snap()
     }
@@ -134,7 +132,7 @@ pub struct FullCookie {
 }
 
 impl FullCookie {
-    /// The cookie that is always done.
+    /// The cookie that is always satisfied.
     pub const COMPLETED: FullCookie = FullCookie {
         norm: Seq::COMPLETED,
         exp: Seq::COMPLETED,

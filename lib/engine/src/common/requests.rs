@@ -1,4 +1,4 @@
-//! Requests to one CPU: which requests it has, and which ones the age of the grace period adds.
+//! Requests to one CPU: those that it has, and those that the age of the grace period adds.
 //!
 //! A [`Stage`] is the same for all CPUs of a scan step; a [`Record`] is a CPU's. [`Tree::press`] combines
 //! them for one leaf: it removes the requests of credited CPUs, and adds requests to the others.
@@ -7,7 +7,7 @@ use crate::common::host::{CpuId, Host, LeafId, Nudge};
 use crate::common::seq::Seq;
 use crate::common::tree::{Bits, Tree};
 
-/// A scan's record of its requests to a CPU.
+/// A scan's record of its requests to one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Record {
     pub urgent: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// It owes nothing any more. True if its forced tick can stop.
+    /// The CPU owes nothing any more. True if its forced tick can stop.
     pub fn forget(&mut self) -> bool {
         self.urgent = false;
         self.heavy = false;
@@ -28,7 +28,7 @@ impl Record {
     }
 }
 
-/// How far a grace period has come; the same for all CPUs of a scan.
+/// The age of a grace period; the same for all CPUs of a scan.
 #[derive(Clone, Copy)]
 pub(crate) struct Stage {
     pub gp_seq: Seq,
@@ -43,7 +43,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Makes requests to the CPU of `bit`, whose second scan showed nothing new.
+    /// Makes requests to the CPU of `bit`, which the second scan found unchanged.
     pub fn ask(&self, it: &mut Record, nohz_full: bool, bit: u64, nudge: &mut Nudge) {
         let before = *it;
         let sent_before = |ticks| {
@@ -114,7 +114,7 @@ impl Tree {
         }
     }
 
-    /// Makes requests to those holdouts of a leaf whose second scan showed nothing new, and removes those of
+    /// Makes requests to those holdouts of a leaf that the second scan found unchanged, and removes those of
     /// credited CPUs.
     pub(crate) fn press(
         &mut self,

@@ -1,6 +1,6 @@
 //! Grace-period sequence numbers and the cookies taken from them.
 //!
-//! One wrapping word has all the state: the low two bits are the phase (0 = idle, anything else = a grace
+//! One wrapping word is the whole state: the low two bits are the phase (0 = idle, anything else = a grace
 //! period is in progress), the rest counts grace periods. One grace period is therefore 4.
 //!
 //! ```text
@@ -9,19 +9,20 @@
 //!   snap 4(k+1)          4(k+2)             4(k+2)
 //! ```
 //!
-//! A *cookie* ([`Seq::snap`]) names the value at which a full grace period will have passed from now
-//! on. While one is in flight its end proves nothing (a reader may have begun after it started and
-//! before now), so the cookie names the end of the one after it.
+//! A *cookie* ([`Seq::snap`]) is the value at which a full grace period from now will have passed. While one
+//! is in flight its end proves nothing (a reader may have begun after it started and before now), so the
+//! cookie is the end of the one after it.
 //!
 //! # Invariants
-//! * All comparisons are modular: a value up to half the space ahead is "greater or equal". `ge` and
-//!   `lt` are exact complements, so no pair of values falls between them.
-//! * `start` leaves phase 1, `end` leaves phase 0: both assert it. A violated phase means two grace
-//!   periods at once, and nothing after that could be trusted.
-//! * Idle values are multiples of 4, cookies too; the odd word 1 is free to mean "already completed".
+//! * All comparisons are modular: a value up to half the space ahead is "greater or equal". `ge` and `lt` are
+//!   exact complements, so no pair of values falls between them.
+//! * `start` leaves phase 1, `end` leaves phase 0: both assert it. A violated phase means two grace periods
+//!   at once, after which no answer is valid.
+//! * Idle values and cookies are multiples of 4; the odd word 1 is free to mean "already completed".
 //!
-//! # No ordering here
-//! These are numbers. The callers' fences make "done" a guarantee: after `start`, before `end`, after `snap`.
+//! # Ordering
+//! These are numbers without an order of memory. The callers' fences make "done" a guarantee: after `start`,
+//! before `end`, after `snap`.
 //!
 //! There is no `Ord`: order modulo 2^n is not transitive, so sorting such values would be a mistake.
 //!
@@ -68,18 +69,19 @@ impl Seq {
 
     /// Guard band of [`done_exact`](Self::done_exact): two grace periods.
     ///
-    /// It is the largest legal distance between a fresh cookie and the copy it is polled against. A cookie is
-    /// taken from the global counter, the poll reads the root node's copy, and that copy lags by one "start":
-    /// the global counter shows 4k+1, so the cookie is 4k+8, while the copy still shows 4k. A smaller band
-    /// treats such a cookie as "long expired", hence done: kernels before 6.15 used 7 and ended about fifty
-    /// grace periods an hour too early on 400 guests. Linux 6.12 as released uses 10, newer ones 8.
+    /// It is the largest legal distance between a fresh cookie and the copy against which it is polled. A
+    /// cookie is taken from the global counter, the poll reads the root node's copy, and that copy lags by
+    /// one "start": the global counter shows 4k+1, so the cookie is 4k+8, while the copy still shows 4k. A
+    /// smaller band treats such a cookie as "long expired", hence done: kernels before 6.15 used 7 and ended
+    /// about fifty grace periods an hour too early on 400 guests. Linux 6.12 as released uses 10, newer ones
+    /// 8.
     pub const GUARD: Word = 2 * Self::GP;
 
-    /// Where a fresh `gp_seq` begins: 300 grace periods before zero, so that wrap-around happens soon
-    /// after start and not after years.
+    /// The first `gp_seq`: 300 grace periods before zero, so that wrap-around happens soon after the start
+    /// and not after years.
     pub const INITIAL: Seq = Seq((0 as Word).wrapping_sub(300 << Self::CTR_SHIFT));
 
-    /// Where the expedited, polled and barrier sequences begin.
+    /// The first expedited, polled and barrier numbers.
     pub const ZERO: Seq = Seq(0);
 
     /// The cookie that is always done. [`snap`](Self::snap) never yields an odd value.
@@ -96,7 +98,7 @@ impl Seq {
         self.0 as u64
     }
 
-    /// Back from [`to_bits`](Seq::to_bits).
+    /// The reverse of [`to_bits`](Seq::to_bits).
     #[allow(clippy::unnecessary_cast, reason = "the narrow build has 16 bits")]
     pub const fn from_bits(bits: u64) -> Seq {
         Seq(bits as Word)
@@ -136,7 +138,7 @@ impl Seq {
         self.0 >> Self::CTR_SHIFT
     }
 
-    /// The number once a grace period has started. A full fence must follow before readers are looked at.
+    /// The number once a grace period has started. A full fence must follow before readers are scanned.
     ///
     /// # Panics
     /// If one is in flight already.
@@ -161,7 +163,7 @@ impl Seq {
         Seq((self.0 | Self::STATE_MASK).wrapping_add(1))
     }
 
-    /// The cookie "a full grace period from now": the value at which it is done.
+    /// The cookie for a full grace period from now: the value at which it is done.
     ///
     /// Idle: the end of the very next grace period. In flight: of the one after the current.
     pub const fn snap(self) -> Seq {
@@ -179,9 +181,9 @@ impl Seq {
         self.ge(cookie)
     }
 
-    /// Like [`done`](Self::done), but a cookie so old that it seems to lie in the future counts as
-    /// done too. All that is left of the false negatives is the band of [`GUARD`](Self::GUARD) below
-    /// the cookie, where fresh cookies live.
+    /// Like [`done`](Self::done), but a cookie so old that it appears to be in the future counts as done,
+    /// too. The only false negatives are in the band of [`GUARD`](Self::GUARD) below the cookie, where fresh
+    /// cookies are.
     pub const fn done_exact(self, cookie: Seq) -> bool {
         self.ge(cookie) || self.lt(Seq(cookie.0.wrapping_sub(Self::GUARD)))
     }
@@ -197,8 +199,8 @@ impl Seq {
     }
 
     /// Is `self` more than a quarter of the space behind `newer`? Then the holder of `self` slept so long
-    /// that its knowledge is stale (`gpwrap`), and must be told before the difference reaches half the space
-    /// and turns into "ahead".
+    /// that its knowledge is stale (`gpwrap`), and must be updated before the difference reaches half the
+    /// space and becomes "ahead".
     pub const fn lags_quarter(self, newer: Seq) -> bool {
         Seq(self.0.wrapping_add(Word::MAX / 4)).lt(newer)
     }

@@ -1,30 +1,30 @@
 //! Stalls: a grace period that does not end, and its reports.
 //!
-//! The engine cannot end a section. It can name the reader in a report to the program: after a time, once;
-//! again after three times that and a little; and so on while the stall lasts. The next grace period starts
-//! the time again.
+//! The engine cannot end a section. It can name the reader in a report to the program: once after a time;
+//! again after three times that time and a little; and so on while the stall lasts. The next grace period
+//! starts the time again.
 //!
 //! | | from | checked by | reported by |
 //! |---|---|---|---|
-//! | a kernel's grace period (ticks) | its start | each CPU at its tick | a holdout; two ticks later any CPU |
+//! | a kernel's grace period (ticks) | its start | each CPU at its tick | a holdout; 2 ticks later any CPU |
 //! | an expedited one (ticks) | the last interrupt sent | its driver, which sleeps until then | the driver |
 //! | a request without a start (ticks) | the first tick that found it | each CPU at its tick | the first |
 //! | the thread host's (ns) | the first scan with a holdout | the driver | the driver, if one is left |
 //!
 //! # The thread host
-//! There is no tick, and no thread of its own to check: a driver that sleeps for a holdout sleeps until the
+//! There is no tick, and no thread that only checks: a driver that sleeps for a holdout sleeps until the
 //! report is due ([`Next::Sleep`](crate::Next)), so a report costs one wake-up, and nothing otherwise (rule
-//! R5). A driver that left leaves nothing behind; the next driver finds the report due. A driver [in
-//! passing](crate::Interest::Passing) makes no report: it runs inside a `retire` of the program.
+//! R5). A driver that left needs no replacement; the next driver finds the report due. A driver [within
+//! another call](crate::Interest::Passing) makes no report: it runs inside a `retire` of the program.
 //!
 //! A report becomes *due* when a scan begins, and is *made* when the scan has ended with a holdout: readers
 //! that left during the scan are not named. The count [`stalls`](crate::Counts::stalls) counts due reports,
 //! so that it shows a lost wake-up even if no reader is left to name.
 //!
-//! # Why a holdout has been in its section since the first scan
-//! A later scan credits every reader that is outside or has another stamp than the first scan saw. So a
-//! reader that owes at the end of a scan had the first scan's stamp in it: the section is older than that
-//! scan ([`Stalled::since_ns`]), by an unknown time. The reader needs no clock.
+//! # Age of a holdout's section
+//! A later scan credits every reader that is outside or has another stamp than in the first scan. So a reader
+//! that owes at the end of a scan had the first scan's stamp in it: the section is older than that scan
+//! ([`Stalled::since_ns`]), by an unknown time. The reader needs no clock.
 //!
 //! # Invariants
 //! * A report is due once: the call that takes it advances the time, under the engine's lock.
@@ -45,7 +45,7 @@ const OTHERS_LATER: u64 = 2;
 const REPEAT_TICKS: u64 = 3;
 /// The same for the thread host, whose coarse tick is a millisecond.
 const REPEAT_NS: u64 = REPEAT_TICKS * 1_000_000;
-/// Scans that have to run before reports are given again after a [reset](Global::reset_stalls).
+/// Scans that have to be made before reports are made again after a [reset](Global::reset_stalls).
 const RESET_SCANS: u8 = 3;
 /// A second, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
@@ -71,11 +71,11 @@ pub const fn timeout(seconds: u64, hz: u32, checks_locks: bool) -> u64 {
 pub enum Stall {
     /// This CPU is a holdout: it reports at once.
     Own,
-    /// Others are: it reports if they have not.
+    /// Other CPUs are holdouts: this one reports if they have not.
     Others,
 }
 
-/// A stall that the driver of a thread host is to report; [`Global::in_the_way`] returns its holdouts.
+/// A stall that the driver of a thread host has to report; [`Global::in_the_way`] returns its holdouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stalled {
     /// The grace period, as traces print it.
@@ -90,10 +90,10 @@ pub struct Stalled {
     pub now_ns: u64,
 }
 
-/// When the next report about something is due.
+/// The time of the next report about something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Due {
-    /// When it began, or was last reported.
+    /// The time of its start, or of the last report.
     since: Option<u64>,
     reports: u32,
 }
@@ -119,7 +119,7 @@ impl Due {
         }
     }
 
-    /// True for the caller that is to report.
+    /// True for the caller that has to report.
     fn take(&mut self, now: u64, timeout: u64, repeat: u64) -> bool {
         let at = self.at(timeout, repeat);
         if at == u64::MAX || now < at {
@@ -131,23 +131,23 @@ impl Due {
     }
 }
 
-/// Reports of the grace period in flight, of an expedited one, and of one that does not start.
+/// Reports about the grace period in flight, about an expedited one, and about one that does not start.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
+pub(crate) struct StallState {
     gp: Due,
     exp: Due,
     start: Due,
     /// The time of the first scan that found a thread host's holdouts.
     blocked_since: Option<u64>,
-    /// Due, and to be reported at the end of the scan.
+    /// A report is due, and is made at the end of the scan.
     noticed: bool,
-    /// Scans to go before reports are given again.
+    /// Scans until reports are made again.
     reset: u8,
 }
 
-impl State {
-    pub const fn new() -> State {
-        State {
+impl StallState {
+    pub const fn new() -> StallState {
+        StallState {
             gp: Due::NEVER,
             exp: Due::NEVER,
             start: Due::NEVER,
@@ -166,9 +166,9 @@ impl Global {
     /// A grace period starts.
     pub(crate) fn stall_gp_started(&mut self) {
         let exp = self.stall.exp;
-        self.stall = State {
+        self.stall = StallState {
             exp,
-            ..State::new()
+            ..StallState::new()
         };
         if self.config.escalation.is_some() {
             self.stall.gp.begin(self.now.jiffies);
@@ -214,13 +214,13 @@ mod tests {
         assert!(!due.take(u64::MAX, 10, 3), "nothing has begun");
         due.begin(100);
         due.begin(105);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for now in 100..200 {
             if due.take(now, 10, 3) {
-                told.push(now);
+                reported.push(now);
             }
         }
-        assert_eq!(told, [110, 143, 176]);
+        assert_eq!(reported, [110, 143, 176]);
         let mut off = Due::NEVER;
         off.begin(0);
         assert!(!off.take(u64::MAX, 0, 3), "off");
@@ -268,7 +268,7 @@ mod tests {
         };
         let timeout = timeout(21, 1000, false);
         assert!(!late(Phase::Fence, 0) && !late(Phase::Fence, timeout));
-        assert!(!late(Phase::Idle, timeout), "from now on");
+        assert!(!late(Phase::Idle, timeout), "only from its start on");
         assert!(!late(Phase::Idle, 2 * timeout - 1) && late(Phase::Idle, 2 * timeout));
     }
 }

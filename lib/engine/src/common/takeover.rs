@@ -1,7 +1,7 @@
-//! Taking the driver role from a driver that does not run.
+//! Takeover of the driver role from a driver that does not run.
 //!
 //! A driver is a thread of the program: a scheduler may starve it, a debugger may stop it, a signal handler
-//! may keep it. The waiters behind it inspect it from time to time, and after a while one of them takes the
+//! may delay it. The waiters behind it inspect it from time to time, and after a while one of them takes the
 //! role.
 //!
 //! ```text
@@ -18,20 +18,20 @@
 //! * On a machine so slow that no fence ends in that time, each driver would lose the role before its fence
 //!   has ended, and no grace period would ever end. So the time doubles with each successive driver that has
 //!   lost the role, up to 64 times, and is reset as soon as a driver has returned from a fence in time. (The
-//!   machine of threads in `quiescent-sim` found that.)
-//! * Each driver remembers the epoch in which it took the role. Whenever it has taken the host's lock again
-//!   it first calls [`resume`](Global::resume); if that refuses, it makes no other call. Its fence, its tree
-//!   and its leave belong to another epoch: a fence that began before a later grace period started must not
-//!   count for that one.
+//!   machine of threads in `quiescent-sim` found that case.)
+//! * Each driver stores the epoch in which it took the role. Whenever it has taken the host's lock again it
+//!   first calls [`resume`](Global::resume); if that refuses, it makes no other call. Its fence, its tree and
+//!   its leave belong to another epoch: a fence that began before a later grace period started must not count
+//!   for that one.
 //!
-//! # Why it is right
+//! # Correctness
 //! A takeover is equivalent to [`leave`](Global::leave) by the old driver and
 //! [`try_drive`](Global::try_drive) by the new one, both at the moment at which the old driver dropped the
 //! host's lock: it has made no call since then, and makes none later. The next driver resumes in the middle
 //! of the phase, and repeats the old one's pending action. Without a call the old one can only issue an extra
 //! fence, spin or wake-up, which are harmless.
 //!
-//! A driver that is stopped while it *holds* the host's lock cannot be replaced: its changes are half done.
+//! A driver that is stopped while it *holds* the host's lock cannot be replaced: its changes are incomplete.
 
 use crate::common::fqs::Wait;
 use crate::common::global::{Driver, Global, Interest, Phase};
@@ -42,7 +42,7 @@ use crate::common::host::CpuId;
 const RESTING: u64 = 8;
 const RESTING_LEAST: u64 = 1_000_000;
 
-/// The time doubles this many times at most.
+/// The largest number of doublings.
 const MOST_DOUBLED: u8 = 6;
 
 /// The result of an inspection of the driver.
@@ -61,8 +61,8 @@ impl Global {
     /// A waiter inspects the driver, and takes the role if there is no driver or it does not run. `now_ns` is
     /// the time.
     ///
-    /// `sleeping` is the host's knowledge of a driver that was told to sleep: it declared itself asleep, and
-    /// no reader has woken it since. (Once it is woken it has to come back.)
+    /// `sleeping`: the driver has declared itself asleep on the engine's request, and no reader has woken it
+    /// since. (A woken driver has to make a call.)
     pub fn take_over(
         &mut self,
         cpu: Option<CpuId>,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_comes_back_in_time_everybody_has_longer() {
+    fn where_no_driver_returns_in_time_every_driver_has_longer() {
         let mut engine = driven();
         let mut now = 0;
         for turn in 0..10 {
@@ -172,7 +172,7 @@ mod tests {
         }
         assert!(
             engine.resume(engine.driver_epoch()),
-            "the last one has had the time"
+            "the last driver has had the time"
         );
         engine.phase = Phase::Fence;
         let _ = engine.fenced();
@@ -215,7 +215,7 @@ mod tests {
             engine.take_over(None, YOU, woken + PATIENCE, false),
             Look::TakenOver
         );
-        // In any other phase it was not told to sleep, whatever its host believes.
+        // In any other phase the engine has not asked it to sleep, whatever `sleeping` says.
         let mut engine = driven();
         assert_eq!(engine.take_over(None, YOU, 0, true), Look::At(PATIENCE));
         assert_eq!(engine.take_over(None, YOU, PATIENCE, true), Look::TakenOver);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_has_a_thread_for_it_and_nobody_takes_its_role() {
+    fn a_kernels_thread_keeps_its_role() {
         let mut engine = Global::new(Config::kernel_6_12(4, 1000));
         assert!(engine.try_drive(None, Interest::GpThread));
         for now in [0, u64::MAX / 2, u64::MAX] {

@@ -31,11 +31,11 @@ use crate::common::seq::Seq;
 /// One node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
-    /// The newest grace period this node knows of.
+    /// The newest grace period that this node knows.
     pub gp_seq: Seq,
     /// The furthest grace period requested through this node.
     pub gp_seq_needed: Seq,
-    /// Last grace period for which the node had all its quiescent states.
+    /// The last grace period for which the node had all its quiescent states.
     pub completedqs: Seq,
     /// Participants of grace periods: CPUs (leaf) or non-empty children.
     pub qsmaskinit: u64,
@@ -47,16 +47,16 @@ pub(crate) struct Node {
     pub blkd: Blkd,
     /// Its part in expedited grace periods.
     pub exp: ExpNode,
-    /// This leaf has no CPU left and takes part for its preempted readers' sake.
+    /// This leaf has no CPU left and takes part for its preempted readers.
     pub wait_blkd_tasks: bool,
-    /// Lowest CPU below it; a copy from the geometry.
+    /// The lowest CPU below it; a copy from the geometry.
     pub lo: u32,
-    /// Its parent, and its bit there.
+    /// Its parent, and its bit in the parent's masks.
     pub parent: Option<(u32, u64)>,
 }
 
 impl Node {
-    /// Nothing here holds the grace period any more.
+    /// Nothing below this node blocks the grace period any more.
     pub fn finished(&self) -> bool {
         self.qsmask == 0 && !self.blkd.holds_gp()
     }
@@ -65,9 +65,9 @@ impl Node {
 /// A scan's record of a CPU. A scan writes about *other* CPUs, so this is not in their own records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct CpuScan {
-    /// Stamp of the first scan in this grace period.
+    /// The stamp in the first scan of this grace period.
     pub snap: u64,
-    /// Stamp of the first scan in this expedited grace period.
+    /// The stamp in the first scan of this expedited grace period.
     pub exp_snap: u64,
     /// The CPU has to report its next quiescent state to the expedited grace period (`cpu_no_qs.exp`).
     pub exp_owed: bool,
@@ -75,14 +75,14 @@ pub(crate) struct CpuScan {
     pub work_pending: bool,
 }
 
-/// Why a tree could not be built.
+/// The reason why a tree could not be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeError {
     /// The geometry is impossible.
     Geometry(GeometryError),
     /// The allocator refused the memory.
     OutOfMemory {
-        /// CPUs the tree was to serve.
+        /// The number of CPUs it was requested for.
         cpus: u32,
     },
 }
@@ -206,17 +206,16 @@ impl Tree {
         }
     }
 
-    /// Where `cpu` stands in this tree, if it was made for it.
+    /// The leaf and bit of `cpu`, if the tree was made for it.
     pub(crate) fn place_of(&self, cpu: CpuId) -> Option<(LeafId, u32)> {
         (cpu < self.geometry.nr_cpus()).then(|| self.geometry.leaf_of(cpu))
     }
 
     /// Applies buffered arrivals and departures to a leaf's participants.
     ///
-    /// A CPU that has no place in this tree yet arrived after the grace period started; it is left
-    /// to the next one, which grows the tree first. A leaf with no CPU left stays as long as preempted
-    /// readers are queued there. If the leaf's emptiness changed, the change goes up until a parent's own
-    /// did not change.
+    /// A CPU without a place in this tree arrived after the grace period started; the next one includes it,
+    /// and grows the tree first. A leaf with no CPU left stays as long as preempted readers are queued there.
+    /// If the leaf becomes empty or occupied, the change continues upwards until a parent does not change.
     pub(crate) fn apply_hotplug(&mut self, leaf: LeafId, present: u64) {
         let mut node = self.leaf_node(leaf);
         let n = &self.nodes[node];
@@ -250,7 +249,7 @@ impl Tree {
         }
     }
 
-    /// The bits of a leaf for which there are CPUs in this tree.
+    /// The bits of a leaf for which this tree has CPUs.
     pub(crate) fn room(&self, leaf: usize) -> u64 {
         match self.geometry.nr_cpus() - self.nodes[leaf].lo {
             room @ 0..64 => (1 << room) - 1,
@@ -258,8 +257,8 @@ impl Tree {
         }
     }
 
-    /// Sets up one node for the grace period `gp_seq`. Every reader queued at a leaf blocks it, if the
-    /// leaf takes part: the CPUs of one that does not have arrived since, and their readers are newer.
+    /// Sets up one node for the grace period `gp_seq`. Every reader queued at a leaf blocks it, if the leaf
+    /// takes part: the CPUs of a leaf that does not have arrived since, and their readers are newer.
     pub(crate) fn init_node<H: Host>(&mut self, node: usize, gp_seq: Seq, host: &H) {
         let n = &mut self.nodes[node];
         n.qsmask = n.qsmaskinit;
@@ -280,8 +279,8 @@ impl Tree {
         });
     }
 
-    /// Clears `mask` at `node` and carries the news upwards, once the node is finished. A report for
-    /// another grace period than the node's is ignored, and so is one of bits that are clear. O(levels).
+    /// Clears `mask` at `node`, and continues upwards once the node is finished. A report for another grace
+    /// period than the node's is ignored, and so are bits that are clear. O(levels).
     pub(crate) fn report<H: Host>(
         &mut self,
         mut node: usize,

@@ -1,8 +1,7 @@
-//! `synchronize_rcu` callers that are woken straight from the grace period
-//! (`rcu_normal_wake_from_gp`).
+//! `synchronize_rcu` callers that are woken directly from the grace period (`rcu_normal_wake_from_gp`).
 //!
-//! The engine never holds a waiter: the host keeps them in a FIFO, and a waiter is its position in it.
-//! What the engine keeps are cut positions:
+//! The engine never holds a waiter: the host keeps them in a FIFO, and a waiter is its position in it. The
+//! engine keeps cut positions:
 //!
 //! ```text
 //!    woken ≤ done ≤ closed ≤ end        (positions, all only grow)
@@ -13,11 +12,11 @@
 //! * the end of that grace period moves `done` to the cut; a few waiters are woken at once, the rest
 //!   by a work item, which moves `woken`.
 //!
-//! # Why it is right
-//! The segment is closed *before* `gp_seq` starts. A waiter that already saw the new number would
-//! otherwise be put into the old segment and be woken one grace period early (kernels had this bug
-//! until 6.15). Every closed segment occupies a marker until its last waiter is woken; with no marker
-//! free the segment stays open and another grace period is requested.
+//! # Correctness
+//! The segment is closed *before* `gp_seq` starts. A waiter that already saw the new number would otherwise
+//! be put into the old segment and be woken one grace period early (kernels had this bug until 6.15). Every
+//! closed segment occupies a marker until its last waiter is woken; with no marker free the segment stays
+//! open and another grace period is requested.
 
 use crate::common::host::Pos;
 
@@ -25,12 +24,12 @@ use crate::common::host::Pos;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Waiters {
     end: Pos,
-    /// Cut of the grace period in flight, if it has waiters.
+    /// The cut of the grace period in flight, if it has waiters.
     current: Option<Pos>,
     closed: Pos,
     done: Pos,
     woken: Pos,
-    /// Segments that are done but not entirely woken.
+    /// Segments that are satisfied and not entirely woken.
     markers_used: u8,
     expedited_until: Pos,
 }
@@ -42,7 +41,7 @@ pub(crate) enum Closed {
     Empty,
     /// The grace period now starting serves all present waiters.
     Segment,
-    /// No marker was free: those waiting need another grace period.
+    /// No marker was free: the present waiters need another grace period.
     NoMarker,
 }
 
@@ -153,6 +152,11 @@ impl Waiters {
         self.done < self.end
     }
 
+    /// Is there no waiter at all, not even one that a work item is to wake?
+    pub(crate) fn are_none(&self) -> bool {
+        self.woken == self.end
+    }
+
     /// Is there a hurried waiter that the grace period in progress (or the next one) serves?
     pub(crate) fn expedited(&self) -> bool {
         self.expedited_until > self.done
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waiting_closes_nothing() {
+    fn without_a_waiter_nothing_is_closed() {
         let mut w = Waiters::new();
         assert_eq!(w.close(5), Closed::Empty);
         assert_eq!(w.finish(5), None);
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_leaves_nobody_waiting_and_positions_go_on() {
+    fn a_fork_leaves_no_waiter_and_positions_continue() {
         let mut w = Waiters::new();
         w.push(true);
         assert_eq!(w.close(1), Closed::Segment);
@@ -248,7 +252,7 @@ mod tests {
         assert_eq!(
             (sat.direct_until, sat.deferred_until),
             (3, None),
-            "nobody is before it"
+            "no waiter is before it"
         );
     }
 
@@ -262,7 +266,11 @@ mod tests {
         }
         w.waiters_woken(1);
         w.push(false);
-        assert_eq!(w.close(2), Closed::NoMarker, "one is still to be woken");
+        assert_eq!(
+            w.close(2),
+            Closed::NoMarker,
+            "one waiter is still to be woken"
+        );
         w.waiters_woken(2);
         assert_eq!(w.close(1), Closed::Segment);
         w.waiters_woken(2);

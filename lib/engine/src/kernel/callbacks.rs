@@ -2,28 +2,29 @@
 //!
 //! `call_rcu` appends and returns. Everything else happens in a *pass* of the CPU: at its tick, in the soft
 //! interrupt that the tick raises, when it reports a quiescent state, and when it notices that a grace period
-//! ended or began. A pass *stamps* queued callbacks (requests the grace period they need), *moves* callbacks
-//! that a grace period has released, and *invokes* a batch of them.
+//! ended or began. A pass *stamps* queued callbacks (requests the grace period that they need), *moves*
+//! callbacks whose grace period has ended, and *invokes* a batch of them.
 //!
-//! # Why a stamp is late enough
-//! `s = snap(gp_seq)` of the **global** number, taken after all callbacks that it covers were queued. Idle,
-//! it names the next grace period, which has not started; in progress, the one after the current. The leaf's
-//! number would be wrong: it may lag behind a grace period that has started, and name that one.
+//! # Correctness of a stamp
+//! `s = snap(gp_seq)` of the **global** number, taken after all callbacks that it covers were queued. Between
+//! grace periods it is the end of the next one, which has not started; otherwise, of the one after the
+//! current. The leaf's number would be wrong: it may lag behind a grace period that has started, and stand
+//! for that one.
 //!
-//! # Why the snap comes before the number used for advancing
+//! # The snap before the number used for advancing
 //! Advancing empties slots, stamping fills one. If a grace period ended between reading the number for
-//! `advance` and taking the snap, the snap could name a grace period later than both stamps still in the
-//! list, and `accelerate` would find no slot, although `advance` has just run: `NEXT` would stay unstamped,
-//! without a requested grace period. In the other order the number is at least as new as the snap, so it
-//! releases the stamp that blocks a slot. Under one lock, as here, no edge fits in between; a host that reads
-//! them separately needs the order (SRCU had this bug until 2023).
+//! `advance` and taking the snap, the snap could be a grace period later than both stamps in the list, and
+//! `accelerate` would find no slot, although `advance` has just run: `NEXT` would stay unstamped, without a
+//! requested grace period. In the other order the number is at least as new as the snap, so it reaches the
+//! stamp that blocks a slot. Under one lock, as here, no edge fits in between; a host that reads them
+//! separately needs the order (SRCU had this bug until 2023).
 //!
-//! # Why nothing is left behind
-//! A callback in `NEXT` causes a pass of the CPU: by an edge of a grace period it has not noticed, or,
-//! between grace periods, by `NEXT` itself ([`Cpu::core_pending`]). A pass that finds no slot finds two
+//! # No forgotten callback
+//! A callback in `NEXT` causes a pass of the CPU: by an edge of a grace period that the CPU has not noticed,
+//! or, between grace periods, by `NEXT` itself ([`Cpu::core_pending`]). A pass that finds no slot finds two
 //! requested stamps; the end of the first is an edge.
 //!
-//! Every call is O(1) plus the funnel's O(levels) where a grace period is requested.
+//! Every call is O(1), plus the funnel's O(levels) where a grace period is requested.
 
 use core::ops::Range;
 
@@ -40,9 +41,9 @@ use crate::kernel::report;
 
 /// The result of queueing a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "a request for a grace period that wakes nobody is lost"]
+#[must_use = "without the wake-up the request for a grace period is lost"]
 pub struct Called {
-    /// Where the callback is in the FIFO.
+    /// The callback's position in the FIFO.
     pub pos: Pos,
     /// So many are owed that the leaf's overload bit is set.
     pub overloaded: bool,
@@ -52,11 +53,11 @@ pub struct Called {
 
 /// The grace-period edges that a CPU noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[must_use = "a request for a grace period that wakes nobody is lost"]
+#[must_use = "without the wake-up the request for a grace period is lost"]
 pub struct Noticed {
-    /// One has ended.
+    /// A grace period has ended.
     pub ended: bool,
-    /// One has begun: whether this CPU owes it a quiescent state is in [`Cpu::qs`] now.
+    /// A grace period has begun: [`Cpu::qs`] shows whether this CPU owes it a quiescent state.
     pub began: bool,
     /// This CPU reported a quiescent state.
     pub reported: bool,
@@ -86,12 +87,12 @@ pub(crate) struct Leaf {
     pub id: LeafId,
     pub gp_seq: Seq,
     pub needed: Seq,
-    /// The reading CPU owes it a quiescent state.
+    /// The reading CPU owes that grace period a quiescent state.
     pub owes: bool,
 }
 
 impl Cpu {
-    /// `call_rcu`: queues one callback of this weight in bytes. Starts no grace period and wakes no thread,
+    /// `call_rcu`: queues one callback with this number of bytes. Starts no grace period and wakes no thread,
     /// unless callbacks flood.
     pub fn call(&mut self, global: &mut Global, bytes: u64, ns: u64, host: &impl Host) -> Called {
         let limits = global.config.limits;
@@ -109,7 +110,7 @@ impl Cpu {
         }
     }
 
-    /// The flood trigger.
+    /// The trigger of a flood.
     fn flooded(&mut self, global: &mut Global, n_cbs: u64, host: &impl Host) -> bool {
         let noticed = self.note_gp_changes(global, host);
         if global.gp_seq.state() == 0 {
@@ -124,8 +125,8 @@ impl Cpu {
         noticed.wake_gp | newly
     }
 
-    /// Notices grace-period edges since the last call. If one ended, callbacks move; if not, new ones are
-    /// stamped.
+    /// Notices edges of grace periods since the last call. If one ended, callbacks move; otherwise new ones
+    /// are stamped.
     pub fn note_gp_changes(&mut self, global: &mut Global, host: &impl Host) -> Noticed {
         let leaf = self.leaf(global);
         if self.gp_seq == leaf.gp_seq && !self.gpwrap {
@@ -158,16 +159,16 @@ impl Cpu {
         }
     }
 
-    /// Stamps queued callbacks and requests the grace period they need; true if the grace-period thread has
-    /// to be woken. Also before this CPU reports a quiescent state: the grace period in progress cannot end
-    /// before, so the next one covers everything queued here.
+    /// Stamps queued callbacks and requests the grace period that they need; true if the grace-period thread
+    /// has to be woken. Also called before this CPU reports a quiescent state: the grace period in progress
+    /// cannot end before, so the next one covers everything queued here.
     pub fn stamp(&mut self, global: &mut Global, host: &impl Host) -> bool {
         let leaf = self.leaf(global).id;
         self.accelerate_cbs(leaf, global, host)
     }
 
-    /// The same without the leaf's lock where the grace period is known to be requested: stamps, and does not
-    /// change the tree.
+    /// The same without the leaf's lock, where the grace period is known to be requested: stamps, and does
+    /// not change the tree.
     pub fn stamp_unlocked(&mut self, global: &mut Global, host: &impl Host) -> bool {
         let s = global.gp_seq.snap();
         if !self.gpwrap && self.gp_seq_needed.ge(s) {
@@ -178,7 +179,7 @@ impl Cpu {
         self.stamp(global, host)
     }
 
-    /// Has the tick to raise the soft interrupt for callbacks' sake?
+    /// Must the tick raise the soft interrupt for callbacks?
     pub fn core_pending(&self, global: &Global) -> bool {
         self.callbacks_pending(global).is_some()
     }
@@ -206,8 +207,8 @@ impl Cpu {
         !self.offloaded && self.lists[Lane::Code as usize].ready() > 0
     }
 
-    /// Takes all done callbacks out for a batch. `None` if there is none, or if a batch is out: that of the
-    /// invoker before the CPU was offloaded, or de-offloaded.
+    /// Extracts all ready callbacks for a batch. `None` if there is none, or if a batch is out: that of the
+    /// invoker before the CPU was offloaded or de-offloaded.
     pub fn begin_batch(
         &mut self,
         global: &Global,
@@ -228,8 +229,8 @@ impl Cpu {
         Some((range, batch))
     }
 
-    /// The batch of these callbacks has stopped after `invoked` of them; the others go back to the
-    /// front. True if more is ready: the soft interrupt is to be raised again.
+    /// The batch of these callbacks has stopped after `invoked` of them; the others go back to the front.
+    /// True if more are ready: the soft interrupt has to be raised again.
     pub fn end_batch(&mut self, global: &Global, batch: Range<Pos>, invoked: u64) -> bool {
         let list = &mut self.lists[Lane::Code as usize];
         let stopped = batch.start.wrapping_add(invoked);
@@ -242,18 +243,18 @@ impl Cpu {
         more
     }
 
-    /// Does this CPU, about to idle, have callbacks to serve? Those that are out do not count. Its needs for
+    /// Does this CPU, about to idle, have callbacks to serve? Extracted ones do not count. Its needs for
     /// them: [`idle_needs`](Cpu::idle_needs).
     pub fn needs_cpu(&self) -> bool {
         let list = &self.lists[Lane::Code as usize];
         !self.offloaded && list.head() != list.end()
     }
 
-    /// Takes over the callbacks of `gone`, which is offline. Those that are still out stay its own.
+    /// Takes over the callbacks of `gone`, which is offline. Extracted ones stay with `gone`.
     ///
     /// The barrier's callback comes first; otherwise a barrier that has visited this CPU already would miss
-    /// the arriving ones. Both lists are advanced and stamped before they are merged, because the merge
-    /// forgets stamps: callbacks done by now run without another grace period.
+    /// the arriving ones. Both lists are advanced and stamped before they are merged, because the merge drops
+    /// stamps: ready callbacks run without another grace period.
     pub fn adopt(
         &mut self,
         gone: &mut Cpu,
@@ -277,20 +278,20 @@ impl Cpu {
         }
     }
 
-    /// A scan has credited this CPU with a quiescent state: if it lags too far behind, it must not compare
+    /// A scan has credited this CPU with a quiescent state: a CPU that lags too far behind must not compare
     /// numbers at its next pass.
     pub fn credited(&mut self, global: &Global) {
         self.gpwrap |= self.gp_seq.lags_quarter(self.leaf(global).gp_seq);
     }
 
-    /// `rcu_advance_cbs`: moves callbacks that the leaf's number has released, then stamps the rest.
+    /// `rcu_advance_cbs`: moves callbacks that the leaf's number has reached, then stamps the rest.
     pub(crate) fn advance_cbs(
         &mut self,
         leaf: LeafId,
         global: &mut Global,
         host: &impl Host,
     ) -> bool {
-        let s = global.gp_seq.snap(); // before the other number is read: see the module
+        let s = global.gp_seq.snap(); // before the other number is read: see the module's comment
         let reached = global.leaf(leaf).gp_seq;
         self.cbs().advance(reached);
         self.accelerate_to(s, leaf, global, host)
@@ -317,7 +318,7 @@ impl Cpu {
         trace_segments(list, SegcbEvent::PreAcc, host);
         let ask = list.accelerate(s, only_new);
         trace_segments(list, SegcbEvent::PostAcc, host);
-        // Callbacks that found no slot are behind two stamps.
+        // Callbacks without a slot are behind two stamps.
         let second = list.last_gp() != list.next_gp();
         let wake = ask && global.request(leaf, host);
         if ask {

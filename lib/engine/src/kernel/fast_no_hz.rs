@@ -2,30 +2,31 @@
 //!
 //! Kernels have had two rules ([`IdleRule`]).
 //!
-//! **The tick stays** (today): any callback, whatever its segment, keeps the tick on while the CPU idles. The
-//! CPU makes a pass at every tick, and may sleep once the list is empty. This costs some wake-ups a callback.
+//! **The tick stays** (today): any callback, in any segment, keeps the tick on while the CPU idles. The CPU
+//! makes a pass at every tick, and may sleep once the list is empty. This costs some wake-ups for each
+//! callback.
 //!
 //! **`FAST_NO_HZ`** (removed in Linux 5.17): the CPU stamps everything, requests the grace period and sleeps
 //! without a tick, until a time at which that grace period should have ended:
 //!
 //! | kernels | queued | wakes up in |
 //! |---|---|---|
-//! | until 5.16 | anything else | 4 to 7 ticks, on a multiple of 4, so that CPUs wake together |
+//! | until 5.16 | all other callbacks | 4 to 7 ticks, on a multiple of 4, so that CPUs wake together |
 //! | until 5.6 | nothing but lazy ones (they only free memory) | about 6 s, on a whole second |
 //!
 //! # The calls of an idle CPU
-//! [`Cpu::idle_needs`] whenever the tick might be stopped; [`Cpu::prepare_for_idle`] just before it sleeps;
-//! [`Cpu::cleanup_after_idle`] when it comes back. Each does its work at most once a tick: an idle loop that
-//! is woken again and again must not take the leaf's lock every time.
+//! [`Cpu::idle_needs`] whenever the tick might be stopped; [`Cpu::prepare_for_idle`] just before the CPU
+//! sleeps; [`Cpu::cleanup_after_idle`] when it wakes. Each does its work at most once a tick: an idle loop
+//! that is woken repeatedly must not take the leaf's lock every time.
 //!
 //! # Invariants
 //! * An offloaded CPU never needs its tick: other threads serve its callbacks.
 //! * With callbacks every sleep is bounded, and with `FAST_NO_HZ` everything is stamped before it.
-//! * `lazy` is at most the number of callbacks owed. Where it cannot be known exactly (a CPU dies with some
-//!   out) it is too small, and callbacks count as urgent: the shorter sleep.
+//! * `lazy` is at most the number of callbacks owed. Where it cannot be known exactly (a CPU dies with
+//!   extracted callbacks) it is too small, and callbacks count as urgent, with the shorter sleep.
 //!
-//! # Why nothing is left behind
-//! The grace period was requested before the CPU slept, and needs nothing of a sleeping CPU: a scan sees it
+//! # No forgotten callback
+//! The grace period was requested before the CPU slept, and needs nothing of a sleeping CPU: a scan finds it
 //! idle. When it wakes, the pass in `cleanup_after_idle`, or the first tick, notices the end.
 
 pub use crate::common::config::{FastNoHz, IdleRule};
@@ -36,19 +37,19 @@ use crate::common::host::Host;
 /// The needs of a CPU about to idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdleNeeds {
-    /// Nothing: it may sleep for ever.
+    /// Nothing: it may sleep without a bound.
     Nothing,
     /// Its tick.
     Tick,
-    /// Callbacks became ready: the soft interrupt is to be raised, and the tick stays on for it.
+    /// Callbacks became ready: the soft interrupt has to be raised, and the tick stays on for it.
     Core,
-    /// To wake up after this number of ticks.
+    /// A wake-up after this number of ticks.
     WakeIn(u64),
 }
 
 /// The answer to an idle CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "a request for a grace period that wakes nobody is lost"]
+#[must_use = "without the wake-up the request for a grace period is lost"]
 pub struct IdleLook {
     /// Its needs.
     pub needs: IdleNeeds,
@@ -57,10 +58,10 @@ pub struct IdleLook {
 }
 
 impl Cpu {
-    /// The last callback queued only frees memory, and has no waiter.
+    /// The callback queued last only frees memory, and has no waiter.
     ///
     /// # Panics
-    /// If all owed callbacks are marked as lazy already.
+    /// If all owed callbacks are already marked as lazy.
     pub fn queued_lazy(&mut self) {
         assert!(
             self.idle.lazy < self.lists[Lane::Code as usize].len(),
@@ -69,12 +70,12 @@ impl Cpu {
         self.idle.lazy += 1;
     }
 
-    /// This number of lazy ones were invoked.
+    /// This number of lazy callbacks was invoked.
     pub fn ran_lazy(&mut self, n: u64) {
         self.idle.lazy = self.idle.lazy.saturating_sub(n);
     }
 
-    /// The needs of this CPU, about to idle, at this tick (`rcu_needs_cpu`).
+    /// The needs of this CPU, which is about to idle, at this tick (`rcu_needs_cpu`).
     pub fn idle_needs(&mut self, global: &mut Global, jiffies: u64, host: &impl Host) -> IdleLook {
         let only = |needs| IdleLook {
             needs,
@@ -97,8 +98,8 @@ impl Cpu {
         }
     }
 
-    /// It sleeps now: with `FAST_NO_HZ` everything is stamped, and its grace period requested. True if the
-    /// grace-period thread has to be woken.
+    /// The CPU is about to sleep: with `FAST_NO_HZ` everything is stamped, and its grace period requested.
+    /// True if the grace-period thread has to be woken.
     pub fn prepare_for_idle(
         &mut self,
         global: &mut Global,
@@ -113,7 +114,7 @@ impl Cpu {
         self.stamp(global, host)
     }
 
-    /// It is awake again. If callbacks became ready, the soft interrupt has to be raised.
+    /// The CPU is awake again. If callbacks became ready, the soft interrupt has to be raised.
     pub fn cleanup_after_idle(
         &mut self,
         global: &mut Global,
@@ -129,7 +130,7 @@ impl Cpu {
         }
     }
 
-    /// Notices the end of a grace period, once a tick. Is anything ready then?
+    /// Notices the end of a grace period, once a tick. Is a callback ready then?
     fn try_advance(&mut self, global: &mut Global, jiffies: u64, host: &impl Host) -> IdleLook {
         let mut look = IdleLook {
             needs: IdleNeeds::Nothing,
@@ -163,7 +164,7 @@ mod tests {
         };
         let mut dst = Idling::new();
         dst.adopt(&mut gone, 2);
-        assert_eq!((gone.lazy, dst.lazy), (2, 1), "two may be out");
+        assert_eq!((gone.lazy, dst.lazy), (2, 1), "two may be extracted");
         dst.adopt(&mut gone, 0);
         assert_eq!((gone.lazy, dst.lazy), (0, 3));
     }
@@ -189,7 +190,7 @@ mod tests {
             assert_eq!(times.sleep(now, true), 7 * second - now, "and forth");
         }
         let newer = FastNoHz::v5_10(1000);
-        assert_eq!(newer.sleep(1, true), 7, "laziness is not known any more");
+        assert_eq!(newer.sleep(1, true), 7, "laziness is no longer tracked");
     }
 
     struct Quiet;

@@ -1,4 +1,4 @@
-//! Overload marks, and the soft interrupt's stand-in under load.
+//! Overload marks, and the thread that replaces the soft interrupt under load.
 //!
 //! Callbacks may come faster than grace periods end. There are three responses:
 //!
@@ -11,16 +11,16 @@
 //! # Overload marks
 //! A leaf's mask has a bit for each of its CPUs that owes `qovld` callbacks or more. A CPU updates its own
 //! bit whenever it queues a callback, *before* the new one counts, and when it takes over another CPU's; the
-//! end of a grace period updates all marked CPUs. So a mark lasts at least until the next such moment,
-//! although the callbacks may be gone: scans are then too frequent for a while, which costs less than too
-//! rare scans.
+//! end of a grace period updates all marked CPUs. So a mark lasts at least until the next of these moments,
+//! although the callbacks may have run: scans are then too frequent for some time, which costs less than
+//! scans that are too rare.
 //!
 //! # Invariants
-//! * Only CPUs of the leaf are marked, and only where a tree has room for them: before the first grace
-//!   period there is none, and the next callback after it marks again.
-//! * With `qovld` 0 nothing is ever marked.
+//! * Only CPUs of the leaf are marked, and only where a tree has room for them: before the first grace period
+//!   there is none, and the next callback after it marks again.
+//! * With `qovld` 0 no CPU is ever marked.
 //!
-//! # Why it is right
+//! # Correctness
 //! A mark changes only the waits of the grace-period thread and the CPUs that it presses: it can make a grace
 //! period shorter only by making CPUs report sooner.
 
@@ -34,30 +34,30 @@ use crate::common::host::{CpuId, Host, LeafId, Pos};
 use crate::common::limits::{Around, Batch, Context, Limits};
 use crate::common::tree::{Bits, Tree};
 
-/// Rounds of the per-CPU thread before it gives way.
+/// Rounds of the per-CPU thread before it yields.
 const ROUNDS: u32 = 10;
 
-/// Ticks for which it does.
+/// The length of that yield, in ticks.
 const YIELD: u64 = 2;
 
-/// The loop of the per-CPU thread that stands in for the soft interrupt (`use_softirq=0`): each round is
-/// one [`Cpu::core`] with its batch.
+/// The loop of the per-CPU thread that replaces the soft interrupt (`use_softirq=0`): each round is one
+/// [`Cpu::core`] with its batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rounds(u32);
 
 /// The action of the per-CPU thread after a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AfterRound {
-    /// Nothing is left: it sleeps until it is woken.
+    /// No work is left: it sleeps until it is woken.
     Wait,
     /// Another round.
     Again,
-    /// It sleeps this number of ticks, although work is left, so that others get the CPU.
+    /// It sleeps this number of ticks, although work is left, so that others can use the CPU.
     Yield(u64),
 }
 
 impl Rounds {
-    /// A round is over; `more` if work is left.
+    /// A round has ended; `more` if work is left.
     pub fn after(&mut self, more: bool) -> AfterRound {
         self.0 += 1;
         match (more, self.0 >= ROUNDS) {
@@ -73,7 +73,7 @@ impl Rounds {
 }
 
 impl Cpu {
-    /// Brings this CPU's overload bit up to date; is it set now?
+    /// Updates this CPU's overload bit; is it set now?
     pub(crate) fn mark_overload(&self, global: &mut Global) -> bool {
         let limits = global.config.limits;
         let overloaded = limits.overloaded(self.owed());
@@ -83,7 +83,7 @@ impl Cpu {
         overloaded
     }
 
-    /// [`begin_batch`](Cpu::begin_batch), and its trace. A kernel traces a batch of nothing as well.
+    /// [`begin_batch`](Cpu::begin_batch), and its trace. A kernel traces an empty batch, too.
     pub fn begin_batch_traced(
         &mut self,
         global: &Global,
@@ -103,7 +103,7 @@ impl Cpu {
         begun
     }
 
-    /// [`end_batch`](Cpu::end_batch), and its trace. `around` is how things stand now.
+    /// [`end_batch`](Cpu::end_batch), and its trace. `around` is the present state of the CPU.
     pub fn end_batch_traced(
         &mut self,
         global: &Global,
@@ -128,7 +128,7 @@ impl Cpu {
     }
 }
 
-/// How the list is cut, for the trace.
+/// The segments of the list, for the trace.
 pub(crate) fn trace_segments<H: Host>(list: &CbList, when: SegcbEvent, host: &H) {
     if !H::TRACES {
         return;
@@ -204,8 +204,12 @@ mod tests {
         for _ in 0..9 {
             assert_eq!(rounds.after(true), AfterRound::Again);
         }
-        assert_eq!(rounds.after(false), AfterRound::Wait, "it caught up");
-        assert_eq!(rounds.after(true), AfterRound::Again, "and counts anew");
+        assert_eq!(rounds.after(false), AfterRound::Wait, "no work is left");
+        assert_eq!(
+            rounds.after(true),
+            AfterRound::Again,
+            "the count starts again"
+        );
     }
 
     #[test]

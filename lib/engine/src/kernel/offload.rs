@@ -1,14 +1,14 @@
-//! Callback offloading: threads serve a kernel's callbacks instead of the CPU that queued them.
+//! Callback offloading: threads serve a kernel's callbacks in place of the CPU that queued them.
 //!
 //! An offloaded CPU (`rcu_nocbs`) only queues. CPUs form [groups](Group); each group has a thread `rcuog`
-//! that stamps, advances and waits for grace periods on behalf of its members, and each CPU a thread `rcuop`
-//! that invokes. The CPU itself needs no tick for callbacks, and is not woken for them. In addition,
+//! that stamps, advances and waits for grace periods on behalf of its members, and each CPU has a thread
+//! `rcuop` that invokes. The CPU itself needs no tick for callbacks, and is not woken for them. In addition,
 //! callbacks without a waiter may be *lazy*: hidden for up to ten seconds, so that one grace period serves
 //! many.
 //!
 //! ```text
 //!  call_rcu ──► bypass ──flush──► NEXT ─► NEXT_READY ─► WAIT ─► DONE ──► rcuop invokes
-//!      └─────── direct ─────────►   └──── rcuog stamps, asks, advances ────┘
+//!      └─────── direct ─────────►   └──── rcuog stamps, requests, advances ────┘
 //! ```
 //!
 //! | file | decides |
@@ -24,16 +24,16 @@
 //! | `moving` | the barrier's visit, and the callbacks of a CPU that has gone |
 //!
 //! # Two policies
-//! [`Policy::Kernel612`] is Linux 6.12, oddities included. [`Policy::Quiescent`] keeps the guarantee (a lazy
-//! callback's grace period is requested when its flush time comes) with less:
+//! [`Policy::Kernel612`] is Linux 6.12, with its oddities. [`Policy::Quiescent`] keeps the guarantee (a lazy
+//! callback's grace period is requested when its flush time comes) with fewer parts:
 //!
 //! * **No second list.** The bypass exists because a CPU and rcuog contend for one lock. Here a lazy callback
 //!   is in the main list, without a requested grace period. A *flush* requests it.
-//! * **A grace period with another cause serves lazy callbacks too.** Each gets its stamp when it is queued:
-//!   [`Seq::snap`](crate::seq::Seq::snap) of that moment, which any later grace period reaches. (The first
-//!   design had initialisation read the ends of queues before the start; a stamp at queueing time is
-//!   equivalent, earlier, and free for the grace period.) They are invoked when their rcuop runs for another
-//!   reason, or when their time comes, and then need no grace period. No thread is woken for them before.
+//! * **A grace period with another cause serves lazy callbacks, too.** Each gets its stamp when it is queued:
+//!   [`Seq::snap`](crate::seq::Seq::snap) of that moment, which any later grace period reaches. (In the first
+//!   design initialisation read the ends of queues before the start; a stamp at queueing time is equivalent,
+//!   earlier, and costs the grace period nothing.) They are invoked when their rcuop runs for another reason,
+//!   or when their time comes, and then need no grace period. No thread is woken for them before.
 //! * **The group's deadline is the earliest of its members'**, and an expired deadline flushes the whole
 //!   group: one wake-up and one grace period, whatever the number of lists.
 //!
@@ -72,7 +72,7 @@ pub use lazy::{Flushed, Shrink, Shrinkable, shrinkable};
 pub use moving::{Entrained, TakenOver};
 pub use pass::{Rest, Rested, Visited};
 pub use toggle::{Refused, Toggled};
-pub use wake::Level;
+pub use wake::WakeLevel;
 
 use crate::common::host::CpuId;
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_policy_offloads_nobody_who_is_online() {
+    fn the_kernels_policy_offloads_no_online_cpu() {
         assert!(Offload::quiescent(1000).online_toggle);
         assert!(!Offload::kernel_6_12(1000).online_toggle);
     }

@@ -3,11 +3,11 @@
 //! A kernel's grace-period thread visits every node. At its own leaf, whose lock it holds anyway, it lets its
 //! own CPU notice the edge, and when the grace period has ended it stamps the callbacks that this CPU has
 //! queued meanwhile. All other CPUs notice at their next tick. So callbacks queued on the thread's CPU are
-//! one tick faster at either end.
+//! one tick faster at both ends.
 //!
-//! # Why it is right
-//! The CPU itself might make these calls at that moment; the caller holds the CPU's lock, and is the only
-//! thread that runs there.
+//! # Correctness
+//! The CPU itself could make these calls at that moment; the caller holds the CPU's lock, and no other thread
+//! runs there.
 
 use crate::common::cpu::Cpu;
 use crate::common::global::{Global, Phase};
@@ -33,7 +33,7 @@ impl Global {
             Phase::End if !cpu.offloaded => cpu.stamp(self, host),
             _ => false,
         };
-        let _ = wakes_itself; // it is awake, and looks whether something is wanted before it sleeps
+        let _ = wakes_itself; // the thread is awake, and checks for requests before it sleeps
         effects
     }
 }

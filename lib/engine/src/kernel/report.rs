@@ -1,4 +1,4 @@
-//! A CPU's own knowledge of the quiescent state that it owes, and its report.
+//! A CPU's own state of the quiescent state that it owes, and its report.
 //!
 //! *Noting* is local and cheap: it clears a flag, under the number that this CPU has noticed. *Reporting*
 //! takes the leaf's lock, walks up the tree, and may come much later, after the end of that grace period.
@@ -15,13 +15,13 @@
 //! * `missing` is cleared only by noting, and set by every notice of a new grace period and every refused
 //!   report.
 //!
-//! # Why a report never counts for the wrong grace period
+//! # Correctness of a report
 //! A quiescent state noted before grace period g began proves nothing about g. It was noted under this
 //! CPU's own number. If the leaf shows another one, or this CPU's number is too old to be compared, the
 //! report is refused and has to be noted again, after the CPU has noticed g. If both are the same, the
 //! noting came after the notice of g, which is after g's start.
 //!
-//! # Why callbacks are stamped before the report
+//! # Stamps before the report
 //! This grace period cannot end before the report. So the next one starts after everything queued here by
 //! now, and covers all of it; after the report that would not be certain.
 
@@ -33,9 +33,9 @@ pub use crate::common::parts::kernel::Qs;
 
 /// The result of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[must_use = "a report that wakes nobody may leave a grace period waiting for its timer"]
-pub struct Reported {
-    /// It was made, and counted.
+#[must_use = "without the wake-up a grace period may have to wait for its timer"]
+pub struct QsReported {
+    /// The report was made, and counted.
     pub counted: bool,
     /// Wake the grace-period thread.
     pub wake_gp: bool,
@@ -45,8 +45,8 @@ pub struct Reported {
 
 /// A CPU's answer to a scan that requested hurry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[must_use = "a momentary quiescent state that is not made is never seen"]
-pub struct Answer {
+#[must_use = "a scan can only see a momentary quiescent state that is made"]
+pub struct HurryAnswer {
     /// Go through a momentary extended quiescent state, now
     /// ([`Watching::momentary_eqs`](crate::watching::Watching::momentary_eqs)).
     pub momentary_eqs: bool,
@@ -55,7 +55,7 @@ pub struct Answer {
 }
 
 impl Cpu {
-    /// The quiescent state that it owes, as far as it knows.
+    /// The quiescent state that it owes, as far as it has noticed.
     pub fn qs(&self) -> Qs {
         self.qs
     }
@@ -88,9 +88,9 @@ impl Cpu {
 
     /// Reports the noted quiescent state, if the grace period in progress waits for it
     /// (`rcu_check_quiescent_state`). It notices edges first.
-    pub fn check_qs(&mut self, global: &mut Global, host: &impl Host) -> Reported {
+    pub fn check_qs(&mut self, global: &mut Global, host: &impl Host) -> QsReported {
         let noticed = self.note_gp_changes(global, host);
-        let mut reported = Reported::default();
+        let mut reported = QsReported::default();
         if self.qs.noted() {
             reported = self.report_qs(global, host);
         }
@@ -100,19 +100,19 @@ impl Cpu {
 
     /// Reports a quiescent state of this CPU, on this CPU (`rcu_report_qs_rdp`). Refused, and to be noted
     /// again, if none was noted or it was noted under another number than the leaf's.
-    pub fn report_qs(&mut self, global: &mut Global, host: &impl Host) -> Reported {
+    pub fn report_qs(&mut self, global: &mut Global, host: &impl Host) -> QsReported {
         let leaf = self.leaf(global);
         if self.qs.missing || self.gp_seq != leaf.gp_seq || self.gpwrap {
             self.qs.missing = true;
-            return Reported::default();
+            return QsReported::default();
         }
         self.qs.needed = false;
         if !leaf.owes {
-            return Reported::default(); // somebody was faster: a scan
+            return QsReported::default(); // a scan was faster
         }
         let asked = !self.offloaded && self.stamp(global, host);
         let effects = global.report_qs(self.id, leaf.gp_seq, host);
-        Reported {
+        QsReported {
             counted: true,
             wake_gp: asked | effects.wake_gp,
             stop_tick: effects.nudge.is_some_and(|nudge| nudge.stop_tick != 0),
@@ -122,12 +122,12 @@ impl Cpu {
     /// A context switch, outside every section of this CPU: a quiescent state. In a kernel that cannot be
     /// preempted it also answers a scan's requests; a preemptible one has put the switched-out reader on its
     /// leaf's list before.
-    pub fn context_switch(&mut self, global: &mut Global, host: &impl Host) -> Answer {
+    pub fn context_switch(&mut self, global: &mut Global, host: &impl Host) -> HurryAnswer {
         trace(UtilizationEvent::StartContextSwitch, host);
         let momentary_eqs = !global.config.tick.preemptible && self.answer(global) == Some(true);
         let noted = self.note_qs(host);
         trace(UtilizationEvent::EndContextSwitch, host);
-        Answer {
+        HurryAnswer {
             momentary_eqs,
             noted,
         }
@@ -135,13 +135,13 @@ impl Cpu {
 
     /// `cond_resched` of a kernel that cannot be preempted, outside every section. It acts only on a scan's
     /// request; in a preemptible kernel it does nothing for RCU.
-    pub fn cond_resched(&mut self, global: &mut Global, host: &impl Host) -> Answer {
+    pub fn cond_resched(&mut self, global: &mut Global, host: &impl Host) -> HurryAnswer {
         if global.config.tick.preemptible {
-            return Answer::default();
+            return HurryAnswer::default();
         }
         match self.answer(global) {
-            None => Answer::default(),
-            Some(momentary_eqs) => Answer {
+            None => HurryAnswer::default(),
+            Some(momentary_eqs) => HurryAnswer {
                 momentary_eqs,
                 noted: self.note_qs(host),
             },
@@ -174,12 +174,13 @@ mod tests {
         until_waiting(&mut engine, &host);
         let (engine, mut cpu) = (&mut engine, Cpu::new(1));
         let _ = cpu.core(engine, &host);
-        // It noted a quiescent state, slept through half of all numbers, and its number is the leaf's again.
+        // It noted a quiescent state, slept through half of all numbers, and its number equals the leaf's
+        // again.
         assert!(cpu.note_qs(&host));
         cpu.gpwrap = true;
         assert!(!cpu.report_qs(engine, &host).counted);
         assert!(cpu.qs.missing && engine.owes(1));
-        // The noticed numbers are forgotten as well.
+        // The noticed numbers are dropped as well.
         cpu.qs.missing = false;
         assert!(!cpu.check_qs(engine, &host).counted);
         assert!(!cpu.gpwrap && cpu.qs.needed && cpu.qs.missing);

@@ -1,32 +1,32 @@
 //! The scheduling-clock tick: the causes of a CPU's pass.
 //!
-//! Without a tick nothing of RCU runs on a CPU. With one, the tick notes a quiescent state if it interrupted
-//! no reader, forwards a scan's requests, and raises the soft interrupt if there is work ([`Cpu::tick`]). The
+//! Without a tick, RCU does nothing on a CPU. With one, the tick notes a quiescent state if it interrupted no
+//! reader, forwards a scan's requests, and raises the soft interrupt if there is work ([`Cpu::tick`]). The
 //! soft interrupt is [`Cpu::core`] with a batch.
 //!
 //! # Causes (`rcu_pending`, [`Cpu::pending`])
 //! In this order, and the first that applies decides:
 //!
 //! 1. a wake-up of an offload thread was deferred → yes;
-//! 2. a `nohz_full` CPU, interrupted in user space or idle or by a grace period younger than the *patience*,
-//!    is left alone: no, unless the grace period is older than a second;
+//! 2. a `nohz_full` CPU, interrupted in user space or idle or by a grace period younger than the *patience* →
+//!    no, unless the grace period is older than a second;
 //! 3. a quiescent state was noted that a grace period in progress waits for → yes, report it;
-//! 4. callbacks are done, and this CPU invokes them → yes;
+//! 4. callbacks are ready, and this CPU invokes them → yes;
 //! 5. no grace period is in progress, and callbacks have no stamp → yes, a grace period must be requested;
-//! 6. the leaf shows a number that this CPU has not noticed, or the CPU's number is too old to compare → yes.
+//! 6. the CPU has not noticed its leaf's number, or its own number is too old to compare → yes.
 //!
-//! The order matters: the second rule keeps a CPU undisturbed although it has work, and comes after the first
-//! because an undelivered wake-up would be lost.
+//! The second rule keeps a CPU undisturbed although it has work. It comes after the first because an
+//! undelivered wake-up would be lost.
 //!
 //! # Invariants
-//! * A tick inside a section notes nothing. One that interrupts a preemptible kernel's idle loop does not
+//! * A tick inside a section notes nothing. A tick that interrupts a preemptible kernel's idle loop does not
 //!   either, since the loop runs with preemption disabled: scans credit idle CPUs.
-//! * *urgent* is consumed by every tick; it makes a CPU reschedule unless the tick hit idle or user space,
-//!   which are quiescent states of their own.
+//! * *urgent* is consumed by every tick; it makes a CPU reschedule unless the tick interrupted idle or user
+//!   space, which are quiescent states of their own.
 //!
-//! # Why nothing is left behind
-//! Changes without this CPU (an edge of a grace period) are point 6, its own actions (a note, a callback) are
-//! 3 to 5, and both stay true until the soft interrupt has served them.
+//! # No forgotten work
+//! Changes made elsewhere (an edge of a grace period) are point 6, the CPU's own actions (a note, a callback)
+//! are 3 to 5, and both stay true until the soft interrupt has served them.
 
 pub use crate::common::config::TickSettings as Settings;
 use crate::common::cpu::{Cpu, Lane};
@@ -48,7 +48,7 @@ pub enum Interrupted {
     User,
 }
 
-/// How things stand when the tick comes.
+/// The state in which the tick finds the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct At {
     /// The time.
@@ -59,22 +59,22 @@ pub struct At {
     pub held: bool,
     /// Sections that the interrupted task is in (preemptible).
     pub depth: u32,
-    /// That task has a quiescent state to report which its unlock had to put off (preemptible).
+    /// That task has a quiescent state to report that its unlock deferred (preemptible).
     pub deferred_qs: bool,
     /// This CPU runs without a tick where it can.
     pub nohz_full: bool,
-    /// A wake-up of this CPU's offload thread was put off, and is due.
+    /// A wake-up of this CPU's offload thread was deferred, and is due.
     pub deferred_wake: bool,
 }
 
-/// Why the soft interrupt is raised.
+/// The reason for raising the soft interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pending {
     /// An offload thread has to be woken.
     DeferredWake,
     /// A quiescent state has to be reported.
     Report,
-    /// Callbacks are done.
+    /// Callbacks are ready.
     Invoke,
     /// Callbacks need a grace period that has not been requested.
     Request,
@@ -84,11 +84,11 @@ pub enum Pending {
 
 /// The result of a tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[must_use = "what a tick asks for is forgotten by the next"]
+#[must_use = "the next tick does not repeat these requests"]
 pub struct Ticked {
-    /// Make the interrupted task give way (`need_resched`).
+    /// Make the interrupted task reschedule (`need_resched`).
     pub resched: bool,
-    /// Report the interrupted task's quiescent state that was put off.
+    /// Report the interrupted task's deferred quiescent state.
     pub report_deferred: bool,
     /// Have the interrupted task's unlock report.
     pub ask_unlock: bool,
@@ -124,7 +124,7 @@ impl Cpu {
         ticked
     }
 
-    /// The part that depends on how sections are made.
+    /// The part that depends on the kind of sections.
     fn tick_in_section(&mut self, global: &Global, at: At, ticked: &mut Ticked, host: &impl Host) {
         if !global.config.tick.preemptible {
             if at.from != Interrupted::Kernel || !at.held {
@@ -141,14 +141,13 @@ impl Cpu {
             return;
         }
         ticked.resched |= at.deferred_qs;
-        // The task has an unlock ahead of it: the unlock is requested to help once the grace period is a
-        // second old.
+        // The task has an unlock ahead: once the grace period is a second old, the unlock is requested to
+        // report.
         let old = global.gp_ticks(at.now) > global.hz();
         ticked.ask_unlock = at.depth > 0 && self.qs.needed && self.qs.missing && old;
     }
 
-    /// Is there something for the soft interrupt to do (`rcu_pending`)? The first reason of the list at the
-    /// [top](self).
+    /// Has the soft interrupt work to do (`rcu_pending`)? The first reason of the list [above](self).
     pub fn pending(&self, global: &Global, at: At) -> Option<Pending> {
         if at.deferred_wake {
             return Some(Pending::DeferredWake);
@@ -168,7 +167,7 @@ impl Cpu {
         self.callbacks_pending(global)
     }
 
-    /// The points that are about callbacks, and edges.
+    /// The reasons about callbacks, and edges.
     pub(crate) fn callbacks_pending(&self, global: &Global) -> Option<Pending> {
         let list = &self.lists[Lane::Code as usize];
         if !self.offloaded && list.ready() > 0 {
@@ -180,7 +179,7 @@ impl Cpu {
         (self.leaf(global).gp_seq != self.gp_seq || self.gpwrap).then_some(Pending::Edge)
     }
 
-    /// An interrupt enters the kernel on this CPU, which had no tick. True if the tick is to be switched on
+    /// An interrupt enters the kernel on this CPU, which had no tick. True if the tick has to be switched on
     /// until this CPU has reported: a scan has requested hurry, and the CPU would make no pass otherwise.
     /// Only for `nohz_full` CPUs.
     pub fn irq_enter(&self, global: &mut Global) -> bool {
@@ -192,7 +191,7 @@ impl Cpu {
         force
     }
 
-    /// The soft interrupt, its batch included, is over.
+    /// The soft interrupt has ended, with its batch.
     pub fn core_done(&self, host: &impl Host) {
         trace(UtilizationEvent::EndCore, host);
     }

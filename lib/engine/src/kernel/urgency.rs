@@ -1,7 +1,7 @@
 //! Urgency: pressure of a grace period on a CPU that does not answer.
 //!
 //! A kernel's grace-period thread cannot make a CPU quiescent. It makes requests, stronger ones as the grace
-//! period ages; later scans ([`Global::step`]) make them, CPU by CPU, to the holdouts. With `w` =
+//! period gets older; later scans ([`Global::step`]) make them, CPU by CPU, to the holdouts. With `w` =
 //! [`Global::jiffies_to_sched_qs`]:
 //!
 //! | older than | request |
@@ -11,12 +11,12 @@
 //! | (a `nohz_full` CPU) `3w` since the last interrupt, or overload | urgent, and a rescheduling interrupt |
 //! | half the stall time | the interrupt, every `w`; one work and one CPU-time reading a grace period |
 //!
-//! The engine remembers the requests and returns the interrupts to send ([`Nudge`], by value, a leaf at a
-//! time); a host that keeps copies for lock-free reads writes *heavy* before *urgent*.
+//! The engine stores the requests and returns the interrupts to send ([`Nudge`], by value, a leaf at a time);
+//! a host that keeps copies for lock-free reads writes *heavy* before *urgent*.
 //!
 //! # Overload
-//! A CPU that owes too many callbacks has a bit in its leaf. A scan notes whether it saw any such bit and
-//! acts on what the scan *before* it saw: waits shrink to a third, and the first wait, as well as the one
+//! A CPU that owes too many callbacks has a bit in its leaf. A scan notes whether it has found such a bit and
+//! acts on the note of the scan *before* it: waits shrink to a third, and the first wait, as well as the one
 //! after the first scan, is skipped.
 //!
 //! # Invariants
@@ -25,9 +25,9 @@
 //!   are no requests between grace periods.
 //! * An interrupt work is sent once a grace period, and not while an older one is unanswered.
 //!
-//! # Why it is right
-//! Nothing here credits a CPU. A request that comes too late, twice or never costs only time; so an error
-//! here never makes a grace period too short.
+//! # Correctness
+//! No request credits a CPU. A request that comes too late, twice or never costs only time; so an error here
+//! never makes a grace period too short.
 
 pub use crate::common::config::Escalation;
 use crate::common::config::Pace;
@@ -46,9 +46,9 @@ pub struct Asked {
     pub heavy: bool,
     /// The tick of a `nohz_full` CPU was switched on for it.
     pub forced_tick: bool,
-    /// The tick at which it was last sent for.
+    /// The tick of the last interrupt to it.
     pub sent_for: Option<u64>,
-    /// Of an interrupt work of this grace period: has it run? None was sent otherwise.
+    /// Has an interrupt work of this grace period run? `None` if none was sent.
     pub takes_interrupts: Option<bool>,
 }
 
@@ -61,9 +61,9 @@ pub struct Age {
     pub scans: u64,
     /// Until interrupts are sent to holdouts; 0 if they are being sent.
     pub until_resched: u64,
-    /// Until the next report of a stall; 0 if that is due.
+    /// Until the next report of a stall; 0 if it is due.
     pub until_stall: u64,
-    /// The grace-period thread was to have run by now, and has not.
+    /// The grace-period thread should have run by now, and has not.
     pub thread_overdue: bool,
     /// Callbacks overload: waits are short.
     pub overloaded: bool,
@@ -71,7 +71,7 @@ pub struct Age {
 
 impl Global {
     /// Sets both waits of a kernel between scans (`jiffies_till_first_fqs`, `jiffies_till_next_fqs`), which
-    /// are taken as 0 and 1 at least and a second at most. False for a host that does not wait so.
+    /// are limited to 0 or 1 tick at least and a second at most. False for a host without such waits.
     pub fn set_fqs_waits(&mut self, first: u64, next: u64) -> bool {
         let most = self.config.escalation.map_or(u64::MAX, |e| u64::from(e.hz));
         let Pace::Jiffies {
@@ -86,7 +86,7 @@ impl Global {
         true
     }
 
-    /// Ticks after which a holdout is requested to hurry (`jiffies_to_sched_qs`); none if the host makes no
+    /// Ticks after which a holdout is requested to hurry (`jiffies_to_sched_qs`); `None` if the host makes no
     /// requests.
     pub fn jiffies_to_sched_qs(&self) -> Option<u64> {
         match (self.config.escalation, self.config.pace) {
@@ -101,7 +101,7 @@ impl Global {
         }
     }
 
-    /// How old the grace period in flight is. None without one, and for hosts without
+    /// The age of the grace period in flight. `None` without one, and for hosts without
     /// [escalation](Escalation).
     pub fn age(&self, now: Now) -> Option<Age> {
         if self.gp_seq.state() == 0 || self.config.escalation.is_none() {
@@ -173,7 +173,8 @@ impl Global {
         }
     }
 
-    /// A wait of this number of ticks begins: when a scan is due, and when the thread is overdue.
+    /// A wait of this number of ticks begins: sets the time of the scan, and the time at which the thread is
+    /// overdue.
     pub(crate) fn wait_begins(&mut self, ticks: u64) {
         self.fqs.force_at = self.now.jiffies.saturating_add(ticks);
         if self.config.escalation.is_some() {

@@ -1,4 +1,4 @@
-//! The context-tracking word: is RCU watching this CPU, and did that change since the last look?
+//! The context-tracking word: does RCU watch this CPU, and did that change since the last scan?
 //!
 //! ```text
 //!   bit 31                     2 1     0
@@ -7,26 +7,26 @@
 //!   └───────────────────────┴───┴───────┘   context: 0 kernel, 1 idle, 2 user, 3 guest
 //! ```
 //!
-//! Every entry to and exit from an extended quiescent state (EQS) adds 4, so the counter part is odd
-//! exactly while RCU watches. Only the owning CPU changes the word, with one fully ordered addition a
-//! transition; here the transitions are plain values and the host supplies the atomicity.
+//! Every entry to and exit from an extended quiescent state (EQS) adds 4, so the counter part is odd exactly
+//! while RCU watches. Only the owning CPU changes the word, with one fully ordered addition a transition;
+//! here the transitions are plain values, and the host makes them atomic.
 //!
-//! # Why looking twice is enough
-//! Seen even once, after the grace period started: every section that began earlier has ended, and any
-//! later one begins behind a full fence. Seen odd, then different: an EQS lay in between. Seen odd and
-//! unchanged: nothing is proven. The counter part has 30 bits; a wrap between two looks is ignored.
+//! # Correctness of two scans
+//! Even at one scan after the grace period started: every section that began earlier has ended, and any later
+//! one begins behind a full fence. Odd at one scan, then different: an EQS was in between. Odd and unchanged:
+//! nothing is proven. The counter part has 30 bits; a wrap between two scans is ignored.
 //!
-//! # Interrupts decide by parity
-//! A handler may arrive between the change of the word (*flip*) and that of the nesting counts (*nest*).
-//! It must not trust the counts, which are stale there. If the parity says "not watching" it flips and
-//! adds 1 to `nmi_nesting`, otherwise it adds 2. On exit the value 1 tells the outermost handler that
-//! interrupted an EQS: it alone flips back; every other subtracts 2.
+//! # Interrupts use the parity
+//! A handler may arrive between the change of the word (*flip*) and that of the nesting counts (*nest*). It
+//! must not use the counts, which are stale then. If the parity is "not watching" it flips and adds 1 to
+//! `nmi_nesting`, otherwise it adds 2. On exit the value 1 identifies the outermost handler that interrupted
+//! an EQS: it alone flips back; every other one subtracts 2.
 //!
 //! Invariants, each at every half-step:
 //! * `nmi_nesting` is 0 in an EQS, and [`Watching::TASK_NESTING`] while a task runs with no handler;
 //! * code inside a handler runs watched;
-//! * a handler that came and went leaves everything as it was, but for the counter, which moved by two
-//!   transitions if an EQS was interrupted.
+//! * a handler that has ended leaves everything as it was, except the counter, which moved by two transitions
+//!   if an EQS was interrupted.
 
 use crate::common::host::Seen;
 
@@ -57,8 +57,8 @@ const UNIT: u32 = 4;
 const CONTEXT_MASK: u32 = 3;
 
 impl Watching {
-    /// `nmi_nesting` of a CPU that runs a task: larger than any number of handlers, so that none of them
-    /// takes itself for the one that interrupted an EQS.
+    /// `nmi_nesting` of a CPU that runs a task: larger than any number of handlers, so that no handler counts
+    /// as the one that interrupted an EQS.
     pub const TASK_NESTING: i64 = 1 << 62;
 
     /// A CPU at boot: watched, in the kernel.
@@ -122,11 +122,11 @@ impl Watching {
         }
     }
 
-    /// A zero-length EQS: two transitions at once, so the parity stays and the stamp changes. A CPU deep in
-    /// the kernel answers a scan's request for a heavy quiescent state this way.
+    /// A zero-length EQS: two transitions at once, so the parity stays and the stamp changes. A CPU that
+    /// stays in the kernel answers a scan's request for a heavy quiescent state with it.
     ///
     /// # Panics
-    /// If RCU is not watching: there is nothing to report.
+    /// If RCU is not watching: the CPU is in an EQS already.
     pub fn momentary_eqs(&mut self) {
         assert!(
             self.is_watching(),
@@ -135,8 +135,8 @@ impl Watching {
         self.word = self.word.wrapping_add(2 * UNIT);
     }
 
-    /// The CPU comes online, in the kernel. The parity is set if it is not: a CPU that went offline kept
-    /// whatever it had, usually that of the idle loop it died in.
+    /// The CPU comes online, in the kernel. The parity is set if it is not: a CPU that went offline kept its
+    /// parity, usually that of the idle loop in which it died.
     pub fn online(&mut self) {
         if !self.is_watching() {
             self.word = self.word.wrapping_add(UNIT);
@@ -228,8 +228,8 @@ impl Watching {
 
     /// Returns true if the caller must flip.
     fn irq_exit_nest(&mut self) -> bool {
-        // Between the halves of an EQS exit the counts of a task are not there yet, so a handler is
-        // recognised by 2 as well as by TASK_NESTING + 2.
+        // Between the halves of an EQS exit the counts of a task are not set yet, so a handler is recognised
+        // by 2 as well as by TASK_NESTING + 2.
         let running = self.nmi_nesting > 0 && self.nmi_nesting != Self::TASK_NESTING;
         assert!(
             running && self.is_watching(),

@@ -1,4 +1,4 @@
-//! A host whose answers are kept, and a recorded call.
+//! A host that keeps its answers, and a recorded call.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -12,13 +12,13 @@ use crate::record::{Answer, Input, Output};
 pub struct Entry {
     /// The call.
     pub input: Input,
-    /// What the host answered meanwhile, in order.
+    /// The host's answers during the call, in order.
     pub answers: Vec<Answer>,
-    /// What came out.
+    /// The result.
     pub output: Output,
 }
 
-/// A host that keeps a copy of every answer it passes on.
+/// A host that keeps a copy of every answer that it passes on.
 #[derive(Debug)]
 pub struct Recording<'a, H> {
     host: &'a H,
@@ -26,7 +26,7 @@ pub struct Recording<'a, H> {
 }
 
 impl<'a, H: Host> Recording<'a, H> {
-    /// Records what `host` answers.
+    /// Records the answers of `host`.
     pub fn new(host: &'a H) -> Self {
         Recording {
             host,

@@ -1,6 +1,6 @@
 //! The calls of the engine as values, their results, and a host's answers during a call.
 //!
-//! Read-only calls have no input, except for those whose answer is a decision (is this queue due?).
+//! Read-only calls have no input, except those whose answer is a decision (is this queue due?).
 
 use crate::common::barrier::{Begin, Visit};
 use crate::common::blocked::{Disabled, TaskId, Unlocked};
@@ -17,7 +17,7 @@ use crate::common::takeover::Look;
 use crate::kernel::callbacks::{Adopted, Called, Noticed};
 use crate::kernel::fast_no_hz::IdleLook;
 use crate::kernel::offload::{self, Call, GroupId};
-use crate::kernel::report::{self, Reported};
+use crate::kernel::report::{HurryAnswer, QsReported};
 use crate::kernel::tick::{At, Ticked};
 use crate::threads::credit::{Cause, Queued, Refill, Urgency};
 use crate::threads::pool::TurnId;
@@ -30,9 +30,17 @@ use crate::threads::pressure::Low;
     missing_docs,
     reason = "each variant is the method of the same name, with its parameters"
 )]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most inputs of a record are reports of all lanes"
+)]
 pub enum Input {
     WaitForGp {
         leaf: LeafId,
+        expedited: bool,
+    },
+    SoleGp {
+        cpu: Option<CpuId>,
         expedited: bool,
     },
     StartPoll {
@@ -100,6 +108,10 @@ pub enum Input {
     SetWorkers {
         workers: u32,
     },
+    FenceEnded {
+        took_ns: u64,
+        now_ns: u64,
+    },
     SetFlushTimes {
         lazy_ns: u64,
         prompt_ns: u64,
@@ -148,7 +160,7 @@ pub enum Input {
     reason = "each variant is the method of the same name, with its parameters"
 )]
 pub enum CpuInput {
-    // The thread host's.
+    // Calls of a thread host.
     Refill {
         queued: [Queued; LANES],
         urgency: Urgency,
@@ -197,7 +209,7 @@ pub enum CpuInput {
         run_code: bool,
         now: Now,
     },
-    // A kernel's.
+    // Calls of a kernel.
     Call {
         bytes: u64,
         ns: u64,
@@ -373,7 +385,7 @@ pub enum Output {
     Cookie(FullCookie, Effects),
     Effects(Effects),
     Next(Next),
-    /// Also of calls that return nothing: true.
+    /// Also for calls that return nothing: true.
     Done(bool),
     Refill(Refill),
     /// Start and end of a range of positions.
@@ -391,8 +403,8 @@ pub enum Output {
     Batch(Option<(Pos, Pos, Batch)>),
     Adopted(Adopted),
     Ticked(Ticked),
-    Reported(Reported),
-    Answered(report::Answer),
+    Reported(QsReported),
+    Answered(HurryAnswer),
     IdleLook(IdleLook),
     Unlocked(Unlocked),
     Queued(offload::Queued),
@@ -412,13 +424,13 @@ pub enum Output {
     Handled(Handled),
     ExpWake(Option<ExpWake>),
     ExpPoll(ExpPoll),
-    Published(Published),
+    Sole(Option<Published>),
     Look(Look),
     /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
     Elsewhere,
 }
 
-/// An answer of the host.
+/// An answer of the host to a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each variant is the question of the same name")]
 pub enum Answer {

@@ -2,9 +2,9 @@
 //!
 //! Every call that changes a [`Global`](crate::Global), a [`Cpu`](crate::Cpu) or a
 //! [`Barrier`](crate::barrier::Barrier) has an [`Input`], and its result an [`Output`]. A host appends an
-//! entry *while it holds the locks that the call needs*: any two calls that share state are then in the list
-//! in the order in which they were made. A [`Recording`] keeps the host's answers to the call. Replaying is
-//! outside of the engine (package `quiescent-harness`).
+//! entry *while it holds the locks that the call needs*: two calls that share state are then in the list in
+//! the order in which they were made. A [`Recording`] keeps the host's answers to the call. The replay is not
+//! part of the engine (package `quiescent-harness`).
 
 mod host;
 mod input;

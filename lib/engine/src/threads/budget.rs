@@ -23,7 +23,9 @@
 //! | [`Over`](Level::Over) | past it | below 7/8 | reports; after each one a takeover of all queues |
 //!
 //! Near the budget each refill requests a grace period, has its owner free a batch at once and two entries a
-//! push from then on, and lends no more than is left.
+//! push from then on, and lends no more than is left. Where other threads free or run what an owner queues,
+//! the owner yields its processor to them at each refill. Past the budget such an owner has no credit at all:
+//! it pushes and yields in turn, so that one worker keeps up with several such owners.
 //!
 //! The larger of the two measures (bytes, callbacks) decides. The levels have gaps between them, so that
 //! they do not change with every callback.
@@ -172,7 +174,7 @@ impl Global {
             let share = (reserve / borrowers).min(reserve.saturating_sub(lent));
             let left = most.saturating_sub(held) / borrowers;
             let share = if near { share.min(left) } else { share };
-            (share / 2).max(least) // two lanes
+            (share / 3).max(least) // three lanes
         };
         Held {
             count: part(budget.count, held.count, lent.count, LEAST.count),
@@ -264,14 +266,22 @@ impl Cpu {
         let loan = global.loan(global.budget.borrowers + 1);
         let Budget { look, small, .. } = global.config.budget;
         let mut lent = Held::default();
-        for lane in [Lane::Plain, Lane::Code] {
+        for lane in [Lane::Plain, Lane::Own, Lane::Code] {
             let (credit, end) = (&mut credit[lane as usize], self.lists[lane as usize].end());
             let reach = queued[lane as usize].reach.max(look);
             let mut count = credit.until.wrapping_sub(end).min(reach);
             if count == 0 {
                 continue; // each push is told
             }
-            // Pushes before a check of the bytes may be small, and heavier than the credit.
+            // Of plain memory, pushes before a check of the bytes may be small, and heavier than the credit.
+            // Each push of code checks the bytes.
+            let small = match lane {
+                Lane::Plain => small,
+                Lane::Code | Lane::Own | Lane::Head => {
+                    credit.bytes = credit.bytes.min(loan.bytes);
+                    0
+                }
+            };
             let mut bytes = credit.bytes.max(count.min(look) * small);
             if count > look {
                 bytes = credit.bytes + look * small;
@@ -280,7 +290,11 @@ impl Cpu {
                     credit.until = end.wrapping_add(look);
                 }
             }
-            let most = loan.count.min(loan.bytes / small.max(1));
+            let most = loan
+                .bytes
+                .checked_div(small)
+                .unwrap_or(u64::MAX)
+                .min(loan.count);
             if most < look {
                 count = count.min(most.max(LEAST.count));
                 credit.until = end.wrapping_add(count);

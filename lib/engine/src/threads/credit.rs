@@ -43,6 +43,9 @@ pub struct Queued {
     pub bytes: u64,
     /// The owner has consumed done callbacks below this; `None` where another thread consumes.
     pub freed_to: Option<Pos>,
+    /// Of those, so many are still being run, and were not reported so before. They count as
+    /// out until [`ran`](Cpu::ran). (Only where a taker found them: [`taken`](Cpu::taken).)
+    pub running: u64,
     /// There is an owner that queues within its credit, without saying so at once. (For
     /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
@@ -76,6 +79,8 @@ pub struct Credit {
     pub done: Pos,
     /// More than two batches are done and not consumed, or the budget is near: hurry up.
     pub behind: bool,
+    /// The size of a batch now: room for so many is worth keeping.
+    pub batch: u64,
 }
 
 /// The result of a refill.
@@ -96,7 +101,7 @@ pub struct Refill {
     pub prompt: bool,
     /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
     pub help: u64,
-    /// The budget is near, and callbacks of this queue are done: yield the processor to the threads that run
+    /// The budget is near, and other threads free or run something that is queued here. Yield the processor to
     /// them.
     pub give_way: bool,
     /// The budget is exceeded: report it to the program.
@@ -115,6 +120,8 @@ impl Cpu {
     ) -> Refill {
         let defer = global.config.defer;
         let stamp = global.gp_seq.snap();
+        let own = queued[Lane::Own as usize];
+        let ignored = self.ignores(&own, defer.batch);
         self.account(global, queued, now.ns);
         self.tell(global);
         global.press();
@@ -129,26 +136,36 @@ impl Cpu {
         // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(global, stamp);
         let idle = self.idle(global);
-        let full =
-            |&(count, bytes): &(u64, u64)| count >= defer.batch || bytes >= defer.batch_bytes;
-        let full = idle.iter().any(full);
+        let is_batch = |(count, bytes): (u64, u64), lane| {
+            let batch = global.batch_of(lane);
+            count >= batch.count || bytes >= batch.bytes
+        };
+        let full = Lane::ALL
+            .into_iter()
+            .any(|lane| is_batch(idle[lane as usize], lane));
+        let plain_ready = is_batch(self.list(Lane::Plain).done(), Lane::Plain);
+        let code_done = self.list(Lane::Code).done();
+        let code_ready = self.ready_code();
+        let is_code_batch = is_batch((code_ready, code_done.1), Lane::Code);
         match urgency {
             Urgency::Hurry => self.flush(global, Cause::Hurry, host),
             _ if full => self.flush(global, Cause::Batch, host),
             _ if near => self.flush(global, Cause::Budget, host),
             _ => {}
         }
-        let offload = queued.iter().any(|lane| lane.offload);
-        let plain_ready = self.lists[Lane::Plain as usize].ready() >= defer.batch;
-        let others = offload && (full || plain_ready);
+        let offload = queued[Lane::Plain as usize].offload;
+        let others = (offload && (full || plain_ready)) || ignored;
         if others {
             self.hurry(); // whoever is woken waits for these, and consumes them
         }
+        self.credit.owner_runs = own.credit && !own.offload && !self.is_hurried();
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
         let owned = queued.iter().any(|lane| lane.credit);
-        self.credit.tight = !owned || (self.is_empty() && global.armed().is_none());
+        // So is each one past the budget where other threads free or run what is queued.
+        let by_others = offload || self.has_code_for_others(queued);
+        let outruns = by_others && global.level() == Level::Over;
+        self.credit.tight = !owned || outruns || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let code_ready = self.ready_code();
         let mut credit = self.new_credit(global);
         self.lend(global, queued, &mut credit);
         Refill {
@@ -157,7 +174,7 @@ impl Cpu {
             kick: global.budget.take_kick()
                 || urgency == Urgency::Hurry
                 || others
-                || (code_ready >= defer.batch && !defer.drained),
+                || (is_code_batch && !defer.drained),
             second: global.calls_overflow(),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
@@ -166,7 +183,7 @@ impl Cpu {
             } else {
                 0
             },
-            give_way: near && code_ready != 0 && !defer.drained,
+            give_way: near && by_others,
             over: global.take_news(now.ns),
         }
     }
@@ -191,6 +208,7 @@ impl Cpu {
             let _ = self.set_deadline(global, now.ns);
         } else {
             self.give_back(global);
+            self.credit.owner_runs = false;
             self.credit.tight = true;
             self.credit.prompt = None;
             self.credit.deadline = None;
@@ -244,6 +262,21 @@ impl Cpu {
         self.settle();
     }
 
+    /// Does the owner run the code of its own lane itself, as of the last call? If not, a worker does.
+    pub fn owner_runs(&self) -> bool {
+        self.credit.owner_runs
+    }
+
+    /// Has the owner queued code of its own and run none of the batch that is done? Then it is always inside
+    /// sections or callbacks when it queues, and the worker has to run it.
+    fn ignores(&self, own: &Queued, batch: u64) -> bool {
+        let list = &self.lists[Lane::Own as usize];
+        self.credit.owner_runs
+            && list.ready() >= batch
+            && own.freed_to == Some(list.head())
+            && own.end.wrapping_sub(list.end()) > batch / 16
+    }
+
     /// Is a queued entry hurried?
     pub fn is_hurried(&self) -> bool {
         self.credit.hurried.is_some()
@@ -293,6 +326,7 @@ impl Cpu {
             if let Some(head) = queued.freed_to {
                 list.freed_to(head);
             }
+            list.reopen(queued.running, now_ns);
             list.enqueue_to(queued.end, queued.bytes, since);
         }
         self.credit.looked = self.credit.looked.max(now_ns);
@@ -324,9 +358,19 @@ impl Cpu {
         }
     }
 
-    /// Does the program run these itself?
+    /// Does the program run these itself, when it drains?
     fn is_drained(&self, lane: Lane) -> bool {
-        self.credit.drained && lane != Lane::Plain
+        let by_owner = lane == Lane::Plain || (lane == Lane::Own && self.credit.owner_runs);
+        self.credit.drained && !by_owner
+    }
+
+    /// Does code queued here wait for other threads, which run it? (And for a grace period, which they may be
+    /// driving.)
+    fn has_code_for_others(&self, queued: &[Queued; LANES]) -> bool {
+        [Lane::Code, Lane::Own, Lane::Head].into_iter().any(|lane| {
+            let entries = self.lists[lane as usize].len();
+            queued[lane as usize].freed_to.is_none() && entries != 0 && !self.is_drained(lane)
+        })
     }
 
     /// Stamps unstamped entries, in every lane, as far as there are free segments.
@@ -338,28 +382,28 @@ impl Cpu {
     }
 
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
-        let defer = global.config.defer;
         let near = global.level() != Level::Easy;
-        let mut credit = [Credit::default(); LANES];
         let idle = self.idle(global);
-        for ((credit, list), idle) in credit.iter_mut().zip(&self.lists).zip(idle) {
-            let left = defer.batch.saturating_sub(idle.0);
+        Lane::ALL.map(|lane| {
+            let (list, idle) = (&self.lists[lane as usize], idle[lane as usize]);
+            let batch = global.batch_of(lane);
+            let left = batch.count.saturating_sub(idle.0);
             let free = match (self.credit.tight, left) {
                 (true, _) => 0,
-                (false, 0) => defer.batch, // no free segment: after another batch we know more
+                (false, 0) => batch.count, // no free segment: after another batch we know more
                 (false, left) => left,
             };
-            *credit = Credit {
+            Credit {
                 until: list.end().wrapping_add(free),
-                bytes: match defer.batch_bytes.saturating_sub(idle.1) {
-                    0 => defer.batch_bytes,
+                bytes: match batch.bytes.saturating_sub(idle.1) {
+                    0 => batch.bytes,
                     left => left,
                 },
                 done: list.done_end(),
-                behind: near || list.ready() > 2 * defer.batch,
-            };
-        }
-        credit
+                behind: near || list.ready() > 2 * batch.count,
+                batch: batch.count,
+            }
+        })
     }
 }
 

@@ -1,5 +1,6 @@
-//! The policy of the thread host: credit, budget, worker pool, memory pressure, counted readers.
+//! The policy of the thread host: credit, batches, budget, worker pool, memory pressure, counted readers.
 
+pub mod batch;
 pub mod budget;
 pub mod credit;
 pub mod indexed;

@@ -8,8 +8,8 @@
 /// Entries in a block of a queue.
 pub const BLOCK: usize = 256;
 
-/// Blocks that are linked behind that of the end, at most: a batch's worth.
-pub const MOST_AHEAD: u32 = 8;
+/// Blocks that are linked behind that of the end, at most, whatever a batch is.
+pub const MOST_AHEAD: u32 = 64;
 
 /// Done entries that are taken out of a queue at once.
 pub const MOST_TAKEN: usize = 256;
@@ -20,29 +20,43 @@ pub const STEPS_A_HOLD: u32 = 32;
 /// A queue's entry: two words.
 pub const ENTRY: usize = 2 * size_of::<usize>();
 
+/// What a value with a destructor is taken to own if nothing is declared: the heap behind a small container.
+pub const UNWEIGHED: usize = 1 << 10;
+
 /// The granularity of allocators.
 const GRAIN: usize = 2 * size_of::<usize>();
 
 /// The memory of an object of this many bytes while it is queued: its block, as common allocators for 64 bits
 /// have it (a word more, multiples of two words, four at the least; none for no bytes), and its entry.
 pub const fn weight(size: usize) -> usize {
-    let block = match size {
-        0 => 0, // no memory at all
-        size => {
-            let block = (size.saturating_add(size_of::<usize>())).next_multiple_of(GRAIN);
-            if block < 2 * GRAIN { 2 * GRAIN } else { block }
-        }
-    };
-    block.saturating_add(ENTRY)
+    block(size).saturating_add(ENTRY)
 }
 
-/// Blocks to be linked ahead for an owner that has used up all that it was given.
-pub const fn more_ahead(ahead: u32) -> u32 {
+/// The memory of an allocated block of this many bytes.
+pub const fn block(size: usize) -> usize {
+    match size {
+        0 => 0, // no memory at all
+        size => {
+            let whole = size.saturating_add(size_of::<usize>());
+            let block = whole.saturating_add(GRAIN - 1) / GRAIN * GRAIN;
+            if block < 2 * GRAIN { 2 * GRAIN } else { block }
+        }
+    }
+}
+
+/// Blocks to be linked ahead for an owner that has used up all that it was given; `most` is a batch's worth.
+pub const fn more_ahead(ahead: u32, most: u32) -> u32 {
     match 4 * ahead {
         0 => 1,
-        more if more > MOST_AHEAD => MOST_AHEAD,
+        more if more > most => most,
         more => more,
     }
+}
+
+/// The blocks of a batch.
+pub fn blocks_of(batch: u64) -> u32 {
+    let blocks = batch.div_ceil(BLOCK as u64);
+    blocks.clamp(1, u64::from(MOST_AHEAD)) as u32
 }
 
 #[cfg(test)]
@@ -51,17 +65,26 @@ mod tests {
 
     #[test]
     fn blocks_ahead_grow_to_a_batch() {
-        let mut ahead = 0;
-        for expected in [1, 4, 8, 8] {
-            ahead = more_ahead(ahead);
-            assert_eq!(ahead, expected);
+        let defer = crate::threads::credit::Defer::threads();
+        let (least, most) = (
+            blocks_of(defer.batch),
+            blocks_of(defer.batch * defer.growth),
+        );
+        assert_eq!((least, most), (8, 32));
+        assert_eq!(blocks_of(2 * defer.batch * defer.growth), MOST_AHEAD);
+        assert_eq!([0, 1, 256, 257, u64::MAX].map(blocks_of), [1, 1, 1, 2, 64]);
+        for (most, expected) in [(least, [1, 4, 8, 8]), (most, [1, 4, 16, 32])] {
+            let mut ahead = 0;
+            for expected in expected {
+                ahead = more_ahead(ahead, most);
+                assert_eq!(ahead, expected);
+            }
         }
-        let batch = crate::threads::credit::Defer::threads().batch;
-        assert_eq!(u64::from(MOST_AHEAD) * BLOCK as u64, batch);
     }
 
     #[test]
     fn an_object_weighs_its_block_and_its_entry() {
         assert_eq!([0, 1, 24, 25, 64].map(weight), [16, 48, 48, 64, 96]);
+        assert_eq!([0, 24, 25].map(block), [0, 32, 48]);
     }
 }

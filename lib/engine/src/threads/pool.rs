@@ -122,7 +122,12 @@ impl Cpu {
         self.turn.reported = untended;
     }
 
-    pub(crate) fn ready_code(&self) -> u64 {
-        self.list(Lane::Code).ready() + self.list(Lane::Head).ready()
+    /// Code that is done, and that a worker has to run.
+    pub fn ready_code(&self) -> u64 {
+        let own = match self.owner_runs() {
+            true => 0,
+            false => self.list(Lane::Own).ready(),
+        };
+        own + self.list(Lane::Code).ready() + self.list(Lane::Head).ready()
     }
 }

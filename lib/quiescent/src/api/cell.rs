@@ -91,6 +91,7 @@ use super::guard::Guard;
 use super::handle::{Global, Handle, Reads};
 use super::option::{Exchanged, RcuOption};
 use super::retired::Retired;
+use super::weigh::Weigh;
 use quiescent_core::prim::Ordering;
 
 /// A value that readers load without waiting and that writers replace as a whole.
@@ -114,6 +115,14 @@ use quiescent_core::prim::Ordering;
 /// let old = table.store(vec![4]);
 /// assert_eq!(*old.wait(), [1, 2, 3]);
 /// ```
+///
+/// # Weight
+/// Replaced values are held until their readers have ended, and count against the
+/// [budget](crate::tuning::set_budget()). An old value counts its box (rounded as allocators do) and 16 bytes
+/// of the queue. The memory that it *owns* is not visible to the library: a value with a destructor counts 1
+/// KiB for it, whatever it owns. So 12 000 old strings of 64 KiB count as 13 MB, and occupy 786 MB. A cell of
+/// values that own much should say so: [`weighed`](RcuCell::weighed), [`with_weight`](RcuCell::with_weight),
+/// or [`with_owned_bytes`](Retired::with_owned_bytes) for one value.
 pub struct RcuCell<T: Send + Sync + 'static, D: Handle = Global>(RcuOption<T, D>);
 
 impl<T: Send + Sync + 'static> RcuCell<T> {
@@ -128,6 +137,45 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     /// it, which keeps it alive.
     pub fn new_in(value: T, domain: D) -> RcuCell<T, D> {
         RcuCell(RcuOption::new_in(Some(value), domain))
+    }
+
+    /// Sets the function that weighs values: it returns the bytes that a value owns besides its own size.
+    /// Each
+    /// `store`, `update` or `compare_exchange` calls it once, for the old value, after the replacement;
+    /// readers may be using the value then. Reads do not become slower.
+    ///
+    /// If the function panics, the old value is retired without a weight, and the panic goes on to the caller
+    /// of `store`.
+    ///
+    /// ```
+    /// use quiescent::RcuCell;
+    ///
+    /// struct Table { rows: Vec<String> }
+    ///
+    /// let table = RcuCell::new(Table { rows: Vec::new() })
+    ///     .with_weight(|table| table.rows.iter().map(String::capacity).sum());
+    /// table.store(Table { rows: vec!["row".repeat(1000)] });
+    /// table.store(Table { rows: Vec::new() }); // the old one counts as 3000 bytes more than its size
+    /// ```
+    #[must_use = "this returns the cell"]
+    pub fn with_weight(self, weight: fn(&T) -> usize) -> RcuCell<T, D> {
+        RcuCell(self.0.with_weight(weight))
+    }
+
+    /// Weighs values by their type's [`Weigh`]. Generic code cannot find out whether a type has it, so each
+    /// cell asks for it.
+    ///
+    /// ```
+    /// let text = quiescent::RcuCell::new(String::new()).weighed();
+    /// text.store("x".repeat(1 << 16));
+    /// text.store(String::new()); // the old one counts as 64 KiB more than its size
+    /// ```
+    #[must_use = "this returns the cell"]
+    pub fn weighed(self) -> RcuCell<T, D>
+    where
+        T: Weigh,
+    {
+        self.with_weight(T::owned_bytes)
     }
 
     /// The current value. Costs one acquire load.
@@ -163,6 +211,10 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     }
 
     /// Replaces the value and returns the old one. Does not wait.
+    ///
+    /// Dropping the result [retires](Retired::retire) it, which may run the destructors of values that this
+    /// thread has replaced before. So hold no lock here that such a destructor takes, or have the worker run
+    /// it ([`on_worker`](Retired::on_worker)).
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: T) -> Retired<T, D> {

@@ -10,13 +10,14 @@ use crate::api::backend::Until;
 /// Runs `f` after a grace period, on the worker (or in [`drain`]). Never waits, never fails.
 ///
 /// Prompt: a grace period is requested at most [`PROMPT`](crate::tuning::PROMPT) later, or when enough
-/// callbacks are queued, so that a trickle of calls wakes the worker at most 20 times a second. A closure of
-/// up to one word is stored in the queue, a larger one in a box. Near the
+/// callbacks are queued, so that a trickle of calls wakes the worker at most 20 times a second. A closure
+/// of up to one word is stored in the queue, a larger one in a box. Near the
 /// [budget](crate::tuning::set_budget()) the call may yield the processor once to the threads that run
 /// callbacks; beyond it, the call still queues, and the program gets a report
-/// ([`Report::OverBudget`](crate::report::Report)). Callbacks run in no particular order. A panic in `f` is
-/// contained and counted ([`Statistics::callback_panics`](crate::statistics::Statistics)), and so is the end
-/// of the worker's thread by `pthread_exit`. `f` must not wait for a grace period or a barrier. Not for
+/// ([`Report::OverBudget`](crate::report::Report)). A closure counts its box and 16 bytes of the queue;
+/// what it captures by a pointer is not counted. Callbacks run in no particular order. A panic in `f` is
+/// contained and counted ([`Statistics::callback_panics`](crate::statistics::Statistics)), and so is the
+/// end of the worker's thread by `pthread_exit`. `f` must not wait for a grace period or a barrier. Not for
 /// signal handlers.
 ///
 /// ```

@@ -69,9 +69,10 @@ use quiescent_core::const_new;
 /// replacement is removed as well). An iterator on a removed element continues from there.
 ///
 /// # Writers
-/// Writers wait for each other (the list contains a lock), never for readers or grace periods. They walk from
-/// the front: O(elements before the place); `push_front` is O(1). Removed values are dropped after a grace
-/// period, as by [`Retired`].
+/// Writers wait for each other (the list contains a lock), never for readers or grace periods. They walk
+/// from the front: O(elements before the place); `push_front` is O(1). Removed values are dropped after a
+/// grace period, as by [`Retired`]. They count against the budget as those of an
+/// [`RcuCell`](crate::RcuCell#weight).
 ///
 /// Closures passed to writers run under the lock: if they change the same list, the thread deadlocks (or
 /// panics). If one panics, the changes made until then stay, and the list is usable.
@@ -106,6 +107,7 @@ pub struct RcuList<T: Send + Sync + 'static, D: Handle = Global> {
     first: Link<T>,
     writer: WriteLock,
     domain: D,
+    weight: Option<fn(&T) -> usize>,
 }
 
 /// The type of the links belongs to the process's domain. Every load through them is protected either by the
@@ -143,8 +145,16 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     const_new! {
         /// Makes an empty list for readers under sections of `domain`. Can be the value of a `static`.
         pub fn new_in(domain: D) -> RcuList<T, D> {
-            RcuList { first: RcuPtr::null(), writer: WriteLock::new(), domain }
+            RcuList { first: RcuPtr::null(), writer: WriteLock::new(), domain, weight: None }
         }
+    }
+
+    /// As [`RcuCell::with_weight`](crate::RcuCell::with_weight). Values are weighed when they have been
+    /// removed, after the writers' lock is released.
+    #[must_use = "this returns the list"]
+    pub const fn with_weight(mut self, weight: fn(&T) -> usize) -> RcuList<T, D> {
+        self.weight = Some(weight);
+        self
     }
 
     /// Iterates over the elements, first to last. O(1), and one acquire load for each element.
@@ -194,7 +204,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     /// # Errors
     /// Returns the value if there is no such element.
     pub fn replace(&self, value: T, which: impl FnMut(&T) -> bool) -> Result<(), T> {
-        let mut removed = Removed::of(&self.domain);
+        let mut removed = Removed::of(self);
         let writer = self.write();
         let (link, Some(node)) = writer.place(which) else {
             return Err(value);
@@ -206,7 +216,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
 
     /// Removes the first element for which `which` returns true. Returns whether there was one.
     pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> bool {
-        let mut removed = Removed::of(&self.domain);
+        let mut removed = Removed::of(self);
         let writer = self.write();
         let (link, node) = writer.place(which);
         node.map(|node| removed.push(writer.unlink(link, node)))
@@ -215,7 +225,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
 
     /// Removes every element for which `keep` returns false, one after the other. Returns how many.
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) -> usize {
-        let mut removed = Removed::of(&self.domain);
+        let mut removed = Removed::of(self);
         let writer = self.write();
         let mut link = writer.first;
         while let Some(node) = writer.follow(link) {
@@ -230,7 +240,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
 
     /// Removes all elements at once: an iteration that begins later sees none. Returns how many.
     pub fn clear(&self) -> usize {
-        let mut removed = Removed::of(&self.domain);
+        let mut removed = Removed::of(self);
         let writer = self.write();
         let mut next = writer.follow(writer.first);
         writer.first.store(None);
@@ -291,20 +301,24 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
     }
 }
 
-/// Removed nodes. Dropping this value retires them. It is declared before the writer's lock and hence dropped
-/// after it, because with inline callbacks a value's destructor may change the list.
+/// Removed nodes. Dropping this value weighs and retires them (if a weight panics, the others without one).
+/// It is declared before the writer's lock and hence dropped after it, because a weight, and a destructor that
+/// runs then, may change the list.
 struct Removed<'a, T: Send + Sync + 'static, D: Handle> {
-    nodes: Vec<Found<'a, T>>,
-    domain: &'a D,
+    nodes: Vec<Retired<Node<T>, D>>,
+    list: &'a RcuList<T, D>,
 }
 
 impl<'a, T: Send + Sync + 'static, D: Handle> Removed<'a, T, D> {
-    fn of(domain: &'a D) -> Removed<'a, T, D> {
+    fn of(list: &'a RcuList<T, D>) -> Removed<'a, T, D> {
         let nodes = Vec::new();
-        Removed { nodes, domain }
+        Removed { nodes, list }
     }
 
     fn push(&mut self, node: Found<'a, T>) {
+        // SAFETY: a writer has unlinked it. No link in the list leads to it; those of removed nodes are found
+        // only by sections that opened before. It is retired only here, and no writer uses it any more.
+        let node = unsafe { Retired::from_raw_in(node.as_ptr(), self.list.domain.clone()) };
         self.nodes.push(node);
     }
 
@@ -315,10 +329,11 @@ impl<'a, T: Send + Sync + 'static, D: Handle> Removed<'a, T, D> {
 
 impl<T: Send + Sync + 'static, D: Handle> Drop for Removed<'_, T, D> {
     fn drop(&mut self) {
-        for node in self.nodes.drain(..) {
-            // SAFETY: a writer has unlinked it. No link in the list leads to it; those of removed nodes are
-            // found only by sections that opened before. It is retired only here.
-            unsafe { Retired::from_raw_in(node.as_ptr(), self.domain.clone()) }.retire();
+        if let Some(weight) = self.list.weight {
+            for node in self.nodes.drain(..) {
+                let bytes = weight(&node.value);
+                node.with_owned_bytes(bytes).retire();
+            }
         }
     }
 }

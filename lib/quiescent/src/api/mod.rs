@@ -32,3 +32,4 @@ pub(crate) mod statistics;
 pub mod telemetry;
 pub mod tuning;
 pub(crate) mod wait;
+pub(crate) mod weigh;

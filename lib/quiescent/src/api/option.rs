@@ -24,6 +24,7 @@ use quiescent_core::prim::{AtomicPtr, Ordering};
 pub struct RcuOption<T: Send + Sync + 'static, D: Handle = Global> {
     pub(super) pointer: AtomicPtr<T>,
     pub(super) domain: D,
+    weight: Option<fn(&T) -> usize>,
     owns: PhantomData<Box<T>>,
 }
 
@@ -88,7 +89,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         /// assert_eq!(DOMAIN.read(|guard| SLOT.load(guard).copied()), None);
         /// ```
         pub fn empty_in(domain: D) -> RcuOption<T, D> {
-            RcuOption { pointer: AtomicPtr::new(ptr::null_mut()), domain, owns: PhantomData }
+            RcuOption { pointer: AtomicPtr::new(ptr::null_mut()), domain, weight: None, owns: PhantomData }
         }
     }
 
@@ -97,8 +98,24 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         RcuOption {
             pointer: AtomicPtr::new(into_raw(value)),
             domain,
+            weight: None,
             owns: PhantomData,
         }
+    }
+
+    /// As [`RcuCell::with_weight`](crate::RcuCell::with_weight).
+    ///
+    /// ```
+    /// use quiescent::{RcuOption, Weigh};
+    ///
+    /// static NOTE: RcuOption<String> = RcuOption::empty().with_weight(Weigh::owned_bytes);
+    /// NOTE.store(Some("an announcement".repeat(1000)));
+    /// NOTE.store(None); // the old value counts as 15 000 bytes more than its size
+    /// ```
+    #[must_use = "this returns the cell"]
+    pub const fn with_weight(mut self, weight: fn(&T) -> usize) -> RcuOption<T, D> {
+        self.weight = Some(weight);
+        self
     }
 
     /// The value, to change in place: `&mut self` excludes readers.
@@ -152,7 +169,20 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: Option<T>) -> Option<Retired<T, D>> {
         let old = self.pointer.swap(into_raw(value), Ordering::AcqRel); // [PTR-1]
-        self.old(old)
+        self.weigh(self.old(old))
+    }
+
+    /// Weighs a replaced value, once. It is `Retired` by now: if the function panics, it is still freed.
+    #[inline]
+    fn weigh(&self, old: Option<Retired<T, D>>) -> Option<Retired<T, D>> {
+        let old = old?;
+        Some(match self.weight {
+            Some(weight) => {
+                let bytes = weight(&old);
+                old.with_owned_bytes(bytes)
+            }
+            None => old,
+        })
     }
 
     /// Replaces the value if the cell still holds `current`, which was loaded under `guard`. Compares
@@ -174,7 +204,8 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         self.look_at(guard);
         let expected = current.map_or(ptr::null_mut(), |value| ptr::from_ref(value).cast_mut());
         // SAFETY: the guard keeps what was loaded and what is held now.
-        unsafe { self.exchange(expected, into_raw(new)) }
+        let old = unsafe { self.exchange(expected, into_raw(new)) }?;
+        Ok(self.weigh(old))
     }
 
     /// # Safety
@@ -213,7 +244,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
             // SAFETY: as above.
             if let Ok(old) = unsafe { self.exchange(held, new) } {
                 drop(section);
-                return old;
+                return self.weigh(old);
             }
         }
     }

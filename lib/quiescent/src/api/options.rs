@@ -22,12 +22,16 @@ pub struct Options {
     pub budget_bytes: Option<u64>,
     /// The budget in objects and callbacks. Unset: 2²⁰.
     pub budget_callbacks: Option<u64>,
-    /// Lets threads run their own callbacks and destructors, one or two in each later call of `retire` or
-    /// `defer`, in place of the worker: without a change of thread, and with warm caches. But then code of
-    /// the program runs *inside* `retire` and `defer`, under any locks and in any section that the caller
-    /// holds: one callback at a time, at most two in a call. The worker still runs what is in a hurry,
-    /// intrusive heads, what a quiet thread left, and everything in fenced mode. Off by default.
+    /// Lets threads run their own closures as they run destructors, one or two in each later call of `retire`
+    /// or `defer`, in place of the worker: without a change of thread, and with warm caches. But then closures
+    /// run *inside* `retire` and `defer`, under any locks that the caller holds (never inside a section or
+    /// another callback). The worker still runs what is in a hurry, intrusive heads, what a quiet thread left,
+    /// and everything in fenced mode. Off by default.
     pub inline_callbacks: bool,
+    /// Has the worker run destructors, not the threads that retire: see
+    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker). With `inline_callbacks` closures,
+    /// too. Off by default.
+    pub destructors_on_worker: bool,
     /// In the child of a fork, also runs the callbacks and destructors that were queued before it: each of
     /// them then runs twice, once in each process. Off by default: the child frees plain memory, and forgets
     /// the rest. (The parent runs its own in either case.) The setting at the moment of the fork counts.
@@ -60,6 +64,7 @@ impl Options {
             budget_bytes: None,
             budget_callbacks: None,
             inline_callbacks: false,
+            destructors_on_worker: false,
             inherit_callbacks: false,
             ignore_forks: false,
             stall_after: None,
@@ -78,6 +83,13 @@ impl Options {
     #[must_use]
     pub const fn inline_callbacks(mut self, inline: bool) -> Options {
         self.inline_callbacks = inline;
+        self
+    }
+
+    /// Has the worker run destructors; see [`destructors_on_worker`](Options::destructors_on_worker).
+    #[must_use]
+    pub const fn destructors_on_worker(mut self, on_worker: bool) -> Options {
+        self.destructors_on_worker = on_worker;
         self
     }
 
@@ -148,6 +160,7 @@ impl Options {
             self.budget_callbacks.unwrap_or(budget.count),
         );
         domain.set_inline(self.inline_callbacks);
+        domain.set_workers_run(self.destructors_on_worker);
         if let Some(time) = self.stall_after {
             domain.set_stall_after(time);
         }

@@ -3,12 +3,26 @@
 //! The program can wait for it (`wait` and related methods return the value), keep it (`leak`), or retire it:
 //! the library then frees it after a grace period, and no thread waits. Dropping it retires it.
 //!
-//! A retired object goes into the calling thread's own queue, with plain stores. A *plain* object (without
-//! `Drop`) is freed by the same thread, one or two at a time, in later calls of `retire`: this needs no
-//! wake-up, uses warm caches, and runs no code of the program under the caller's locks. An object with `Drop`
-//! is dropped by the worker, or in [`drain`](crate::drain()). When a thread stops retiring, or ends, the
-//! worker frees what is left, at most [`FLUSH`](crate::tuning::FLUSH) later. (In a [`Domain`](crate::Domain)
-//! or [`Srcu`](crate::Srcu), a thread's first 64 items take the lock of its queue there.)
+//! A retired object goes into the calling thread's own queue, with plain stores. The same thread frees it, one
+//! or two objects at a time, in later calls of `retire` and `store`: this needs no wake-up, and uses warm caches.
+//! When a thread stops retiring, or ends, the worker frees what is left, at most
+//! [`FLUSH`](crate::tuning::FLUSH) later. (In a [`Domain`](crate::Domain) or [`Srcu`](crate::Srcu), a thread's
+//! first 64 items take the lock of its queue there, and the worker drops those that have a destructor.)
+//!
+//! # Destructors
+//! A value with `Drop` is dropped inside a later `retire` or `store` of the thread that retired it: at most two
+//! values a call. Never inside a section of that thread (the sections of an [`Srcu`](crate::Srcu) belong to no
+//! thread, and do not count), never inside another destructor or callback: what these retire is only queued. A
+//! panic is contained and [reported](crate::report::on_report); waiting for a grace period inside is refused,
+//! as in callbacks.
+//!
+//! **A destructor must not take a lock that is held while something is retired**: a thread that holds it and
+//! retires would wait for itself. Where that cannot be excluded the worker runs destructors: of one value
+//! ([`on_worker`](Retired::on_worker)), of one thread ([`offload_thread`](crate::tuning::offload_thread)), of a
+//! domain ([`set_destructors_on_worker`](crate::RcuDomain::set_destructors_on_worker)), or of the process
+//! ([`tuning`](crate::tuning::set_destructors_on_worker), [`Options`](crate::Options)). In builds with
+//! `debug_assertions` a destructor that takes more than 10 ms in such a call is
+//! [reported](crate::report::Report::Slow) with its type. In fenced mode the worker runs all destructors.
 //!
 //! No method waits for readers or can fail, unless its name says so. None may be called in signal handlers,
 //! or by a global allocator for its own use.
@@ -20,7 +34,7 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-use super::backend::{Backend as _, Way};
+use super::backend::{Backend as _, Given, Way};
 #[cfg(not(quiescent_model))]
 use super::cookie::Cookie;
 #[cfg(not(quiescent_model))]
@@ -29,6 +43,7 @@ use super::handle::{Global, Handle};
 use super::refused::{Refusal, Refused};
 use crate::api::backend::How;
 use quiescent_core::parts::error::SyncError;
+use quiescent_core::queue::weight::UNKNOWN;
 
 /// A replaced value that sections that are open now may still be reading.
 ///
@@ -46,8 +61,7 @@ use quiescent_core::parts::error::SyncError;
 /// ```
 pub struct Retired<T: Send + 'static, D: Handle = Global> {
     value: NonNull<T>,
-    /// Bytes that the value owns besides its own size.
-    owned_bytes: usize,
+    given: Given,
     domain: D,
     owns: PhantomData<Box<T>>,
 }
@@ -92,7 +106,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub unsafe fn from_raw_in(pointer: NonNull<T>, domain: D) -> Retired<T, D> {
         Retired {
             value: pointer,
-            owned_bytes: 0,
+            given: Given::NOTHING,
             domain,
             owns: PhantomData,
         }
@@ -100,17 +114,21 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
 
     /// Takes it apart without retiring it.
     #[inline(always)]
-    fn into_parts(self) -> (NonNull<T>, usize, D) {
+    fn into_parts(self) -> (NonNull<T>, Given, D) {
         let this = ManuallyDrop::new(self);
         // SAFETY: read once, and `this` is not dropped.
         let domain = unsafe { ptr::read(&this.domain) };
-        (this.value, this.owned_bytes, domain)
+        (this.value, this.given, domain)
     }
 
-    /// Frees the value after a grace period. Never waits, never fails, and runs no code of `T` here: a later
-    /// `retire` of this thread or the worker frees a plain value (without `Drop`), the worker or
-    /// [`drain`](crate::drain()) any other. Lazy: it may take some seconds ([`FLUSH`](crate::tuning::FLUSH))
-    /// if nothing else requests a grace period. Not for signal handlers.
+    /// Frees the value after a grace period. Never waits for readers and never fails. A later `retire` or
+    /// `store` of this thread drops the value, or the worker if this thread becomes quiet. Lazy: it may take
+    /// some seconds ([`FLUSH`](crate::tuning::FLUSH)) if nothing else requests a grace period. Not for signal
+    /// handlers.
+    ///
+    /// Outside of sections and callbacks this call may run the destructors of one or two values that were
+    /// retired before. **So hold no lock here that a destructor of a retired value takes**, or have the worker
+    /// run it ([`on_worker`](Retired::on_worker)).
     #[doc(alias = "kfree_rcu")]
     #[doc(alias = "defer_destroy")]
     #[inline(always)]
@@ -121,9 +139,9 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`retire`](Retired::retire), but starts a grace period at once. What this thread has retired before
     /// is included.
     pub fn retire_hurry(self) {
-        let (value, bytes, domain) = self.into_parts();
+        let (value, given, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { domain.domain_backend().retire(value, bytes, Way::Hurry) };
+        unsafe { domain.domain_backend().retire(value, given, Way::Hurry) };
     }
 
     /// As [`retire`](Retired::retire), for threads with deadlines (audio, control loops): this call frees
@@ -136,15 +154,21 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// thread work like this. In a domain of the program's own, each of a thread's first 64 calls takes the
     /// lock of its queue there.
     ///
+    /// From three quarters of the [budget](crate::tuning::set_budget()) on, a call that takes the lock
+    /// wakes the worker and yields the processor once (not inside a section). Beyond the budget each call
+    /// does: a microsecond or two, if no other thread wants the processor. A real-time thread yields to
+    /// threads of its own priority only: give it a budget that it does not reach, or the worker a processor
+    /// of its own.
+    ///
     /// ```
     /// let cell = quiescent::RcuCell::new([0u8; 64]);
     /// cell.store([1; 64]).retire_no_reclaim();
     /// ```
     #[inline(always)]
     pub fn retire_no_reclaim(self) {
-        let (value, bytes, domain) = self.into_parts();
+        let (value, given, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { domain.domain_backend().retire(value, bytes, Way::NoReclaim) };
+        unsafe { domain.domain_backend().retire(value, given, Way::NoReclaim) };
     }
 
     /// As [`retire`](Retired::retire), unless the [budget](crate::tuning::set_budget()) is used up; then it
@@ -179,7 +203,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub fn try_retire(self) -> Result<(), Refused<Retired<T, D>>> {
         let backend = self.domain.domain_backend();
         // SAFETY: a box of ours that no new reader can find; if it is queued, `self` is gone.
-        let result = unsafe { backend.try_retire(self.value, self.owned_bytes) };
+        let result = unsafe { backend.try_retire(self.value, self.given) };
         self.unless_queued(result)
     }
 
@@ -202,7 +226,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub fn retire_wait(self, limit: Duration) -> Result<(), Refused<Retired<T, D>>> {
         let backend = self.domain.domain_backend();
         // SAFETY: as in `try_retire`.
-        let result = unsafe { backend.retire_wait(self.value, self.owned_bytes, limit) };
+        let result = unsafe { backend.retire_wait(self.value, self.given, limit) };
         self.unless_queued(result)
     }
 
@@ -217,11 +241,34 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     }
 
     /// Declares that the value owns this many bytes besides its own size, so that a few large objects are not
-    /// held as long as many small ones. Several calls add up. The box itself, rounded as allocators do, and
-    /// the queue entry are always counted.
+    /// held as long as many small ones. Several calls add up, also with the weight that a
+    /// [cell](crate::RcuCell::with_weight) has found. The box itself, rounded as allocators do, and the queue
+    /// entry are always counted. From 4096 on the amount is rounded up, by at most one part in 2048.
+    ///
+    /// Without a declaration a value with a destructor counts as owning 1 KiB. (The amount is only compared
+    /// with the [budget](crate::tuning::set_budget()); it does not make batches of callbacks smaller.)
     #[must_use = "this does not retire"]
     pub fn with_owned_bytes(mut self, bytes: usize) -> Retired<T, D> {
-        self.owned_bytes = self.owned_bytes.saturating_add(bytes);
+        let known = match self.given.bytes {
+            UNKNOWN => 0,
+            known => known,
+        };
+        self.given.bytes = known.saturating_add(bytes).min(UNKNOWN - 1);
+        self
+    }
+
+    /// Has the worker (or [`drain`](crate::drain())) run the destructor, not a later `retire` of this thread:
+    /// for destructors that take a lock which is held while something is retired, or that take long. For all
+    /// values: [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker). Without effect on plain
+    /// values.
+    ///
+    /// ```
+    /// let cell = quiescent::RcuCell::new(String::from("old"));
+    /// cell.store(String::from("new")).on_worker().retire();
+    /// ```
+    #[must_use = "this does not retire"]
+    pub fn on_worker(mut self) -> Retired<T, D> {
+        self.given.on_worker = true;
         self
     }
 
@@ -341,12 +388,14 @@ impl<T: Send + Sync + 'static, D: Handle> Deref for Retired<T, D> {
     }
 }
 
+/// As [`retire`](Retired::retire): may run destructors of values retired before, so hold no lock that these
+/// take.
 impl<T: Send + 'static, D: Handle> Drop for Retired<T, D> {
     #[inline(always)]
     fn drop(&mut self) {
-        let (value, bytes) = (self.value, self.owned_bytes);
+        let (value, given) = (self.value, self.given);
         // SAFETY: a box of ours that no new reader can find; it is not used again.
-        unsafe { self.domain.domain_backend().retire(value, bytes, Way::Lazy) };
+        unsafe { self.domain.domain_backend().retire(value, given, Way::Lazy) };
     }
 }
 

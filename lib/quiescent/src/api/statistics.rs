@@ -59,11 +59,17 @@ pub struct Statistics {
     /// Times that a fence issued for another purpose was enough: one by another thread at the same time, or
     /// one for several domains at once.
     pub fences_shared: u64,
+    /// Fences for deferred work that the program's threads were asked to execute themselves, before one was
+    /// issued for all of them.
+    pub fences_asked: u64,
+    /// Of those, how many were not issued: every thread answered within 2 µs. The others timed out.
+    pub fences_answered: u64,
     /// Callbacks and objects that are queued or being run.
     pub queued: u64,
     /// Their bytes, as the budget counts them: sizes rounded up as allocators do (plus a word, then to 16),
-    /// 16 bytes of queue for each, and what [`Retired::with_owned_bytes`](crate::Retired::with_owned_bytes)
-    /// declared. Not included is what a thread has queued since it last acquired credit: at most one batch.
+    /// 16 bytes of queue for each, and what the objects own: as declared
+    /// ([weights](crate::RcuCell#weight)), or 1 KiB for a value with a destructor. Intrusive callbacks
+    /// count no bytes.
     pub queued_bytes: u64,
     /// An upper bound on how long the oldest of it has been queued, as far as known. What is being run does
     /// not count.
@@ -239,6 +245,8 @@ fn of_state(state: &'static State) -> Statistics {
         fences_take: value(&c.fences_take),
         fences_issued: env.fences.issued(),
         fences_shared: value(&c.fences_shared),
+        fences_asked: value(&c.fences_asked),
+        fences_answered: value(&c.fences_answered),
         queued,
         queued_bytes,
         oldest,

@@ -34,8 +34,8 @@
 //! for 511 functions; the others are counted together, as "(others)".
 //!
 //! Memory without a destructor is named by its block size, because a type's name would need room in each
-//! entry. Bytes are those of the blocks and entries, without what
-//! [`with_owned_bytes`](crate::Retired::with_owned_bytes) added.
+//! entry. Bytes are counted as the [budget](crate::tuning::set_budget()) counts them, with what the values
+//! own.
 //!
 //! # The page
 //! A `memfd` named `quiescent-telemetry` (never one of the first three descriptors), sealed against shrinking

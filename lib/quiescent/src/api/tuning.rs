@@ -74,7 +74,9 @@ impl FlushTimes {
 }
 
 /// Sets the budget: how many bytes and how many callbacks may be queued. The bytes of an object include the
-/// overhead of the allocator and of the queue ([`Statistics::queued_bytes`](crate::statistics::Statistics)).
+/// overhead of the allocator and of the queue
+/// ([`Statistics::queued_bytes`](crate::statistics::Statistics)), and what the object owns, as far as that
+/// is declared ([weights](crate::RcuCell#weight)).
 /// `u64::MAX` is no limit. The default is 64 MiB and 2²⁰ callbacks;
 /// [`Options::budget`](crate::Options::budget) sets it at start-up.
 ///
@@ -91,10 +93,12 @@ pub fn set_budget(bytes: u64, callbacks: u64) {
 /// Moves reclaiming from the threads that retire to the worker, or back; at any time, for the whole process.
 ///
 /// On: `retire` only queues. The worker starts grace periods, issues their fences, and frees: once a batch
-/// (2048 objects or 192 KiB of a thread), and at the flush time. Off (the default): threads that retire do
-/// this themselves during later calls. That is cheaper (no change of thread, warm caches) but less even: once
-/// a batch a call takes some microseconds more. A change loses nothing, and keeps the order in which one
-/// thread's objects are freed. The worker runs closures and destructors in either case (but see
+/// (2048 objects or 192 KiB of plain memory of a thread), and at the flush time. Off (the default): threads
+/// that retire do this themselves during later calls. That is cheaper (no change of thread, warm caches)
+/// but less even: once a batch a call takes some microseconds more. Near the budget a thread that does not
+/// reclaim yields the processor to the worker ([`retire_no_reclaim`](crate::Retired::retire_no_reclaim)). A
+/// change loses nothing, and keeps the order in which one thread's objects are freed. For destructors only:
+/// [`set_destructors_on_worker`]. The worker runs closures in either case (but see
 /// [`Options::inline_callbacks`](crate::Options)).
 ///
 /// ```
@@ -120,8 +124,8 @@ pub fn offload_thread(offload: Option<bool>) {
     home().offload_thread(offload);
 }
 
-/// Selects which threads run closures and destructors: the worker (the default), or the program itself, when
-/// it calls [`drain_ready`] or [`drain`](crate::drain()). For event loops and frameworks whose callbacks must
+/// Has the program itself run closures and destructors, when it calls [`drain_ready`] or
+/// [`drain`](crate::drain()), not the worker and the threads that retire. For event loops and frameworks whose callbacks must
 /// run on their own threads; at any time, for the whole process.
 ///
 /// While it is on, the worker still starts grace periods, at the same times, and frees plain memory; it calls
@@ -143,6 +147,19 @@ pub fn offload_thread(offload: Option<bool>) {
 /// ```
 pub fn set_drained(drained: bool) {
     home().set_drained(drained);
+}
+
+/// Selects which threads run destructors of retired values: the thread that retired the value, in its later
+/// calls of `retire` and `store` (the default), or the worker. For programs whose destructors take locks that
+/// are held while something is retired. At any time, for the whole process; a thread applies it at its next
+/// call. For one value: [`Retired::on_worker`](crate::Retired::on_worker); for one thread: [`offload_thread`].
+///
+/// ```
+/// quiescent::tuning::set_destructors_on_worker(true);
+/// # quiescent::tuning::set_destructors_on_worker(false);
+/// ```
+pub fn set_destructors_on_worker(on_worker: bool) {
+    home().set_workers_run(on_worker);
 }
 
 /// Sets a function that the worker calls when callbacks have become ready that the program runs itself

@@ -57,6 +57,7 @@ use quiescent_core::parts::env::Env;
 use quiescent_core::parts::state::{Core, State};
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::per_thread::Queue;
+use quiescent_core::reader::threads::Slot;
 
 /// The program's options about forks.
 #[derive(Debug)]
@@ -248,7 +249,7 @@ unsafe extern "C" fn child() {
         };
         let adopted = state
             .queues()
-            .map(|queue| adopt(state, core, queue, run_code));
+            .map(|queue| adopt(state, core, queue, run_code, own));
         let dropped = adopted.sum();
         state.forked(core);
         state
@@ -262,13 +263,20 @@ unsafe extern "C" fn child() {
     drop(held);
 }
 
-/// Turns a queue of the parent into one of the child, without an owner.
-fn adopt(state: &'static State, global: &mut Core, queue: &'static Queue, run_code: bool) -> u64 {
+/// Turns a queue of the parent into one of the child, without an owner. `own`: the slot of this thread.
+fn adopt(
+    state: &'static State,
+    global: &mut Core,
+    queue: &'static Queue,
+    run_code: bool,
+    own: Option<&'static Slot>,
+) -> u64 {
     // SAFETY: TURN is held, and no other thread is there.
     let Some(core) = (unsafe { queue.parked.get() }) else {
         return 0;
     };
-    let queued = queue.forked(core, run_code);
+    let is_own = own.is_some_and(|slot| slot.queues().any(|its| std::ptr::eq(its, queue)));
+    let queued = queue.forked(core, run_code, is_own);
     let now = prim::coarse_ns();
     let forgotten = global.forked_cpu(&mut core.cpu, &queued, run_code, now);
     state.show_level(global);

@@ -27,9 +27,16 @@ pub(crate) struct Process {
 impl Process {
     /// Makes them for this execution.
     pub(crate) fn make(config: Config) -> &'static Process {
+        #[cfg(quiescent_loom)]
+        return quiescent_core::prim::on_large_stack(|| Process::make_here(config));
+        #[cfg(not(quiescent_loom))]
+        Process::make_here(config)
+    }
+
+    fn make_here(config: Config) -> &'static Process {
         let place = Box::leak(Box::<Process>::new_uninit());
         let process = place.as_mut_ptr();
-        // SAFETY: made here, at the place that it is told, and kept until no thread of the execution is left.
+        // SAFETY: made here, at the place that `new` gets, and kept until no thread of the execution is left.
         // Built part by part, because the stacks of model threads are small.
         unsafe {
             let env = &raw mut (*process).env;
@@ -120,7 +127,7 @@ impl Shell for Process {
         match news {
             News::Ready => report::ready(&self.env),
             News::Panicked { name } => report(&self.env, Report::Panicked { name }),
-            News::Stalled(_) | News::OverBudget { .. } => {}
+            News::Slow { .. } | News::Stalled(_) | News::OverBudget { .. } => {}
         }
     }
 }

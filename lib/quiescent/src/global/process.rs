@@ -131,15 +131,17 @@ impl Shell for Process {
 
     fn begin(&self, name: Name, taken: Option<Taken>) {
         let watch = &process().workers.watch;
-        ended::note(taken, name);
         watch.begin(&process().workers, name);
-        watch.overflow.begin(name);
+        if let Some(taken) = taken {
+            ended::note(taken, name);
+            watch.overflow.begin(name);
+        }
     }
 
     fn end(&self) {
         let watch = &self.workers.watch;
+        watch.end();
         if ended::over() {
-            watch.end();
             watch.overflow.end();
         }
     }
@@ -164,6 +166,10 @@ impl Shell for Process {
         let told = match news {
             News::Ready => return report::ready(env()),
             News::Panicked { name } => Report::Panicked { name },
+            News::Slow { name, ns } => Report::Slow {
+                name,
+                took: std::time::Duration::from_nanos(ns),
+            },
             News::Stalled(stall) => Report::Stalled(stall),
             News::OverBudget {
                 full,

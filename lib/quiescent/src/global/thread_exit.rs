@@ -91,7 +91,7 @@ fn pin() {
     let entry = std::ptr::without_provenance(entry as usize);
     let program = object_of(entry);
     if program.is_some_and(|program| program.dli_fbase == own.dli_fbase) {
-        return; // nobody unloads the program
+        return; // the program itself is never unloaded
     }
     let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
     // SAFETY: the name of an object that is loaded; this loads nothing.

@@ -12,7 +12,7 @@
 //!
 //! ```text
 //!   numbers   1 2 3 │ 4 5 6 7        parent: 4 has the lock, 2 forks
-//!                   └ 4 5 …          child: first = 4, forked = 2; a lock that 3 has is free, one that 2 has is not
+//!                   └ 4 5 …          child: first = 4, forked = 2; a lock of 3 is free, a lock of 2 is not
 //! ```
 //!
 //! The other bit of the word says that a thread may sleep on it.

@@ -12,7 +12,7 @@ use quiescent_core::parts::fullness::Fullness;
 
 use quiescent_core::parts::stall::StallReport;
 
-/// An event that the program should know of: a callback or a destructor that misbehaves, stalled readers, or
+/// An event for the program: a callback or a destructor that misbehaves, stalled readers, or
 /// an exceeded budget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -21,6 +21,15 @@ pub enum Report {
     Panicked {
         /// The type of the closure, or of the value that was dropped.
         name: &'static str,
+    },
+    /// A destructor took more than 10 ms inside a `retire` or `store` of the thread that retired the value.
+    /// Only in builds with `debug_assertions`. [`Retired::on_worker`](crate::Retired::on_worker) and
+    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker) move it to the worker.
+    Slow {
+        /// The type of the value.
+        name: &'static str,
+        /// How long it took.
+        took: Duration,
     },
     /// A callback has not returned for this long. Another worker runs the others; a barrier waits for this
     /// one.
@@ -55,6 +64,12 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Report::Panicked { name } => write!(f, "callback {name} panicked"),
+            Report::Slow { name, took } => write!(
+                f,
+                "the destructor of {name} took {} ms inside a call of retire or store: look for a lock that it \
+                 waits for, or retire such values with on_worker()",
+                took.as_millis()
+            ),
             Report::Stuck { name, running } => write!(
                 f,
                 "callback {name} has not returned for {:.1} s: another worker goes on without it; look \
@@ -93,8 +108,8 @@ static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 ///
 /// The thread is the worker, or one of the program's: inside [`drain`](crate::drain()), and, for a stall,
 /// inside the call that waits or polls. So the function should take no lock under which the program makes
-/// such calls. It is never called inside `retire` or `defer`, unless callbacks run there
-/// ([`Options::inline_callbacks`](crate::Options)).
+/// such calls. Inside `retire` and `store` it is called for a destructor that ran there and panicked, or took
+/// long.
 ///
 /// ```
 /// quiescent::report::on_report(|report| eprintln!("quiescent: {report}"));

@@ -54,7 +54,7 @@ pub struct Snapshot {
     /// The process's counters by their names in [`Statistics`](crate::stats::Statistics), those inside
     /// another struct as `flushes.hurry`.
     pub counters: Vec<(String, u64)>,
-    /// What was queued, by domain and function, sorted by name. Functions that cannot be told apart are one.
+    /// What was queued, by domain and function, sorted by name. Indistinguishable functions are one.
     pub functions: Vec<Function>,
     /// The readers that blocked the process's grace period at its driver's last scan: the kernel's number of
     /// the thread (0: those without a slot), and how many sections it had open.
@@ -99,8 +99,11 @@ pub struct Function {
     pub queued: u64,
     /// Times it was executed, or its memory freed.
     pub executed: u64,
-    /// Bytes of one item, as the budget counts them, without those added by
-    /// [`with_owned_bytes`](crate::Retired::with_owned_bytes).
+    /// Bytes of the items queued, as the budget counts them: [weights](crate::Weigh) are included.
+    pub queued_bytes: u64,
+    /// Bytes of the items executed.
+    pub executed_bytes: u64,
+    /// Bytes of one item, without those that it owns.
     pub bytes_each: u64,
     /// Times it ended laziness by a hurry: see [`breakers`](crate::stats::breakers).
     pub hurried: u64,
@@ -122,7 +125,12 @@ impl Function {
         self.queued.saturating_sub(self.executed)
     }
 
-    /// Whether both are the same function of the same domain, as far as can be told. No two functions of one
+    /// Their bytes, as the budget counts them.
+    pub fn held_bytes(&self) -> u64 {
+        self.queued_bytes.saturating_sub(self.executed_bytes)
+    }
+
+    /// Whether both are the same function of the same domain, as far as is known. No two functions of one
     /// snapshot are, so this finds a function in another snapshot.
     fn is_alike(&self, other: &Function) -> bool {
         let key = |it: &Function| (it.what, it.lazy, it.bytes_each);
@@ -133,6 +141,8 @@ impl Function {
         for (sum, more) in [
             (&mut self.queued, other.queued),
             (&mut self.executed, other.executed),
+            (&mut self.queued_bytes, other.queued_bytes),
+            (&mut self.executed_bytes, other.executed_bytes),
             (&mut self.hurried, other.hurried),
             (&mut self.prompt, other.prompt),
             (&mut self.batches, other.batches),

@@ -34,8 +34,8 @@ use quiescent_core::parts::shell::Taken;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim::counters::{count, uncount};
 
-/// Code of the program: the callback, if it is one, and the function that returns its name.
-type Running = (Option<Taken>, fn() -> &'static str);
+/// A callback, and the function that returns its name.
+type Running = (Taken, fn() -> &'static str);
 
 thread_local! {
     /// Has no destructor, so it is valid to the very end of the thread.
@@ -43,12 +43,12 @@ thread_local! {
 }
 
 /// This thread is about to run it.
-pub(crate) fn note(taken: Option<Taken>, name: fn() -> &'static str) {
+pub(crate) fn note(taken: Taken, name: fn() -> &'static str) {
     RUNNING.set(Some((taken, name)));
 }
 
-/// It has returned. False if it counts as over already: a callback that has run others inside (what a dropped
-/// domain left) is over when the first of those is.
+/// Code of the program has returned. True if that was a callback. A callback that has run others inside (what
+/// a dropped domain left) counts as over when the last of those is.
 pub(crate) fn over() -> bool {
     RUNNING.take().is_some()
 }
@@ -75,7 +75,7 @@ impl Drop for Inside {
 impl Workers {
     /// This thread ends inside the program's code, and is or was the worker. Returns when another thread is.
     fn succeed(&'static self) {
-        if let Some((Some(taken), name)) = RUNNING.take() {
+        if let Some((taken, name)) = RUNNING.take() {
             count(&self.env().state.counters.callbacks);
             count(&self.env().state.counters.exits);
             report_ran(taken);

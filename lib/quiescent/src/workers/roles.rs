@@ -9,6 +9,8 @@ thread_local! {
     pub(crate) static WORKER: Cell<usize> = const { Cell::new(0) };
     /// The role number of an overflow worker; 0 on other threads.
     pub(crate) static OVERFLOW: Cell<usize> = const { Cell::new(0) };
+    /// Whether the callback that this thread runs is watched.
+    pub(crate) static WATCHED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Whether the calling thread is or was a worker.

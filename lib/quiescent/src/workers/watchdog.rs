@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::watch::report::{Report, report};
 use crate::workers::overflow::Overflow;
-use crate::workers::roles::{WORKER, is_ours};
+use crate::workers::roles::{WATCHED, WORKER, is_ours};
 use crate::workers::{Workers, pool};
 use quiescent_core::defer::turns::turn_of_worker;
 use quiescent_core::os::alarm::{close, set_timer, timerfd};
@@ -116,6 +116,7 @@ impl Watch {
         if !self.is_worker() {
             return;
         }
+        WATCHED.set(1);
         let now = prim::coarse_ns();
         self.name.store(name as *mut (), Ordering::Relaxed);
         self.since.store(now, Ordering::Release);
@@ -128,7 +129,9 @@ impl Watch {
 
     /// The callback has returned. If the stand-by was faster, it has the role now, or is about to take it.
     pub(crate) fn end(&self) {
-        if self.is_worker() && self.since.swap(0, Ordering::AcqRel) == 0 {
+        let watched = WATCHED.get() != 0;
+        WATCHED.set(0);
+        if watched && self.is_worker() && self.since.swap(0, Ordering::AcqRel) == 0 {
             WORKER.set(DISMISSED);
         }
     }

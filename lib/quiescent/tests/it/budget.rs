@@ -2,6 +2,7 @@
 //! a report; it recovers when the reader has left.
 
 mod life;
+mod weights;
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

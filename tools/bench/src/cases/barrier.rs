@@ -69,10 +69,10 @@ impl Question for BarrierAsk {
 /// A text with the reason and the remedy.
 fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
     let subject = deferral::find(&ask.subject)?;
-    let verb = subject.verb(&ask.verb)?;
     let barrier = subject
         .barrier
         .ok_or_else(|| format!("{} has no barrier for all threads", subject.name))?;
+    let verb = subject.verb(&ask.verb)?;
     let share = ask.objects.div_ceil(ask.threads.max(1));
     let (done, is_done) = channel();
     let mut threads = Vec::new();

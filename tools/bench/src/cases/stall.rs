@@ -1,11 +1,12 @@
 //! `bench stall`: a reader that stays in its section while another thread retires.
 //!
 //! The reader enters a section, and stays for a while. Meanwhile a producer hands over a million blocks of 64
-//! bytes, as fast as it can. Measured: the memory that this takes, blocks freed nevertheless, delays of the
-//! producer, and whether the library names the blocking reader. A case is a verb.
+//! bytes, as fast as it can; or, by the verbs named `64 kib`, `String`s of 64 KiB whose weight is declared,
+//! of five times the bytes in all. Measured: the memory that this takes, blocks freed nevertheless, delays of
+//! the producer, and whether the library names the blocking reader. A case is a verb.
 
-use crate::cases::flood::{self, BLOCK, BUDGET_MIB};
-use crate::deferral::{self, Deferring, Verb};
+use crate::cases::flood::{self, BUDGET_MIB};
+use crate::deferral::{self, BLOCK, Deferring, Verb};
 use crate::measure::once::Ask;
 use crate::measure::once::Question;
 use crate::measure::waves::{self, Cell};
@@ -130,6 +131,7 @@ fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
     std::thread::sleep(end.saturating_duration_since(Instant::now()));
     let handed_over = made.heartbeat.0.load(Relaxed);
     let held = flood::held(verb, handed_over, freed_before);
+    let counted_bytes = verb.silent.map(|held| held().1);
     let blocked = !through();
     let (stalled_rss, named) = (
         rss(),
@@ -145,7 +147,7 @@ fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
     (subject.settle)();
     let figure = |metric, unit, value: u64| Figure::new(&ask.verb, metric, unit, value as f64);
     let freed = handed_over.saturating_sub(held);
-    Ok(vec![
+    let mut figures = vec![
         figure("start_rss_bytes", "bytes", start_rss),
         figure("retired_rss_bytes", "bytes", retired_rss),
         figure("stalled_rss_bytes", "bytes", stalled_rss),
@@ -156,12 +158,14 @@ fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
             stalled_rss.saturating_sub(start_rss),
         ),
         figure("backlog", "blocks", held),
-        figure("held_bytes", "bytes", held * BLOCK),
+        figure("held_bytes", "bytes", held * verb.bytes),
         figure("freed", "blocks", freed),
         figure("retire_ms", "ms", took.as_millis() as u64),
         figure("blocked", "producers", u64::from(blocked)),
         figure("named", "readers", u64::from(named)),
-    ])
+    ];
+    figures.extend(counted_bytes.map(|bytes| figure("counted_bytes", "bytes", bytes)));
+    Ok(figures)
 }
 
 /// What to measure.
@@ -192,6 +196,15 @@ impl StallOptions {
     }
 }
 
+/// How many objects of a verb there are where there are so many blocks: larger ones of five times the bytes,
+/// which are well over the budget.
+fn objects(verb: Verb, blocks: u64) -> u64 {
+    match verb.bytes {
+        BLOCK => blocks,
+        bytes => (5 * blocks * BLOCK / bytes).max(1),
+    }
+}
+
 /// Blocks that may be held at the same time, by all processes of a wave: about a gigabyte.
 const CAPACITY: u64 = 12_000_000;
 
@@ -208,15 +221,18 @@ pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error
     let mut subjects = deferral::selected(options.compare);
     subjects.retain(|subject| subject.hold.is_some());
     let todo = deferral::massed(&subjects);
-    let cell = |(subject, verb): &(Deferring, Verb)| Cell {
-        subject: subject.name,
-        ask: Ask::of(&StallAsk {
-            subject: subject.name.into(),
-            verb: verb.name.into(),
-            objects: options.objects,
-            ms: options.ms,
-        }),
-        load: options.objects,
+    let cell = |(subject, verb): &(Deferring, Verb)| {
+        let objects = objects(*verb, options.objects);
+        Cell {
+            subject: subject.name,
+            ask: Ask::of(&StallAsk {
+                subject: subject.name.into(),
+                verb: verb.name.into(),
+                objects,
+                ms: options.ms,
+            }),
+            load: objects * (verb.bytes / BLOCK),
+        }
     };
     let waves = waves::plan(todo.iter().map(cell).collect(), CAPACITY);
     let mut samples = Samples::default();
@@ -233,7 +249,8 @@ pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error
     report.option("ms", options.ms);
     report.option(
         "method",
-        "a fresh process a subject and verb, several at a time; resident memory before, when the producer is through (or at \
+        "a fresh process a subject and verb, several at a time; 64 kib: a String of that size with its weight declared, five \
+         times the bytes in all; counted: bytes held by the library's own count; resident memory before, when the producer is through (or at \
          the end of the stall), at the end of the stall, and when everything is freed; freed: blocks freed while the reader \
          was in its section; blocked: the producer was not through by then; named: the library could say which thread is in \
          the way",
@@ -248,12 +265,13 @@ pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error
 
 /// The report as text.
 pub fn text(report: &Report) -> String {
-    const COLUMNS: [Column; 9] = [
+    const COLUMNS: [Column; 10] = [
         Column("before", "start_rss_bytes"),
         Column("retired", "retired_rss_bytes"),
         Column("stalled", "stalled_rss_bytes"),
         Column("after", "end_rss_bytes"),
         Column("grown", "grown_bytes"),
+        Column("counted", "counted_bytes"),
         Column("freed", "freed"),
         Column("retiring ms", "retire_ms"),
         Column("blocked", "blocked"),
@@ -267,7 +285,7 @@ pub fn text(report: &Report) -> String {
 }
 
 /// The verbs that promise to stay within the budget.
-const BOUNDED: [&str; 2] = ["try_retire", "retire_wait"];
+const BOUNDED: [&str; 3] = ["try_retire", "retire_wait", "try_retire 64 kib"];
 
 /// Named under every verb, bounded under those that can wait or refuse.
 pub fn targets(report: &Report) -> Vec<Target> {
@@ -281,7 +299,19 @@ pub fn targets(report: &Report) -> Vec<Target> {
             "MiB",
         ));
     }
-    for verb in ["retire", "call"].into_iter().chain(BOUNDED) {
+    // What a value owns is counted: what is held, and what the library says is held, are the same.
+    let counted = ours("retire 64 kib", "counted_bytes");
+    let held = ours("retire 64 kib", "held_bytes");
+    targets.push(Target::at_least(
+        "stalled reader, retire 64 kib: the library counts what is held".into(),
+        counted.map(|bytes| bytes / MEBIBYTE),
+        held.map(|bytes| bytes / MEBIBYTE),
+        "MiB",
+    ));
+    for verb in ["retire", "call", "retire 64 kib"]
+        .into_iter()
+        .chain(BOUNDED)
+    {
         targets.push(Target::at_least(
             format!("stalled reader, {verb}: the reader is named"),
             ours(verb, "named"),
@@ -304,7 +334,7 @@ mod tests {
             let ask = StallAsk {
                 subject: subject.name.into(),
                 verb: verb.name.into(),
-                objects: 10_000,
+                objects: objects(verb, 10_000),
                 ms: 50,
             };
             let figures = measure(&ask).unwrap();
@@ -321,5 +351,6 @@ mod tests {
         let named = |verb| met(&targets, &format!("reader, {verb}: the reader is named"));
         assert_eq!((named("retire"), named("call")), (Some(true), Some(false)));
         assert_eq!(met(&targets, "try_retire: memory"), None);
+        assert_eq!(met(&targets, "counts what is held"), None);
     }
 }

@@ -18,7 +18,10 @@ macro_rules! c_peer {
             safe fn $all_in(n: u64);
             safe fn $owning(n: u64);
             safe fn $read(control: &$crate::subjects::ReaderControl) -> u64;
-            safe fn $update(control: &$crate::subjects::ReaderControl) -> u64;
+            safe fn $update(
+                pace: &mut $crate::deferral::pace::Pace<'_>,
+                due: extern "C" fn(&mut $crate::deferral::pace::Pace<'_>) -> u64,
+            );
             safe fn $one(value: u64, told: extern "C" fn(u64)) -> u64;
             safe fn $many(n: u64, told: extern "C" fn(u64));
             safe fn $hold(control: &$crate::subjects::ReaderControl);
@@ -50,16 +53,18 @@ macro_rules! c_peer {
                 stamped,
                 all_in: |n| $all_in(n),
                 owning: Some(|n| $owning(n)),
-                beside: Some($crate::deferral::Beside {
+                swaps: $crate::deferral::swap::Swaps::of_block($crate::deferral::Beside {
                     read: |control| $read(control),
-                    update: |control| $update(control),
+                    update: |pace| $update(pace, $crate::deferral::pace::due),
                 }),
+                call: None,
                 verbs: &[$crate::deferral::Verb {
                     name: $crate::deferral::RETIRE,
                     one: |value| $one(value, $crate::measure::freed::note),
                     many: |n| $many(n, $crate::measure::freed::note),
                     silent: None,
                     massed: true,
+                    bytes: $crate::deferral::BLOCK,
                     trickled: true,
                 }],
                 hold: Some(|control| $hold(control)),

@@ -1,13 +1,12 @@
 //! crossbeam-epoch: `defer_destroy` under a guard of its own, on the default collector.
 
 use super::Deferring;
-use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
+use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
 use super::noted::{self, Noted, RetireNoted};
+use super::swap::{Library, Swap, Swaps, Value, shared};
 use crossbeam_epoch::{Atomic, Guard, Owned, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
-
-static POINTER: LazyLock<Atomic<Block>> = LazyLock::new(|| Atomic::new(Block::new(0)));
 
 struct Crossbeam;
 
@@ -48,26 +47,16 @@ impl RetireNoted for Crossbeam {
     }
 }
 
-/// As [`Crossbeam`], with the pointer at hand.
-struct Pointer(&'static Atomic<Block>);
+/// A pointer at hand.
+struct Pointer<T: 'static>(&'static Atomic<T>);
 
-impl Defer for Pointer {
-    fn new() -> Self {
-        Pointer(&POINTER)
-    }
-
-    fn make(value: u64) -> *mut () {
-        Crossbeam::make(value)
-    }
-
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise.
-        unsafe { Crossbeam.retire(block) };
-    }
-}
-
-impl DeferBeside for Pointer {
+impl<T: Value> Swap for Pointer<T> {
+    type Value = T;
     type Held = Guard;
+
+    fn new() -> Self {
+        Pointer(shared(|| Atomic::new(T::new(0))))
+    }
 
     #[inline(always)]
     fn enter(&self) -> Guard {
@@ -77,18 +66,20 @@ impl DeferBeside for Pointer {
     #[inline(always)]
     fn read(&self, held: &mut Guard) -> u64 {
         // SAFETY: never null, and the guard is held.
-        unsafe { self.0.load(Ordering::Acquire, held).deref().value }
+        unsafe { self.0.load(Ordering::Acquire, held).deref().read() }
     }
 
     #[inline(always)]
-    fn replace(&self, value: u64) {
+    fn replace(&self, value: T) {
         let guard = pin();
-        let old = self
-            .0
-            .swap(Owned::new(Block::new(value)), Ordering::AcqRel, &guard);
+        let old = self.0.swap(Owned::new(value), Ordering::AcqRel, &guard);
         // SAFETY: no reader finds it any more, and only this thread replaces.
         unsafe { guard.defer_destroy(old) };
     }
+}
+
+impl Library for Crossbeam {
+    type Cell<T: Value> = Pointer<T>;
 }
 
 /// The queue of full bags is first in, first out: what stands behind all of them runs last. A bounded number
@@ -110,9 +101,9 @@ pub(super) fn subject() -> Deferring {
     Deferring {
         settle,
         owning: Some(owning::<Crossbeam>),
-        beside: beside::<Pointer>(),
+        swaps: Swaps::of::<Crossbeam>(),
         verbs: const { &[noted::retire::<Crossbeam>()] },
-        hold: Some(noted::hold::<Pointer>),
+        hold: Some(noted::hold::<Pointer<Block>>),
         ..deferring::<Crossbeam>("crossbeam-epoch")
     }
 }

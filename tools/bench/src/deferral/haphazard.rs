@@ -1,8 +1,9 @@
 //! haphazard: `retire_ptr` on the global domain.
 
 use super::Deferring;
-use super::loops::{Block, Defer, deferring};
+use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
 use super::noted::{self, Noted, RetireNoted};
+use super::swap::{Library, Swap, Swaps, Value, shared};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::used;
 use haphazard::{AtomicPtr, Domain, Global, HazardPointer};
@@ -35,7 +36,51 @@ impl RetireNoted for Haphazard {
     }
 }
 
-/// A hazard pointer guards one block, and no other: there is no section.
+impl DeferOwning for Haphazard {
+    #[inline(always)]
+    fn retire_owning(&self) {
+        let object = Box::into_raw(Box::new(Owning::new()));
+        // SAFETY: from a box, not shared yet.
+        unsafe { self.0.retire_ptr::<Owning, Box<Owning>>(object) };
+    }
+}
+
+/// A pointer at hand. A hazard pointer, taken fresh for each read, guards one value and no other: there is no
+/// section.
+struct Pointer<T: 'static>(&'static AtomicPtr<T>);
+
+impl<T: Value> Swap for Pointer<T> {
+    type Value = T;
+    type Held = HazardPointer<'static>;
+
+    fn new() -> Self {
+        Pointer(shared(|| AtomicPtr::from(Box::new(T::new(0)))))
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Self::Held {
+        HazardPointer::new()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Self::Held) -> u64 {
+        self.0.safe_load(held).map_or(0, T::read)
+    }
+
+    #[inline(always)]
+    fn replace(&self, value: T) {
+        if let Some(old) = self.0.swap(Box::new(value)) {
+            // SAFETY: no reader finds it any more, and only this thread replaces.
+            unsafe { old.retire() };
+        }
+    }
+}
+
+impl Library for Haphazard {
+    type Cell<T: Value> = Pointer<T>;
+}
+
+/// Guards a block that is retired only after that: a pointer of its own, which no updater replaces.
 fn hold(control: &ReaderControl) {
     let pointer: AtomicPtr<Block> = AtomicPtr::from(Box::new(Block::new(0)));
     let mut hazard = HazardPointer::new();
@@ -54,6 +99,8 @@ fn settle() {
 pub(super) fn subject() -> Deferring {
     Deferring {
         settle,
+        owning: Some(owning::<Haphazard>),
+        swaps: Swaps::of::<Haphazard>(),
         verbs: const { &[noted::retire::<Haphazard>()] },
         hold: Some(hold),
         ..deferring::<Haphazard>("haphazard")

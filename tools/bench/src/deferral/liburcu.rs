@@ -18,6 +18,7 @@ pub(super) fn call() -> Deferring {
     let subject = call_rcu::subject("liburcu-memb");
     Deferring {
         barrier: Some(subject.settle), // `rcu_barrier`
+        call: Some(subject.verbs[0].many),
         ..subject
     }
 }

@@ -3,12 +3,12 @@
 //! Every turn ends in `turn`, which makes memory opaque to the compiler and emits nothing, as in `bench
 //! read`.
 
-use super::{Beside, Deferring, TURNS_A_LOOK};
+use super::Deferring;
+use super::swap::{self, Swaps};
 use crate::measure::clock;
+use crate::subjects::Language;
 use crate::subjects::loops::{turn, used};
-use crate::subjects::{Language, ReaderControl};
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering;
 
 /// What is retired: 64 bytes, one word of them written, nothing to drop.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Block {
 }
 
 /// What an owning object owns: 32 bytes, as `QB_TEXT` in `shims/retire.h`.
-const TEXT: &str = "an object with something to drop";
+pub(super) const TEXT: &str = "an object with something to drop";
 
 /// 64 bytes that own 32 more.
 #[derive(Debug)]
@@ -64,19 +64,7 @@ pub(super) trait DeferOwning: Defer {
     fn retire_owning(&self);
 }
 
-/// A library that is measured with reads beside updates too.
-pub(super) trait DeferBeside: Defer {
-    /// A section that is being held.
-    type Held;
-    /// Enters a section.
-    fn enter(&self) -> Self::Held;
-    /// Reads the published block.
-    fn read(&self, held: &mut Self::Held) -> u64;
-    /// Publishes another block and retires the one before.
-    fn replace(&self, value: u64);
-}
-
-/// The table for a library, without `owning` and `beside`.
+/// The table for a library, without `owning`, swaps and verbs.
 pub(super) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
     fn nothing() {}
     Deferring {
@@ -91,20 +79,13 @@ pub(super) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
         stamped: stamped::<P>,
         all_in: all_in::<P>,
         owning: None,
-        beside: None,
+        swaps: Swaps::NONE,
+        call: None,
         verbs: &[],
         hold: None,
         names: None,
         barrier: None,
     }
-}
-
-/// The part of the table for reads beside updates.
-pub(super) const fn beside<P: DeferBeside>() -> Option<Beside> {
-    Some(Beside {
-        read: read::<P>,
-        update: update::<P>,
-    })
 }
 
 #[inline(never)]
@@ -165,40 +146,6 @@ pub(super) fn owning<P: DeferOwning>(n: u64) {
     }
 }
 
-#[inline(never)]
-fn read<P: DeferBeside>(control: &ReaderControl) -> u64 {
-    let peer = P::new();
-    let mut reads = 0;
-    while control.stop.0.load(Ordering::Relaxed) == 0 {
-        let mut i = TURNS_A_LOOK;
-        while i != 0 {
-            let mut held = peer.enter();
-            used(peer.read(&mut held));
-            drop(held);
-            turn(&mut i);
-            i -= 1;
-        }
-        reads += TURNS_A_LOOK;
-    }
-    reads
-}
-
-#[inline(never)]
-fn update<P: DeferBeside>(control: &ReaderControl) -> u64 {
-    let peer = P::new();
-    let mut updates = 0;
-    while control.stop.0.load(Ordering::Relaxed) == 0 {
-        let mut i = TURNS_A_LOOK;
-        while i != 0 {
-            peer.replace(i);
-            turn(&mut i);
-            i -= 1;
-        }
-        updates += TURNS_A_LOOK;
-    }
-    updates
-}
-
 /// The loops with no library in them: what is subtracted from instruction counts. Nothing is ever freed.
 struct Bare;
 
@@ -214,6 +161,52 @@ impl Defer for Bare {
     #[inline(always)]
     unsafe fn retire(&self, block: *mut ()) {
         used(block as u64);
+    }
+}
+
+/// The loops with malloc and free alone: what is beside the totals of `bench retire`.
+struct Free;
+
+impl Defer for Free {
+    fn new() -> Self {
+        Free
+    }
+
+    #[inline(always)]
+    fn make(value: u64) -> *mut () {
+        Bare::make(value)
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, block: *mut ()) {
+        seen(block);
+        // SAFETY: the caller's promise: a box of `make`, once.
+        drop(unsafe { Box::from_raw(block.cast::<Block>()) });
+    }
+}
+
+impl DeferOwning for Free {
+    #[inline(always)]
+    fn retire_owning(&self) {
+        let object = Box::new(Owning::new());
+        seen(&*object);
+        drop(object);
+    }
+}
+
+/// What is there may have been read by anyone: without this the compiler makes nothing that is only dropped.
+#[inline(always)]
+pub(super) fn seen<T>(object: *const T) {
+    let mut address = object as u64;
+    turn(&mut address);
+}
+
+/// malloc and free in the same loops, with nothing in between.
+pub fn malloc_free() -> Deferring {
+    Deferring {
+        owning: Some(owning::<Free>),
+        swaps: Swaps::of::<swap::Bare>(),
+        ..deferring::<Free>(swap::BARE)
     }
 }
 

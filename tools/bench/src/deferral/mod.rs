@@ -3,20 +3,26 @@
 //! As in [`crate::subjects`], a subject is a table of plain functions, each a whole loop with the library's
 //! call inlined: Rust libraries through `loops.rs`, C libraries through the same loops in `shims/retire.h`.
 //! What is retired is a block of 64 bytes, of which the first free word is written; where a library wants a
-//! head in the object, the head is part of the 64 bytes, and where it adds one (sdd), the block is larger. An
-//! *owning* object is a block that owns another: a `String` of 32 bytes, with `Drop`.
+//! head in the object, the head is part of the 64 bytes, and where it adds one (sdd, arc-swap), the block is
+//! larger. An *owning* object is a block that owns another: a `String` of 32 bytes, with `Drop`.
 //!
 //! Each library is used in the cheapest way that is correct: ck's program polls every 64 calls; crossbeam and
-//! sdd need a guard a call (sdd reclaims nothing without one); seize and haphazard retire without a guard.
+//! sdd need a guard a call (sdd reclaims nothing without one), and so does kovan (a thread's pins free what
+//! others handed to it); seize and haphazard retire without a guard. `papaya-seize` is seize as papaya's maps
+//! use it: a default collector, every operation under a guard. arc-swap has no retiring: its call puts an
+//! `Arc` in the place of another, which is dropped at once; `arc-swap-cache` reads through a `Cache`.
 //! `finish` is the last action of each producer, `settle` the last action of the program, after which
 //! everything is freed: a barrier where there is one; a sentinel behind everything else (crossbeam, sdd); "no
 //! thread is here any more" (seize).
 
 use crate::measure::threads;
 use crate::subjects::{Absent, Language, ReaderControl};
+use pace::Pace;
 use quiescent_report::OURS;
 use quiescent_report::Report;
 
+#[cfg(feature = "peers")]
+mod arc_swap;
 #[cfg(have_c)]
 mod c_peer;
 #[cfg(have_ck)]
@@ -26,18 +32,23 @@ mod crossbeam;
 mod domain;
 #[cfg(feature = "peers")]
 mod haphazard;
+#[cfg(feature = "peers")]
+mod kovan;
 #[cfg(have_liburcu)]
 mod liburcu;
 mod loops;
 mod noted;
+pub mod pace;
 mod quiescent;
 pub mod rest;
 #[cfg(feature = "peers")]
 mod sdd;
 #[cfg(feature = "peers")]
 mod seize;
+pub mod swap;
 
-pub use loops::bare;
+pub use loops::{bare, malloc_free};
+use swap::{Content, Swaps};
 
 /// One library that reclaims later.
 #[derive(Debug, Clone, Copy)]
@@ -64,8 +75,10 @@ pub struct Deferring {
     pub all_in: fn(u64),
     /// Makes and retires so many owning objects.
     pub owning: Option<fn(u64)>,
-    /// Reading beside updating.
-    pub beside: Option<Beside>,
+    /// Reading beside updating, for each content of a cell.
+    swaps: Swaps,
+    /// Makes and hands over so many blocks as callbacks: `call_rcu` and its like.
+    pub call: Option<fn(u64)>,
     /// The ways of handing over blocks whose end is noticed.
     pub verbs: &'static [Verb],
     /// Stays in a section until told to leave it; beats once when it is in it.
@@ -89,11 +102,16 @@ pub struct Verb {
     pub many: fn(u64),
     /// Blocks are freed without a report: the number held, and their bytes, by the library's own counters.
     pub silent: Option<fn() -> (u64, u64)>,
-    /// Meant for many blocks: measured in a flood and behind a stalled reader.
+    /// Meant for many blocks: measured behind a stalled reader, and in a flood if they are [`BLOCK`]s.
     pub massed: bool,
+    /// Bytes of one.
+    pub bytes: u64,
     /// Measured in a trickle, where those that only differ at a limit do not differ.
     pub trickled: bool,
 }
+
+/// Bytes of a block.
+pub const BLOCK: u64 = 64;
 
 /// The name of the verb that only frees memory.
 pub const RETIRE: &str = "retire";
@@ -110,6 +128,11 @@ impl Deferring {
             let known = known.join(", ");
             format!("{} has no verb `{name}`; there are: {known}", self.name)
         })
+    }
+
+    /// Reading beside updating a cell with this in it, where the library is measured with it.
+    pub fn beside(&self, content: Content) -> Option<Beside> {
+        self.swaps.0[content as usize]
     }
 }
 
@@ -133,11 +156,12 @@ impl threads::Member for Deferring {
 pub struct Beside {
     /// Reads until told to stop: enter, load, read, leave. How often.
     pub read: fn(&ReaderControl) -> u64,
-    /// Replaces and retires until told to stop. How often.
-    pub update: fn(&ReaderControl) -> u64,
+    /// Replaces and retires whenever that is due.
+    pub update: fn(&mut Pace<'_>),
 }
 
-/// Turns between two looks at the stop flag in [`Beside`]; the same number as in `shims/retire.h`.
+/// Turns between two looks at the stop flag in [`Beside`]; for `read`, the same number as in
+/// `shims/retire.h`.
 pub const TURNS_A_LOOK: u64 = 64;
 
 /// Every subject of this build, quiescent's first.
@@ -158,6 +182,14 @@ pub fn all() -> Vec<Deferring> {
         sdd::subject(),
         #[cfg(feature = "peers")]
         haphazard::subject(),
+        #[cfg(feature = "peers")]
+        kovan::subject(),
+        #[cfg(feature = "peers")]
+        seize::papaya(),
+        #[cfg(feature = "peers")]
+        arc_swap::subject(),
+        #[cfg(feature = "peers")]
+        arc_swap::cache(),
     ]
 }
 
@@ -170,9 +202,9 @@ pub fn selected(compare: bool) -> Vec<Deferring> {
     subjects
 }
 
-/// The subject of this name, of [`all`], or the one of `bench domain`.
+/// The subject of this name, of [`all`], the one of `bench domain`, or [`malloc_free`].
 pub fn named(name: &str) -> Option<Deferring> {
-    let mut known = all().into_iter().chain([domain::subject()]);
+    let mut known = all().into_iter().chain([domain::subject(), malloc_free()]);
     known.find(|subject| subject.name == name)
 }
 
@@ -195,7 +227,16 @@ pub fn massed(subjects: &[Deferring]) -> Vec<(Deferring, Verb)> {
 
 /// Those that are not in this build, with the remedy.
 pub fn absent() -> Vec<Absent> {
-    let rust = ["crossbeam-epoch", "seize", "sdd", "haphazard"];
+    let rust = [
+        "crossbeam-epoch",
+        "seize",
+        "sdd",
+        "haphazard",
+        "kovan",
+        "papaya-seize",
+        "arc-swap",
+        "arc-swap-cache",
+    ];
     let c = ["ck", "liburcu-memb", "liburcu-defer"];
     crate::subjects::absent_of(&rust, &c, |name| named(name).is_some())
 }
@@ -322,7 +363,7 @@ mod tests {
     fn reads_beside_updates() {
         let _alone = ALONE.lock().unwrap();
         for subject in all() {
-            let Some(beside) = subject.beside else {
+            let Some(beside) = subject.beside(Content::Block) else {
                 continue;
             };
             let (reader, updater) = (ReaderControl::default(), ReaderControl::default());
@@ -335,10 +376,11 @@ mod tests {
                 });
                 let updating = scope.spawn(|| {
                     (subject.attach)();
-                    let updates = (beside.update)(&updater);
+                    let mut pace = Pace::new(&updater.stop.0, None);
+                    (beside.update)(&mut pace);
                     (subject.finish)();
                     (subject.detach)();
-                    updates
+                    pace.done()
                 });
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 reader.stop.0.store(1, Relaxed);

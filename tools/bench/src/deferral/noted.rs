@@ -5,8 +5,8 @@
 //! their own) has counters instead, [`Verb::silent`]. C libraries free through a callback, which reports as
 //! well: `one`, `many` and `hold` in `shims/retire.h` are the counterparts of the functions of this file.
 
-use super::Verb;
-use super::loops::DeferBeside;
+use super::swap::Swap;
+use super::{BLOCK, Verb};
 use crate::measure::{clock, freed};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::{turn, used};
@@ -23,11 +23,16 @@ pub(super) struct Noted {
 
 impl Noted {
     /// A new one, to be given to [`freed::note`] with this at its end.
-    pub(super) fn boxed(handed_over: u64) -> Box<Self> {
-        Box::new(Noted {
+    pub(super) fn new(handed_over: u64) -> Self {
+        Noted {
             handed_over,
             _rest: MaybeUninit::uninit(),
-        })
+        }
+    }
+
+    /// The same in a box.
+    pub(super) fn boxed(handed_over: u64) -> Box<Self> {
+        Box::new(Self::new(handed_over))
     }
 }
 
@@ -55,6 +60,7 @@ pub(super) const fn verb<H: HandOver>(name: &'static str) -> Verb {
         many: many::<H>,
         silent: None,
         massed: true,
+        bytes: BLOCK,
         trickled: true,
     }
 }
@@ -68,7 +74,7 @@ fn one<H: HandOver>(handed_over: u64) -> u64 {
 }
 
 #[inline(never)]
-fn many<H: HandOver>(n: u64) {
+pub(super) fn many<H: HandOver>(n: u64) {
     let mut i = n;
     while i != 0 {
         H::hand_over(H::make(0));
@@ -112,12 +118,12 @@ pub(super) fn stay(control: &ReaderControl) {
 }
 
 /// Stays in a section until told to leave it.
-pub(super) fn hold<P: DeferBeside>(control: &ReaderControl) {
-    let peer = P::new();
-    let mut held = peer.enter();
-    used(peer.read(&mut held));
+pub(super) fn hold<S: Swap>(control: &ReaderControl) {
+    let cell = S::new();
+    let mut held = cell.enter();
+    used(cell.read(&mut held));
     stay(control);
-    used(peer.read(&mut held));
+    used(cell.read(&mut held));
 }
 
 #[cfg(test)]

@@ -3,17 +3,15 @@
 //! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a
 //! `HandOver` and a line.
 
-use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
+use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
 use super::noted::{self, HandOver, Noted, RetireNoted};
+use super::swap::{LONG, Library, Swap, Swaps, Text, Value, shared};
 use super::{Deferring, RETIRE, Verb};
 use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::LazyLock;
 use std::time::Duration;
-
-static CELL: LazyLock<RcuCell<Block>> = LazyLock::new(|| RcuCell::new(Block::new(0)));
 
 struct Quiescent;
 
@@ -43,26 +41,16 @@ impl DeferOwning for Quiescent {
     }
 }
 
-/// As [`Quiescent`], with the cell at hand.
-struct Cell(&'static RcuCell<Block>);
+/// A cell at hand. (Once a cell can weigh its values, the one of the long `String` has to.)
+struct Cell<T: Value>(&'static RcuCell<T>);
 
-impl Defer for Cell {
-    fn new() -> Self {
-        Cell(&CELL)
-    }
-
-    fn make(value: u64) -> *mut () {
-        <Quiescent as Defer>::make(value)
-    }
-
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise.
-        unsafe { Quiescent.retire(block) };
-    }
-}
-
-impl DeferBeside for Cell {
+impl<T: Value> Swap for Cell<T> {
+    type Value = T;
     type Held = Guard;
+
+    fn new() -> Self {
+        Cell(shared(|| RcuCell::new(T::new(0))))
+    }
 
     #[inline(always)]
     fn enter(&self) -> Guard {
@@ -71,49 +59,70 @@ impl DeferBeside for Cell {
 
     #[inline(always)]
     fn read(&self, held: &mut Guard) -> u64 {
-        self.0.load(held).value
+        self.0.load(held).read()
     }
 
     #[inline(always)]
-    fn replace(&self, value: u64) {
-        self.0.store(Block::new(value)).retire();
+    fn replace(&self, value: T) {
+        self.0.store(value).retire();
     }
 }
 
-/// A plain block: given back to the allocator without running any code.
-fn made(handed_over: u64) -> NonNull<Block> {
-    NonNull::from(Box::leak(Box::new(Block::new(handed_over))))
+impl Library for Quiescent {
+    type Cell<T: Value> = Cell<T>;
+}
+
+/// Something from a box that nobody else has, as a value that was replaced.
+fn made<T: Value>(handed_over: u64) -> Retired<T> {
+    let object = NonNull::from(Box::leak(Box::new(T::new(handed_over))));
+    // SAFETY: from a box, not shared yet.
+    unsafe { Retired::from_raw(object) }
 }
 
 /// What was refused is the caller's again: nobody has seen it here, so it goes at once.
-fn refused(block: Retired<Block>) {
-    let block = std::ptr::from_ref(block.leak()).cast_mut();
+fn refused<T: Value>(object: Retired<T>) {
+    let object = std::ptr::from_ref(object.leak()).cast_mut();
     // SAFETY: from `made`, not shared yet, and not handed over.
-    drop(unsafe { Box::from_raw(block) });
+    drop(unsafe { Box::from_raw(object) });
 }
 
-/// A way of handing over plain blocks.
+/// A way of handing over.
 trait Way {
-    /// # Safety
-    /// From [`made`], not shared yet, handed over once.
-    unsafe fn hand_over(block: NonNull<Block>);
+    /// Hands it over.
+    fn hand_over<T: Value>(object: Retired<T>);
 }
 
-/// Blocks handed over in that way.
+/// Plain blocks, given back to the allocator without running any code, in that way.
 struct Plain<W>(PhantomData<W>);
 
 impl<W: Way> HandOver for Plain<W> {
-    type Object = NonNull<Block>;
+    type Object = Retired<Block>;
 
     #[inline(always)]
-    fn make(handed_over: u64) -> NonNull<Block> {
+    fn make(handed_over: u64) -> Self::Object {
         made(handed_over)
     }
 
     #[inline(always)]
-    fn hand_over(block: NonNull<Block>) {
-        // SAFETY: a box of `made`, not shared yet, handed over once.
-        unsafe { W::hand_over(block) };
+    fn hand_over(object: Self::Object) {
+        W::hand_over(object);
+    }
+}
+
+/// Long `String`s whose weight is declared, in that way. (By the call; once a cell can weigh its values, by
+/// it.)
+struct Weighed<W>(PhantomData<W>);
+
+impl<W: Way> HandOver for Weighed<W> {
+    type Object = Retired<Text<LONG>>;
+
+    fn make(handed_over: u64) -> Self::Object {
+        made::<Text<LONG>>(handed_over).with_owned_bytes(LONG)
+    }
+
+    #[inline(always)]
+    fn hand_over(object: Self::Object) {
+        W::hand_over(object);
     }
 }
 
@@ -122,20 +131,18 @@ struct Retire;
 
 impl Way for Retire {
     #[inline(always)]
-    unsafe fn hand_over(block: NonNull<Block>) {
-        // SAFETY: the caller's promise.
-        unsafe { Retired::from_raw(block).retire() };
+    fn hand_over<T: Value>(object: Retired<T>) {
+        object.retire();
     }
 }
 
-/// [`Retired::try_retire`]: gives the block back where there is no room.
+/// [`Retired::try_retire`]: gives the object back where there is no room.
 struct TryRetire;
 
 impl Way for TryRetire {
     #[inline(always)]
-    unsafe fn hand_over(block: NonNull<Block>) {
-        // SAFETY: the caller's promise.
-        if let Err(full) = unsafe { Retired::from_raw(block).try_retire() } {
+    fn hand_over<T: Value>(object: Retired<T>) {
+        if let Err(full) = object.try_retire() {
             refused(full.object);
         }
     }
@@ -146,9 +153,8 @@ struct RetireWait;
 
 impl Way for RetireWait {
     #[inline(always)]
-    unsafe fn hand_over(block: NonNull<Block>) {
-        // SAFETY: the caller's promise.
-        if let Err(full) = unsafe { Retired::from_raw(block).retire_wait(Duration::from_secs(1)) } {
+    fn hand_over<T: Value>(object: Retired<T>) {
+        if let Err(full) = object.retire_wait(Duration::from_secs(1)) {
             refused(full.object);
         }
     }
@@ -159,13 +165,12 @@ struct NoReclaim;
 
 impl Way for NoReclaim {
     #[inline(always)]
-    unsafe fn hand_over(block: NonNull<Block>) {
-        // SAFETY: the caller's promise.
-        unsafe { Retired::from_raw(block).retire_no_reclaim() };
+    fn hand_over<T: Value>(object: Retired<T>) {
+        object.retire_no_reclaim();
     }
 }
 
-/// What plain blocks leave behind, since they do not tell.
+/// What is held, by the library's own counters, of objects that do not tell.
 fn held() -> (u64, u64) {
     let now = statistics();
     (now.queued, now.queued_bytes)
@@ -197,6 +202,16 @@ impl RetireNoted for CallHurry {
     }
 }
 
+/// A verb for objects that own a long `String`: behind a stalled reader only.
+const fn weighed(verb: Verb) -> Verb {
+    Verb {
+        silent: Some(held),
+        bytes: LONG as u64,
+        trickled: false,
+        ..verb
+    }
+}
+
 const VERBS: &[Verb] = &[
     Verb {
         silent: Some(held),
@@ -216,6 +231,8 @@ const VERBS: &[Verb] = &[
         trickled: false,
         ..noted::verb::<Plain<RetireWait>>("retire_wait")
     },
+    weighed(noted::verb::<Weighed<Retire>>("retire 64 kib")),
+    weighed(noted::verb::<Weighed<TryRetire>>("try_retire 64 kib")),
     noted::verb::<Call>("call"),
     Verb {
         massed: false, // a wake-up each
@@ -233,9 +250,10 @@ pub(super) fn subject() -> Deferring {
         attach,
         settle: quiescent::barrier,
         owning: Some(owning::<Quiescent>),
-        beside: beside::<Cell>(),
+        swaps: Swaps::of::<Quiescent>(),
+        call: Some(noted::many::<Call>),
         verbs: VERBS,
-        hold: Some(noted::hold::<Cell>),
+        hold: Some(noted::hold::<Cell<Block>>),
         names: Some(names),
         barrier: Some(quiescent::barrier),
         ..deferring::<Quiescent>(OURS)

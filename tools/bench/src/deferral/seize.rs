@@ -1,48 +1,65 @@
-//! seize: `Collector::retire` without a guard (the only updater needs none), on a collector of its own.
+//! seize: `Collector::retire` without a guard (the only updater needs none), on a collector of its own; and
+//! as papaya's maps use it: every operation under a guard, `Guard::defer_retire`, a collector with the
+//! default batch (papaya 0.2.5, `map.rs` and `raw/mod.rs`).
 
 use super::Deferring;
-use super::loops::{Block, Defer, DeferBeside, DeferOwning, Owning, beside, deferring, owning};
+use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
 use super::noted::{self, Noted, RetireNoted};
+use super::swap::{Library, Swap, Swaps, Value, shared};
 use seize::{Collector, Guard as _, LocalGuard, reclaim};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
-static POINTER: LazyLock<AtomicPtr<Block>> = LazyLock::new(|| AtomicPtr::new(boxed(0)));
 
-fn boxed(value: u64) -> *mut Block {
-    Box::into_raw(Box::new(Block::new(value)))
+fn boxed<T: Value>(value: u64) -> *mut T {
+    Box::into_raw(Box::new(T::new(value)))
 }
 
-struct Seize(&'static Collector);
+/// Retiring under a guard, or without.
+struct Seize<const GUARD: bool>(&'static Collector);
 
-impl Defer for Seize {
+impl<const GUARD: bool> Seize<GUARD> {
+    /// # Safety
+    /// From a box, retired once; nobody finds it any more.
+    #[inline(always)]
+    unsafe fn hand_over<T>(&self, object: *mut T) {
+        match GUARD {
+            // SAFETY: the caller's promise.
+            true => unsafe { self.0.enter().defer_retire(object, reclaim::boxed) },
+            // SAFETY: the caller's promise.
+            false => unsafe { self.0.retire(object, reclaim::boxed) },
+        }
+    }
+}
+
+impl<const GUARD: bool> Defer for Seize<GUARD> {
     fn new() -> Self {
         Seize(&COLLECTOR)
     }
 
     #[inline(always)]
     fn make(value: u64) -> *mut () {
-        boxed(value).cast()
+        boxed::<Block>(value).cast()
     }
 
     #[inline(always)]
     unsafe fn retire(&self, block: *mut ()) {
         // SAFETY: the caller's promise: a box of `make`, retired once.
-        unsafe { self.0.retire(block.cast::<Block>(), reclaim::boxed) };
+        unsafe { self.hand_over(block.cast::<Block>()) };
     }
 }
 
-impl DeferOwning for Seize {
+impl<const GUARD: bool> DeferOwning for Seize<GUARD> {
     #[inline(always)]
     fn retire_owning(&self) {
         let object = Box::into_raw(Box::new(Owning::new()));
         // SAFETY: from a box, not shared yet.
-        unsafe { self.0.retire(object, reclaim::boxed) };
+        unsafe { self.hand_over(object) };
     }
 }
 
-impl RetireNoted for Seize {
+impl RetireNoted for Seize<false> {
     #[inline(always)]
     fn retire(noted: Box<Noted>) {
         // SAFETY: from a box, not shared yet.
@@ -50,44 +67,39 @@ impl RetireNoted for Seize {
     }
 }
 
-/// As [`Seize`], with the pointer at hand.
-struct Pointer(&'static Collector, &'static AtomicPtr<Block>);
+/// A pointer at hand.
+struct Pointer<T: 'static, const GUARD: bool>(Seize<GUARD>, &'static AtomicPtr<T>);
 
-impl Defer for Pointer {
-    fn new() -> Self {
-        Pointer(&COLLECTOR, &POINTER)
-    }
-
-    fn make(value: u64) -> *mut () {
-        Seize::make(value)
-    }
-
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise.
-        unsafe { Seize(self.0).retire(block) };
-    }
-}
-
-impl DeferBeside for Pointer {
+impl<T: Value, const GUARD: bool> Swap for Pointer<T, GUARD> {
+    type Value = T;
     type Held = LocalGuard<'static>;
+
+    fn new() -> Self {
+        Pointer(Seize::new(), shared(|| AtomicPtr::new(boxed(0))))
+    }
 
     #[inline(always)]
     fn enter(&self) -> Self::Held {
-        self.0.enter()
+        self.0.0.enter()
     }
 
     #[inline(always)]
     fn read(&self, held: &mut Self::Held) -> u64 {
         // SAFETY: never null, from a box, and the guard is held.
-        unsafe { (*held.protect(self.1, Ordering::Acquire)).value }
+        unsafe { (*held.protect(self.1, Ordering::Acquire)).read() }
     }
 
     #[inline(always)]
-    fn replace(&self, value: u64) {
-        let old = self.1.swap(boxed(value), Ordering::AcqRel);
+    fn replace(&self, value: T) {
+        let new = Box::into_raw(Box::new(value));
+        let old = self.1.swap(new, Ordering::AcqRel);
         // SAFETY: no reader finds it any more, and only this thread replaces.
-        unsafe { self.0.retire(old, reclaim::boxed) };
+        unsafe { self.0.hand_over(old) };
     }
+}
+
+impl<const GUARD: bool> Library for Seize<GUARD> {
+    type Cell<T: Value> = Pointer<T, GUARD>;
 }
 
 fn settle() {
@@ -98,10 +110,20 @@ fn settle() {
 pub(super) fn subject() -> Deferring {
     Deferring {
         settle,
-        owning: Some(owning::<Seize>),
-        beside: beside::<Pointer>(),
-        verbs: const { &[noted::retire::<Seize>()] },
-        hold: Some(noted::hold::<Pointer>),
-        ..deferring::<Seize>("seize")
+        owning: Some(owning::<Seize<false>>),
+        swaps: Swaps::of::<Seize<false>>(),
+        verbs: const { &[noted::retire::<Seize<false>>()] },
+        hold: Some(noted::hold::<Pointer<Block, false>>),
+        ..deferring::<Seize<false>>("seize")
+    }
+}
+
+/// As papaya uses it.
+pub(super) fn papaya() -> Deferring {
+    Deferring {
+        settle,
+        owning: Some(owning::<Seize<true>>),
+        swaps: Swaps::of::<Seize<true>>(),
+        ..deferring::<Seize<true>>("papaya-seize")
     }
 }

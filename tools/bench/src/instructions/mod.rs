@@ -13,6 +13,8 @@
 //! over the calls. Handing earlier blocks to the allocator is in it too; `push, none freed`, of our own, is
 //! the same without that.
 //!
+//! `synchronize, sole` is a call of `synchronize` in a process with one thread.
+//!
 //! [`disassembly`] shows the same pairs of ours as machine code, from `crate::instructions::probes`.
 
 mod callgrind;
@@ -62,14 +64,16 @@ pub enum LoopCase {
     Push,
     /// The same inside a section of the same thread, so that nothing is freed meanwhile: only ours.
     PushOnly,
+    /// `synchronize` by the only registered thread: only ours.
+    Sync,
 }
 
 impl LoopCase {
     /// All of them, in order.
     pub fn all() -> Vec<LoopCase> {
         let read = ReadCase::ALL.map(LoopCase::Read);
-        let push = [LoopCase::Push, LoopCase::PushOnly];
-        read.into_iter().chain(push).collect()
+        let others = [LoopCase::Push, LoopCase::PushOnly, LoopCase::Sync];
+        read.into_iter().chain(others).collect()
     }
 
     /// The name in reports.
@@ -78,6 +82,7 @@ impl LoopCase {
             LoopCase::Read(case) => case.name(),
             LoopCase::Push => "push",
             LoopCase::PushOnly => "push, none freed",
+            LoopCase::Sync => "synchronize, sole",
         }
     }
 
@@ -90,7 +95,7 @@ impl LoopCase {
     fn bare(self) -> Self {
         match self {
             LoopCase::Read(ReadCase::Repin) => self,
-            LoopCase::Read(_) => LoopCase::Read(ReadCase::Empty),
+            LoopCase::Read(_) | LoopCase::Sync => LoopCase::Read(ReadCase::Empty),
             LoopCase::Push | LoopCase::PushOnly => LoopCase::Push,
         }
     }
@@ -98,13 +103,13 @@ impl LoopCase {
     fn unit(self) -> &'static str {
         match self {
             LoopCase::Read(_) => UNIT,
-            LoopCase::Push | LoopCase::PushOnly => "instructions/call",
+            _ => "instructions/call",
         }
     }
 
     fn turns(self) -> [u64; 2] {
         match self {
-            LoopCase::Read(_) => TURNS,
+            LoopCase::Read(_) | LoopCase::Sync => TURNS,
             LoopCase::Push | LoopCase::PushOnly => PUSHES,
         }
     }
@@ -114,7 +119,7 @@ impl LoopCase {
         match self {
             LoopCase::Read(_) => subjects::named(name).map(|subject| subject.language),
             LoopCase::Push => deferral::named(name).map(|subject| subject.language),
-            LoopCase::PushOnly => (name == OURS).then_some(Language::Rust),
+            LoopCase::PushOnly | LoopCase::Sync => (name == OURS).then_some(Language::Rust),
         }
     }
 }
@@ -179,6 +184,11 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
     };
     match case {
         LoopCase::Read(case) => loops_named(name).ok_or_else(unknown)?.of(case)(turns),
+        LoopCase::Sync => {
+            loops_named(name).ok_or_else(unknown)?;
+            drop(quiescent::read_lock()); // registers
+            (0..turns).for_each(|_| quiescent::synchronize());
+        }
         LoopCase::Push | LoopCase::PushOnly => {
             let subject = deferring_named(name).ok_or_else(unknown)?;
             let section = (case == LoopCase::PushOnly).then(quiescent::read_lock);
@@ -339,7 +349,9 @@ fn count_a_turn(program: &Path, counted: Counted) -> Result<f64, Error> {
     let (name, case) = counted;
     let [few, many] = case.turns();
     let count = |turns| match case {
-        LoopCase::Read(_) => callgrind::whole_process(program, name, case.name(), turns),
+        LoopCase::Read(_) | LoopCase::Sync => {
+            callgrind::whole_process(program, name, case.name(), turns)
+        }
         _ => callgrind::inside(program, name, case.name(), turns, deferral::COUNTED),
     };
     let (first, second) = (count(few)?, count(many)?);

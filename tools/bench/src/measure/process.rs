@@ -1,6 +1,7 @@
 //! What the kernel knows about this process: its memory, its threads, their switches, its timers.
 
 use std::fs;
+use std::time::Instant;
 
 /// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`.
 /// (`ru_maxrss` would not do: it survives `exec`, so it may be the parent's.)
@@ -28,6 +29,28 @@ pub fn anonymous_bytes() -> Option<u64> {
 fn kilobytes(status: &str, field: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// What a process-wide fence takes now, in ns: the median of some. `None` where this process is not
+/// registered for it.
+pub fn fence_ns() -> Option<u64> {
+    const CALLS: usize = 15;
+    let fence = || {
+        let begin = Instant::now();
+        // SAFETY: the system call takes numbers only, and touches no memory of this process.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_membarrier,
+                libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+                0,
+                0,
+            )
+        };
+        (done == 0).then(|| begin.elapsed().as_nanos() as u64)
+    };
+    let mut took: Vec<u64> = (0..CALLS).map_while(|_| fence()).collect();
+    took.sort_unstable();
+    took.get(took.len() / 2).copied()
 }
 
 /// Kernel numbers of all threads of this process.

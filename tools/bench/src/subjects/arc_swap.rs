@@ -1,9 +1,11 @@
 //! arc-swap: no section at all; `empty` is `load()` and drop, or `load_full()`, an `Arc` of one's own, and
-//! drop.
+//! drop, or a look into a `Cache`, which keeps the value that the thread saw last.
 
 use super::loops::{Peer, VALUE, Value, loops};
 use super::{Language, Subject, nothing};
+use arc_swap::cache::Cache;
 use arc_swap::{ArcSwap, Guard};
+use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
 
 static POINTER: LazyLock<ArcSwap<Value>> = LazyLock::new(|| ArcSwap::from_pointee(VALUE));
@@ -59,6 +61,42 @@ impl Peer for Full {
     fn repin(&self, held: Self::Held) -> Self::Held {
         drop(held);
         self.0.load_full()
+    }
+}
+
+/// A cache of the thread's own. What it gives is good until the next look, so nothing is held but the
+/// address.
+pub(super) struct Cached(RefCell<Cache<&'static ArcSwap<Value>, Arc<Value>>>);
+
+impl Peer for Cached {
+    type Held = *const Value;
+
+    fn new() -> Self {
+        Cached(RefCell::new(Cache::new(&*POINTER)))
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Self::Held {
+        Arc::as_ptr(self.0.borrow_mut().load())
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Self::Held) -> u64 {
+        // SAFETY: the value is never replaced.
+        unsafe { (**held).0 }
+    }
+
+    #[inline(always)]
+    fn repin(&self, _: Self::Held) -> Self::Held {
+        self.enter()
+    }
+}
+
+pub(super) fn cache() -> Subject {
+    Subject {
+        name: "arc-swap-cache",
+        loops: loops::<Cached>(),
+        ..subject()
     }
 }
 

@@ -15,8 +15,8 @@
 //! [`domains`].
 //!
 //! Peculiarities, to be fair to each: haphazard takes a fresh hazard slot in `empty` and `load` (its
-//! `repin` keeps one); arc-swap has no section, `empty` is `load()` and drop; ck keeps its record pointer in
-//! a register.
+//! `repin` keeps one); arc-swap has no section, `empty` is `load()` and drop, or a look into a `Cache`; ck
+//! keeps its record pointer in a register.
 
 use crate::measure::freed::Line;
 use quiescent_report::OURS;
@@ -37,6 +37,8 @@ mod domain;
 #[cfg(feature = "peers")]
 mod haphazard;
 pub mod held;
+#[cfg(feature = "peers")]
+mod kovan;
 #[cfg(have_liburcu)]
 mod liburcu;
 pub(crate) mod loops;
@@ -49,6 +51,8 @@ mod sdd;
 mod seize;
 mod srcu;
 mod std_locks;
+#[cfg(test)]
+mod tests;
 
 pub use bare::bare;
 
@@ -138,8 +142,10 @@ pub struct Counters {
     pub leaves: u64,
     /// Steps of grace periods.
     pub steps: u64,
-    /// Process-wide fences, all causes.
+    /// Process-wide fences that were used, all causes.
     pub fences: u64,
+    /// Those that were issued, each of which interrupts the CPUs that run the process's threads.
+    pub fences_issued: u64,
     /// Sleepers woken.
     pub wakeups: u64,
 }
@@ -153,6 +159,7 @@ impl Counters {
             leaves: self.leaves - before.leaves,
             steps: self.steps - before.steps,
             fences: self.fences - before.fences,
+            fences_issued: self.fences_issued - before.fences_issued,
             wakeups: self.wakeups - before.wakeups,
         }
     }
@@ -223,7 +230,11 @@ pub fn all() -> Vec<Subject> {
         #[cfg(feature = "peers")]
         sdd::subject(),
         #[cfg(feature = "peers")]
+        kovan::subject(),
+        #[cfg(feature = "peers")]
         arc_swap::subject(),
+        #[cfg(feature = "peers")]
+        arc_swap::cache(),
     ]
 }
 
@@ -292,7 +303,15 @@ pub const DOMAIN_OWNED: &str = "quiescent-domain-owned";
 
 /// Those that are not in this build, with the remedy.
 pub fn absent() -> Vec<Absent> {
-    let rust = ["crossbeam-epoch", "seize", "haphazard", "sdd", "arc-swap"];
+    let rust = [
+        "crossbeam-epoch",
+        "seize",
+        "haphazard",
+        "sdd",
+        "kovan",
+        "arc-swap",
+        "arc-swap-cache",
+    ];
     let c = ["liburcu-memb", "liburcu-memb-call", "liburcu-qsbr", "ck"];
     absent_of(&rust, &c, |name| named(name).is_some())
 }
@@ -347,97 +366,3 @@ pub struct ReaderControl {
 
 /// For libraries that register threads by themselves, or not at all.
 fn nothing() {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_found() {
-        let subjects = known();
-        for (index, subject) in subjects.iter().enumerate() {
-            assert_eq!(named(subject.name).map(|s| s.name), Some(subject.name));
-            assert!(
-                subjects[index + 1..]
-                    .iter()
-                    .all(|other| other.name != subject.name),
-                "{} twice",
-                subject.name
-            );
-        }
-        assert!(named("no such library").is_none());
-    }
-
-    #[test]
-    fn every_peer_is_present_or_absent_with_a_remedy() {
-        for name in [
-            "crossbeam-epoch",
-            "seize",
-            "haphazard",
-            "sdd",
-            "arc-swap",
-            "liburcu-memb",
-            "liburcu-memb-call",
-            "liburcu-qsbr",
-            "ck",
-        ] {
-            let absent = absent().into_iter().find(|absent| absent.name == name);
-            assert!(named(name).is_some() != absent.is_some(), "{name}");
-            assert!(absent.is_none_or(|absent| !absent.remedy.is_empty()));
-        }
-    }
-
-    #[test]
-    fn every_loop_ends() {
-        for subject in known() {
-            (subject.attach)();
-            for case in ReadCase::ALL {
-                subject.loops.of(case)(8 * READS_PER_REPIN);
-                assert_eq!(ReadCase::named(case.name()), Some(case));
-            }
-            (subject.detach)();
-        }
-    }
-
-    #[test]
-    fn a_grace_period_ends_with_a_registered_caller() {
-        for subject in known() {
-            let Some(waiting) = subject.waiting else {
-                continue;
-            };
-            (subject.attach)();
-            (waiting.sync)();
-            (subject.detach)();
-        }
-    }
-
-    #[test]
-    fn a_looping_reader_beats_and_stops() {
-        use std::sync::atomic::Ordering::Relaxed;
-        for subject in known() {
-            let Some(waiting) = subject.waiting else {
-                continue;
-            };
-            let control = ReaderControl::default();
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    (subject.attach)();
-                    (waiting.reader)(&control);
-                    (subject.detach)();
-                });
-                while control.heartbeat.0.load(Relaxed) == 0 {
-                    std::thread::yield_now();
-                }
-                control.stop.0.store(1, Relaxed);
-            });
-            assert_ne!(control.heartbeat.0.load(Relaxed), 0, "{}", subject.name);
-        }
-    }
-
-    #[test]
-    fn control_is_laid_out_as_in_c() {
-        assert_eq!(std::mem::offset_of!(ReaderControl, stop), 0);
-        assert_eq!(std::mem::offset_of!(ReaderControl, heartbeat), 128);
-        assert_eq!(std::mem::size_of::<ReaderControl>(), 256);
-    }
-}

@@ -48,6 +48,7 @@ fn counters() -> Counters {
         leaves: now.leaves_scanned,
         steps: now.steps,
         fences: now.fences_gp + now.fences_flag + now.fences_take,
+        fences_issued: now.fences_issued,
         wakeups: now.wakeups + now.reader_wakeups,
     }
 }

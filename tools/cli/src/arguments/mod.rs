@@ -1,7 +1,7 @@
-//! What can be asked for, and which requests make no sense.
+//! The arguments of every command.
 //!
-//! A count is refused here, with what would be accepted, before anything is started: clap then exits with
-//! code 2.
+//! A count out of range is refused here, with the accepted range, before a run is started: clap then exits
+//! with code 2.
 
 pub mod doctor;
 pub mod domain;
@@ -37,33 +37,32 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show on this machine what the library claims: comparisons, the kernel's grace periods, targets; a page
+    /// Measure the library's claims on this machine: comparisons, the kernel's grace periods, targets; a page
     /// with charts (two to three minutes)
     Reproduce(Reproduce),
-    /// Measure one side of the library, alone or beside others
+    /// Measure one part of the library, alone or beside others
     #[command(subcommand)]
     Bench(Bench),
     /// Run a workload on a simulated machine with many CPUs, whose RCU is this library's engine
     Sim(sim::Sim),
-    /// This machine's own kernel, and what the machine model makes of it
+    /// Measure this machine's own kernel beside the machine model
     #[command(subcommand)]
     Kernel(kernel::Kernel),
-    /// What was asked of this machine's kernel (laziness, offloading, parameters), and what is in force, with
-    /// remedies
+    /// Compare requested and effective RCU settings of this machine's kernel (laziness, offloading,
+    /// parameters), with remedies
     Doctor(doctor::Doctor),
-    /// Record a trace of this machine's kernel that `quiescent trace` reads, in buffers of its own
+    /// Record a trace of this machine's kernel for `quiescent trace`, in buffers of its own
     Record(record::Record),
     /// Watch a running program, or the running kernel: callbacks by function, grace periods, wake-ups,
-    /// readers in the way
+    /// readers that block grace periods
     Top(top::Top),
-    /// What a recorded trace of a kernel shows: wake-ups, callbacks, batches, grace periods, idle CPUs; a
+    /// Analyse a recorded trace of a kernel: wake-ups, callbacks, batches, grace periods, idle CPUs; a
     /// timeline
     Trace(trace::Trace),
-    /// What a recorded machine would have done under other settings: its trace on the machine model, as
-    /// recorded and with a change
+    /// Replay a recorded trace on the machine model, as recorded and with changed settings
     Whatif(whatif::Whatif),
-    /// Try to break the library, in scenarios of threads that use it in every way at once, under oracles that
-    /// notice
+    /// Try to break the library: threads that use it in every way at once, in scenarios, under oracles that
+    /// detect its errors
     Torture(torture::Torture),
     /// Print a completion script for a shell
     Completions {
@@ -72,10 +71,10 @@ pub enum Command {
     },
     /// Print a manual page (troff; try `quiescent man bench read | man -l -`)
     Man {
-        /// The command whose page it is; this whole program's when left out
+        /// The command whose page is printed; when left out, the page of the whole program
         command: Vec<String>,
     },
-    /// What the other commands run behind the scenes
+    /// Parts that the other commands run
     #[command(subcommand, hide = true)]
     Internal(Internal),
 }
@@ -112,15 +111,15 @@ pub struct Common {
     /// No progress bar
     #[arg(long, short)]
     pub quiet: bool,
-    /// Where the rotation of subjects starts; printed with the results
+    /// The first subject of the rotation; printed with the results
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 }
 
-/// The page that a measuring command may write.
+/// The page that a measuring command can write.
 #[derive(Debug, Clone, Args)]
 pub struct Page {
-    /// Also write a page with charts to this file; `-`: to standard output, in the place of the tables
+    /// Also write a page with charts to this file; `-`: to standard output, in place of the tables
     #[arg(long, value_name = "FILE", value_parser = page_path)]
     pub html: Option<PathBuf>,
 }
@@ -129,20 +128,20 @@ pub struct Page {
 pub struct Reproduce {
     #[command(flatten)]
     pub common: Common,
-    /// Fewer calls, no instruction counts: to see that it works, not to quote
+    /// Fewer calls, no instruction counts: a test that it works, without figures to quote
     #[arg(long)]
     pub quick: bool,
-    /// Write the page with the charts to this file (`-`: to standard output, instead of the tables); when
-    /// left out, to reproduce.html, with --json to no file
+    /// Write the page with the charts to this file (`-`: to standard output, in place of the tables); when
+    /// left out: reproduce.html; no file with --json
     #[arg(long, value_name = "FILE", value_parser = page_path)]
     pub html: Option<PathBuf>,
-    /// No page
+    /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub no_html: bool,
 }
 
 impl Reproduce {
-    /// Where the page goes, if there is to be one.
+    /// The place of the page, if one is written.
     pub fn page(&self) -> Option<&Path> {
         match &self.html {
             Some(path) => Some(path),
@@ -244,8 +243,11 @@ pub struct Mixed {
     /// Rounds over all subjects, a process each
     #[arg(long, value_name = "N", default_value = "7", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u64,
-    /// How long a process reads and updates
-    #[arg(long, value_name = "MS", default_value = "300", value_parser = milliseconds, allow_negative_numbers = true)]
+    /// Updates a second, beside none and as many as possible
+    #[arg(long, value_name = "N,…", default_value = "1000,100000,1000000", value_delimiter = ',', value_parser = rate, allow_negative_numbers = true)]
+    pub rates: Vec<u64>,
+    /// How long a process reads and updates at each rate
+    #[arg(long, value_name = "MS", default_value = "100", value_parser = milliseconds, allow_negative_numbers = true)]
     pub ms: u64,
     /// Threads that read beside the one that updates
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
@@ -342,7 +344,7 @@ fn registered(text: &str) -> Result<u64, String> {
     count(text, MOST_REGISTERED, &advice)
 }
 
-/// More rounds than anybody waits for: at the default size a round takes about a tenth of a second.
+/// The largest useful number of rounds: at the default size a round takes about a tenth of a second.
 const MOST_ROUNDS: u64 = 100_000;
 
 fn rounds(text: &str) -> Result<u64, String> {
@@ -350,15 +352,23 @@ fn rounds(text: &str) -> Result<u64, String> {
     count(text, MOST_ROUNDS, &advice)
 }
 
-/// As many latencies as a round keeps in memory without anybody noticing.
+/// More than an updater does at full speed.
+const MOST_A_SECOND: u64 = 1_000_000_000;
+
+fn rate(text: &str) -> Result<u64, String> {
+    let advice = format!("give updates a second from 1 to {MOST_A_SECOND}, with commas in between");
+    count(text, MOST_A_SECOND, &advice)
+}
+
+/// As many latencies as a round can keep in memory cheaply.
 const MOST_CALLS: u64 = 1_000_000;
 
 fn calls(text: &str) -> Result<u64, String> {
-    let advice = format!("give 1 to {MOST_CALLS}; the 99th percentile wants 100 or more");
+    let advice = format!("give 1 to {MOST_CALLS}; the 99th percentile needs 100 or more");
     count(text, MOST_CALLS, &advice)
 }
 
-/// Beyond this a library that holds everything would want more than 64 GiB.
+/// With more, a library that frees nothing would need more than 64 GiB.
 const MOST_OBJECTS: u64 = 1_000_000_000;
 
 fn objects(text: &str) -> Result<u64, String> {
@@ -371,7 +381,7 @@ fn held(text: &str) -> Result<u64, String> {
     count(text, MOST_HELD, &advice)
 }
 
-/// Longer than anybody watches a single process.
+/// The longest useful time to watch a single process.
 const MOST_MS: u64 = 600_000;
 
 fn milliseconds(text: &str) -> Result<u64, String> {

@@ -127,7 +127,7 @@ fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Longer than anybody watches, in seconds.
+/// The longest useful time to watch, in seconds.
 const MOST_SECONDS: f64 = 3_600.0;
 
 /// Seconds, with a fraction or without, in ms.

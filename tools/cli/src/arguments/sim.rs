@@ -1,4 +1,4 @@
-//! The request for a simulated machine: `sim`.
+//! The arguments of `sim`.
 
 use super::count;
 use clap::Args;
@@ -12,20 +12,20 @@ pub struct Sim {
     /// No progress bar
     #[arg(long, short)]
     pub quiet: bool,
-    /// The seed of the first run: everything that is left to chance follows from it
+    /// Seed of the first run; it determines everything random
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// What runs: the name of a workload, or the path of a file (`--list` shows those there are)
+    /// The workload: a name, or the path of a file (`--list` shows the names)
     #[arg(required_unless_present = "list")]
     pub workload: Option<String>,
-    /// Show the workloads with their parameters, and the settings of a machine
+    /// List the workloads with their parameters, and the settings of a machine
     #[arg(long, conflicts_with_all = ["workload", "set", "sweep", "trace"])]
     pub list: bool,
     /// A setting of the machine or a parameter of the workload, such as `early_qs=init` (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// A setting with several values, each a variant; values that have commas in them are kept apart by `;`
-    /// (may be repeated)
+    /// A setting with several values, each a variant; separate values that contain commas with `;` (may be
+    /// repeated)
     #[arg(long, value_name = "KEY=A,B,…")]
     pub sweep: Vec<String>,
     /// The same as --set cpus=N
@@ -37,13 +37,13 @@ pub struct Sim {
     /// Runs of each variant, with --seed and the numbers after it
     #[arg(long, value_name = "N", default_value = "1", value_parser = seeds, allow_negative_numbers = true)]
     pub seeds: u64,
-    /// Runs at the same time; as many as there are CPUs when left out. What comes out does not depend on it
+    /// Runs at the same time; as many as there are CPUs when left out. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub jobs: Option<u64>,
-    /// Virtual seconds that a run lasts, at most; the workload says when left out
+    /// Longest duration of a run, in virtual seconds; the workload's own when left out
     #[arg(long, value_name = "S", value_parser = virtual_seconds, allow_negative_numbers = true)]
     pub seconds: Option<u64>,
-    /// Write the run as a kernel's tracer would print it; of one variant and one seed
+    /// Write the run in the form of a kernel's trace; for one variant and one seed
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The request for torture.
+//! The arguments of `torture`.
 
 mod machines;
 
@@ -10,29 +10,29 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub struct Torture {
-    /// A scenario by its name, or the path of a file (may be repeated; all by turns when left out)
+    /// A scenario: a name, or the path of a file (may be repeated; all in turn when left out)
     #[arg(long, value_name = "NAME")]
     pub scenario: Vec<String>,
-    /// Show the scenarios and what each stresses
+    /// List the scenarios and the parts that each stresses
     #[arg(long, conflicts_with_all = ["scenario", "json", "tap", "html"])]
     pub list: bool,
-    /// How long all of it goes on: a number with ms, s, m or h
+    /// Duration of the whole campaign: a number with ms, s, m or h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, allow_negative_numbers = true)]
     pub duration: Duration,
-    /// Decides every choice of the first run, not the interleaving; the next runs have the next numbers.
+    /// Seed of every choice of the first run, not of the interleaving; the next runs have the next numbers.
     /// Drawn and printed when left out
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Readers and writers together, in the proportion that the scenario has
+    /// Number of readers and writers together, in the scenario's proportion
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     pub threads: Option<u64>,
-    /// The fence mode in place of the scenario's: any, membarrier, fenced
+    /// A fence mode in place of the scenario's: any, membarrier, fenced
     #[arg(long, value_name = "MODE", value_parser = fence)]
     pub fence: Option<Fence>,
-    /// How often a run says how it goes
+    /// Interval of progress lines
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, allow_negative_numbers = true)]
     pub interval: Duration,
-    /// How long without progress is a hang; lazy objects look late below 12s
+    /// Time without progress after which a thread hangs; below 12s, lazy objects may count as late
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, allow_negative_numbers = true)]
     pub stall: Duration,
     /// Print one line of JSON (schema quiescent/1) at the end
@@ -48,7 +48,7 @@ pub struct Torture {
     pub page: Page,
     #[command(flatten)]
     pub machines: machines::Machines,
-    /// Misuse the library: an oracle must notice
+    /// Misuse the library: an oracle must find it
     #[arg(long, value_name = "KIND", hide = true, value_parser = broken)]
     pub broken: Option<Broken>,
 }

@@ -1,4 +1,4 @@
-//! The request to look at a trace: `trace`.
+//! The arguments of `trace`.
 
 use super::count;
 use clap::{Args, ValueEnum};
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  quiescent trace boot.txt wakeups                        who wakes up, for which callback
-  quiescent trace boot.txt callbacks --thread systemd     what systemd queued
+  quiescent trace boot.txt wakeups                        wake-ups, and for which callback
+  quiescent trace boot.txt callbacks --thread systemd     callbacks queued by systemd
   quiescent trace boot.txt idle --cpu 0-3 --from 5.2      four CPUs, from 5.2 s on
   quiescent trace boot.txt timeline --output b.pftrace    for ui.perfetto.dev
-  trace-cmd report -t | quiescent trace - gps --json      out of a pipe
+  trace-cmd report -t | quiescent trace - gps --json      from a pipe
 
-Without --from and --to what lies between the marks WORKLOAD_START and WORKLOAD_END is counted
-(write them to trace_marker), or the whole trace. What is missing or doubtful is said above the
+Without --from and --to the part between the marks WORKLOAD_START and WORKLOAD_END is counted
+(write them to trace_marker), or the whole trace. Warnings about the trace are printed above the
 tables. docs/tools.md explains every column.
 
 Exit codes: 0 done; 1 lines of the file could not be read (the rest was counted), or the timeline
@@ -26,7 +26,7 @@ pub struct Trace {
     /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz); `-` is
     /// standard input
     pub file: String,
-    /// What to look at
+    /// The analysis
     #[arg(value_enum)]
     pub analysis: Analysis,
     /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`, `5200000000ns`)
@@ -41,10 +41,10 @@ pub struct Trace {
     /// This thread only, by its whole name or its id (may be repeated)
     #[arg(long, value_name = "NAME|PID")]
     pub thread: Vec<String>,
-    /// Rows of each table, the first ones; 0 is all. 20 in tables and all in JSON when left out
+    /// Rows of each table; 0 is all. When left out: 20 in tables, all in JSON
     #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
     pub limit: Option<u64>,
-    /// Where the timeline goes
+    /// File for the timeline
     #[arg(long, value_name = "FILE", required_if_eq("analysis", "timeline"))]
     pub output: Option<PathBuf>,
     /// Print one line of JSON (schema quiescent/1) instead of tables
@@ -57,23 +57,23 @@ pub struct Trace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Analysis {
-    /// Threads by wake-ups and intervals; why RCU's threads woke; from the callback to the threads that woke
-    /// for it
+    /// Threads by wake-ups and intervals; causes of wake-ups of RCU's threads; from each callback to the
+    /// threads that woke for it
     Wakeups,
     /// Callbacks by function, task and system call: queued, invoked, lazy, delays
     Callbacks,
-    /// Batches of callbacks by who invokes them: sizes, durations, spacing
+    /// Batches of callbacks by invoking thread: sizes, durations, spacing
     Batches,
-    /// Grace periods: phases, scans, who was waited for last, who asked
+    /// Grace periods: phases, scans, the last CPU that was waited for, the requesting task
     Gps,
-    /// Idle CPUs: segments, states, ticks that hit them and what for, time lost to RCU
+    /// Idle CPUs: segments, states, ticks during idle and their causes, time lost to RCU
     Idle,
     /// A file for Perfetto: tasks, idle states, grace periods, batches
     Timeline,
 }
 
 impl Analysis {
-    /// The analysis; none is the timeline.
+    /// The analysis; none for the timeline.
     pub fn kind(self) -> Option<Kind> {
         match self {
             Analysis::Wakeups => Some(Kind::Wakeups),
@@ -86,12 +86,12 @@ impl Analysis {
     }
 }
 
-/// CPUs; a type of its own, since clap takes a list for repeated values.
+/// A set of CPUs; a type of its own, since clap takes a list for repeated values.
 #[derive(Debug, Clone)]
 pub struct Cpus(pub CpuSet);
 
 impl Trace {
-    /// What is asked for.
+    /// The requested analysis.
     pub fn filter(&self) -> Filter {
         let thread = |text: &String| match text.parse() {
             Ok(pid) => Thread::Pid(pid),
@@ -113,7 +113,7 @@ fn rows(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Exactly, in ns: a time of the trace must not move by rounding.
+/// Exact, in ns: rounding must not move a time of the trace.
 pub(super) fn time(text: &str) -> Result<u64, String> {
     let wrong = || "give seconds (`5.2`) or a number with its unit: s, ms, us, ns".to_string();
     let at = text
@@ -136,7 +136,7 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
     all.parse().map_err(|_| wrong())
 }
 
-/// Above any CPU number that a trace may have.
+/// Above every CPU number of a trace.
 const MOST_CPU: u32 = 65_535;
 
 fn cpus(text: &str) -> Result<Cpus, String> {

@@ -1,4 +1,4 @@
-//! The request to replay a trace under other settings: `whatif`.
+//! The arguments of `whatif`.
 
 use super::page_path;
 use super::trace::time;
@@ -12,10 +12,10 @@ Examples:
   quiescent whatif boot.txt --set jiffies_till_first_fqs=8 --set jiffies_till_next_fqs=8
   quiescent whatif boot.txt --as early_qs=scan --set early_qs=init --json
 
-The trace says how many CPUs there are, how often they tick, who is offloaded, mostly how long grace periods wait,
-and whether they report early; --as is for what it cannot say (`sim --list` has all settings). Read the column
-`ratio` first: where the model misses what was recorded by more than 15 %, nothing that it says about the change is
-worth much. docs/tools.md explains every column.
+The trace shows the number of CPUs, their ticks a second, the offloaded CPUs, usually the waits of grace periods,
+and whether these report early; --as gives what it does not show (`sim --list` has all settings). Read the column
+`ratio` first: if the model differs from the recording by more than 15 %, its figures for the change are not
+reliable. docs/tools.md explains every column.
 
 Exit codes: 0 done; 1 the model does not fit this trace (everything is printed); 2 usage, or no trace at all;
 130 stopped by Ctrl-C.";
@@ -26,32 +26,32 @@ pub struct Whatif {
     /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz) or
     /// trace.dat; `-` is standard input
     pub file: String,
-    /// What would be changed: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` has
-    /// them)
+    /// The change: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` shows them)
     #[arg(long, value_name = "KEY=VALUE", required = true)]
     pub set: Vec<String>,
-    /// What was in force when it was recorded, where the trace does not say or is wrong (may be repeated)
+    /// A setting that was in force during the recording, where the trace does not have it or is wrong (may be
+    /// repeated)
     #[arg(long = "as", value_name = "KEY=VALUE")]
     pub was: Vec<String>,
-    /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`); the marks, or the
-    /// whole trace, when left out
+    /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`); when left out: between
+    /// the marks, or the whole trace
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub from: Option<u64>,
     /// Up to this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub to: Option<u64>,
-    /// The recorded ticks a second, where the trace does not tell
+    /// Ticks a second during the recording, if the trace does not show them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub hz: Option<u32>,
-    /// How often the recorded window is lived through; as often as lazy callbacks need to be told about, when
-    /// left out
+    /// How often the recorded window is replayed; as often as a result about lazy callbacks needs, when left
+    /// out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub repeat: Option<u64>,
-    /// Also write a page with the table and charts to this file; `-`: to standard output, in the place of the
+    /// Also write a page with the table and charts to this file; `-`: to standard output, in place of the
     /// table
     #[arg(long, visible_alias = "output", value_name = "FILE", value_parser = page_path)]
     pub html: Option<PathBuf>,
-    /// The seed of what is left to chance in the model
+    /// Seed of the model's random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Print one line of JSON (schema quiescent/1) instead of tables

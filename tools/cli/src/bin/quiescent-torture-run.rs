@@ -1,8 +1,8 @@
-//! `quiescent-torture-run`: the process of one run of `quiescent torture`, which starts it and reads what it
-//! says.
+//! `quiescent-torture-run`: the process of one run of `quiescent torture`, which starts it and reads its
+//! output.
 //!
-//! A program of its own, since its allocator looks at what is freed ([`quiescent_torture::allocator`]). The
-//! command measures, and must have the system's allocator and nothing in between.
+//! It is a program of its own, since its allocator checks freed blocks ([`quiescent_torture::allocator`]);
+//! the `quiescent` command measures, and must use the system's allocator directly.
 
 use quiescent_torture::allocator::Watching;
 use quiescent_torture::child::serve;

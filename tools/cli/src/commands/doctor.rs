@@ -1,4 +1,4 @@
-//! Carries out `doctor`: a machine is read, the rules say what they find, and that is printed.
+//! `doctor`: reads a machine's files, applies the rules, and prints the findings.
 
 use crate::arguments::doctor::Doctor;
 use crate::show::output::{self, DONE, FINDING};
@@ -7,7 +7,7 @@ use quiescent_report::{Error, Report, Row};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Doctor) -> Result<u8, Error> {
     let machine = match &options.root {
         Some(folder) => copied(folder)?,
@@ -26,7 +26,7 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
     })
 }
 
-/// Another machine's files.
+/// The files of another machine.
 fn copied(folder: &Path) -> Result<Machine, Error> {
     let root = Root::new(folder);
     if ["/proc", "/sys"].iter().any(|it| root.has(it)) {

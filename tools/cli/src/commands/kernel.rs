@@ -1,7 +1,7 @@
-//! Carries out the requests about this machine's own kernel.
+//! The commands about this machine's own kernel.
 
 use super::code;
-use crate::arguments::kernel::{Bench, Kernel};
+use crate::arguments::kernel::{Kernel, KernelBench};
 use crate::kernel::beside::{self, KernelOptions};
 use crate::kernel::show;
 use crate::show::interrupt::stop_flag;
@@ -10,14 +10,14 @@ use crate::show::progress::Bar;
 use quiescent_report::{Control, Error};
 use quiescent_sim::settings;
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(kernel: &Kernel) -> Result<u8, Error> {
     match kernel {
         Kernel::Bench(options) => bench(options),
     }
 }
 
-fn bench(options: &Bench) -> Result<u8, Error> {
+fn bench(options: &KernelBench) -> Result<u8, Error> {
     let sets = settings::assignments(&options.set);
     let sets = sets.map_err(|why| Error::Usage(why.to_string()))?;
     let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
@@ -41,7 +41,7 @@ fn bench(options: &Bench) -> Result<u8, Error> {
             report.host.line(),
             show::text(&found),
             if stopped {
-                "\nstopped: not everything was measured\n"
+                "\nstopped: some figures were not measured\n"
             } else {
                 ""
             }

@@ -1,7 +1,7 @@
-//! Carries out a request.
+//! Runs a command.
 //!
-//! The first Ctrl-C sets a flag that measurements look at between rounds: what was measured is printed, and
-//! the code is 130. The second ends the program at once.
+//! The first Ctrl-C sets a flag that measurements check between rounds: everything measured is printed, and
+//! the exit code is 130. The second ends the program at once.
 
 mod doctor;
 mod domain;
@@ -38,7 +38,7 @@ use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(arguments: Arguments) -> Result<u8, Error> {
     match arguments.command {
         Command::Reproduce(options) => reproduce::run(&options),
@@ -162,6 +162,7 @@ fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
     let wanted = MixedOptions {
         compare: options.compare,
         rounds: options.rounds,
+        rates: options.rates.clone(),
         ms: options.ms,
         readers: options.readers as u64,
         seed: options.common.seed,
@@ -243,7 +244,7 @@ fn measure(
             text(&report),
             absent(&report),
             if stopped {
-                "\nstopped: not everything was measured\n"
+                "\nstopped: some figures were not measured\n"
             } else {
                 ""
             }
@@ -255,7 +256,7 @@ fn measure(
     Ok(code(&stop))
 }
 
-/// What a command does, in the words of its own help.
+/// The description of a command, from its own help.
 fn about(words: &str) -> String {
     let program = Arguments::command();
     let found = words
@@ -265,7 +266,7 @@ fn about(words: &str) -> String {
     about.map_or_else(String::new, |about| about.to_string())
 }
 
-/// A line for each peer that was asked for and is not there.
+/// A line for each requested peer that is not in this build.
 fn absent(report: &Report) -> String {
     let Some(absent) = report
         .host
@@ -311,10 +312,10 @@ fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
     output::print(&script).map(|()| DONE)
 }
 
-/// The page of the whole program, or of the command that `words` name.
+/// The manual page of the whole program, or of the command that `words` names.
 fn man(words: &[String]) -> Result<u8, Error> {
     let mut program = Arguments::command();
-    // Makes the names of subcommands whole: `quiescent-bench-read`.
+    // Completes the names of subcommands: `quiescent-bench-read`.
     program.build();
     let mut command = &program;
     for word in words {

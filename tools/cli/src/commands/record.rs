@@ -1,7 +1,7 @@
-//! Carries out `record`: settles where the trace goes, records, and says what came of it.
+//! `record`: checks the place of the trace, records, and prints a summary.
 //!
-//! The trace is written beside its place and moved there when it is whole, however the recording ended; what
-//! is no plain file is written to as it is.
+//! The trace is written to a new file in the same folder and renamed when it is complete, also after an
+//! error; a special file is written to directly.
 
 use super::code;
 use crate::arguments::record::Record;
@@ -17,10 +17,10 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// How a trace of ours begins, and any that the kernel gives.
+/// The first bytes of a trace of this program, and of any trace of the kernel.
 const HEADING: &[u8] = b"# tracer:";
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Record) -> Result<u8, Error> {
     let is_output = options.output == Path::new("-");
     if options.json && is_output {
@@ -34,18 +34,18 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         command: options.command.clone(),
     };
     let mut target = settle(&options.output)?;
-    // Both before there is any thread.
+    // Both before any thread is started.
     let tracing = quiescent_live::tracing(options.mount).map_err(|why| why.of("record"))?;
-    let (stop, told) = stop_pipe()?;
+    let (stop, signals) = stop_pipe()?;
     let mut writer: Box<dyn Write> = match &mut target {
-        Target::Output => Box::new(BufWriter::new(io::stdout().lock())),
-        Target::Special(file) => Box::new(BufWriter::new(file)),
-        Target::File(file, _) => Box::new(BufWriter::new(file)),
+        TraceFile::Output => Box::new(BufWriter::new(io::stdout().lock())),
+        TraceFile::Special(file) => Box::new(BufWriter::new(file)),
+        TraceFile::File(file, _) => Box::new(BufWriter::new(file)),
     };
     let outcome =
-        record(&tracing, &wanted, &mut *writer, told.as_fd()).map_err(|why| why.of("record"))?;
+        record(&tracing, &wanted, &mut *writer, signals.as_fd()).map_err(|why| why.of("record"))?;
     drop(writer);
-    if let Target::File(file, path) = target {
+    if let TraceFile::File(file, path) = target {
         file.persist(&path).map_err(|why| {
             let what = format!("cannot write {}", path.display());
             Error::failed(what, why.error, "is the folder still there?")
@@ -67,34 +67,34 @@ pub fn run(options: &Record) -> Result<u8, Error> {
     })
 }
 
-/// Where the trace goes.
-enum Target {
+/// The place of the trace.
+enum TraceFile {
     Output,
     /// A pipe, a device.
     Special(File),
-    /// A new file beside its place.
+    /// A new file in the same folder.
     File(NamedTempFile, PathBuf),
 }
 
-fn settle(path: &Path) -> Result<Target, Error> {
+fn settle(path: &Path) -> Result<TraceFile, Error> {
     let refused = |why: &str| {
         let remedy = "name another file with --output";
         Error::Usage(format!("--output {}: {why}; {remedy}", path.display()))
     };
     let unwritten = |why: io::Error| refused(&format!("cannot be written ({why})"));
     match file::place(path, |head| head.starts_with(HEADING)) {
-        Ok(Place::Output) => Ok(Target::Output),
+        Ok(Place::Output) => Ok(TraceFile::Output),
         Ok(Place::Special(path)) => {
             let file = File::options().write(true).open(path).map_err(unwritten)?;
-            Ok(Target::Special(file))
+            Ok(TraceFile::Special(file))
         }
         Ok(Place::File(path)) => {
             let new = file::beside(&path, "record").map_err(unwritten)?;
-            Ok(Target::File(new, path))
+            Ok(TraceFile::File(new, path))
         }
         Err(Unfit::Folder) => Err(refused("this is a folder")),
         Err(Unfit::Foreign) => Err(refused(
-            "the file that is there is no trace, and is not overwritten",
+            "the existing file is no trace, and is not overwritten",
         )),
         Err(Unfit::Unreadable(why)) => Err(unwritten(why)),
     }
@@ -114,7 +114,7 @@ fn text(options: &Record, outcome: &Outcome) -> String {
         text += &format!("not in this kernel, and left out: {missing}\n");
     }
     if outcome.missing.iter().any(|it| it == "rcu:*") {
-        text += "  so wake-ups and idle can be told, callbacks and grace periods cannot: it is built without CONFIG_RCU_TRACE\n";
+        text += "  so the trace shows wake-ups and idle, but no callbacks and grace periods: the kernel is built without CONFIG_RCU_TRACE\n";
     }
     if outcome.lost > 0 {
         text += &format!(

@@ -1,7 +1,6 @@
-//! Carries out `reproduce`: settles where the page goes, measures, prints the tables or the JSON, writes the
-//! page.
+//! `reproduce`: checks the place of the page, measures, prints the tables or the JSON, writes the page.
 //!
-//! What was measured is printed before the page is written, so that a disk that is full costs the page only.
+//! Results are printed before the page is written, so that a full disk loses only the page.
 
 use super::{code, this_program};
 use crate::arguments::Reproduce;
@@ -12,7 +11,7 @@ use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error};
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Reproduce) -> Result<u8, Error> {
     let paper = Paper::settle(options.page(), options.common.json)?;
     let wanted = ReproduceOptions {

@@ -1,8 +1,8 @@
-//! Carries out `sim`: variants, seeds, and what they have shown.
+//! `sim`: variants, seeds, and their results.
 //!
-//! A variant is a point of the sweeps; each is run with every seed. What makes no sense is found before
-//! anything runs. The machine is virtual, so nothing here depends on what else this machine does, or on how
-//! many runs are made at once.
+//! A variant is a point of the sweeps; each is run with every seed. Wrong settings are found before any run.
+//! The machine is virtual, so results do not depend on the load of this machine, or on the number of runs at
+//! once.
 
 mod replay;
 mod text;
@@ -19,10 +19,10 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Variants in all sweeps together, at most.
+/// The largest number of variants in all sweeps together.
 const MOST_VARIANTS: usize = 10_000;
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Sim) -> Result<u8, Error> {
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
         return output::print(text::list().as_bytes()).map(|()| DONE);
@@ -64,7 +64,7 @@ fn usage(why: quiescent_sim::Error) -> Error {
     Error::Usage(why.to_string())
 }
 
-/// A variant: what is set, and what it is called.
+/// A variant: its settings and its name.
 struct Variant {
     case: String,
     plan: Plan,
@@ -114,7 +114,7 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
     points.into_iter().map(variant).collect()
 }
 
-/// The plan with one of the seeds. `seed` may have been set like anything else; the others follow it.
+/// The plan with one of the seeds. `seed` may have been set like any setting; the others follow it.
 fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     let mut plan = plan.clone();
     let set = options.set.iter().chain(&options.sweep);
@@ -129,7 +129,7 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     plan
 }
 
-/// Every variant with every seed; those that were finished.
+/// Every variant with every seed, as far as runs were finished.
 fn all(options: &Sim, variants: &[Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
     let seeds = options.seeds as usize;
     let here = || std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
@@ -186,7 +186,7 @@ fn traced(
     Ok(vec![machine.stats()])
 }
 
-/// What the workload assumes, and the files of idle states and power that variants name; and what was fitted.
+/// The workload's assumptions, the files of idle states and power of the variants, and fitted parameters.
 fn said(workload: &Workload, variants: &[Variant]) -> (Vec<String>, Vec<String>) {
     let mut assumes = workload.assumes().to_vec();
     let mut fitted = workload.fitted().to_vec();
@@ -214,8 +214,7 @@ fn said(workload: &Workload, variants: &[Variant]) -> (Vec<String>, Vec<String>)
     (assumes, fitted)
 }
 
-/// The report before its rows: everything that was decided. Settings that a sweep changes are those of the
-/// first variant.
+/// The report before its rows: every setting. Settings that a sweep changes are those of the first variant.
 fn describe(options: &Sim, workload: &Workload, variants: &[Variant]) -> Report {
     let first = seeded(options, &variants[0].plan, 0);
     let mut report = Report::new("sim", first.options.seed);

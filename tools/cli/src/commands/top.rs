@@ -1,4 +1,4 @@
-//! Carries out `top`: on a terminal a live view, else intervals as text, or one document about all of them.
+//! `top`: on a terminal a live view, otherwise intervals as text, or one document about all of them.
 
 mod figures;
 mod kernel;
@@ -18,13 +18,13 @@ use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Columns of a text that goes nowhere in particular.
+/// The width of text whose destination is no terminal.
 const WIDTH: usize = 120;
 
-/// Ctrl-C is looked for so often.
+/// The interval of checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Top) -> Result<u8, Error> {
     if options.kernel {
         return kernel::run(options);
@@ -41,7 +41,7 @@ pub fn run(options: &Top) -> Result<u8, Error> {
     show(options, options.sort, Origin::Process, &mut source)
 }
 
-/// What kind of thing is looked at.
+/// The kind of source.
 #[derive(Clone, Copy)]
 enum Origin {
     Process,
@@ -78,7 +78,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
     {
         let now = match source.read() {
             Ok(now) => now,
-            // Of what is gone, what was counted is printed first.
+            // When the source has ended, the figures counted so far are printed first.
             Err(why) if options.json && count > 0 => {
                 output::print(report(&figures).as_bytes())?;
                 return Err(unreadable(why));
@@ -105,7 +105,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
     Ok(code(&stop))
 }
 
-/// The machine of a workload, with everything set.
+/// The machine of a workload, with all settings.
 fn simulated(options: &Top, workload: &str, pace: Pace) -> Result<Simulated, Error> {
     let wrong = |why: quiescent_sim::Error| Error::Usage(why.to_string());
     let workload = Workload::named(workload).map_err(wrong)?;
@@ -117,7 +117,7 @@ fn simulated(options: &Top, workload: &str, pace: Pace) -> Result<Simulated, Err
     Ok(Simulated::new(&workload.name, &plan, pace))
 }
 
-/// Waits until then, if there is anything to wait for; false if it was stopped.
+/// Waits until then, if the source needs the time; false if it was stopped.
 fn pause(stop: &AtomicBool, until: Option<Instant>) -> bool {
     loop {
         let left = until.map_or(Duration::ZERO, |it| {
@@ -132,7 +132,7 @@ fn pause(stop: &AtomicBool, until: Option<Instant>) -> bool {
 
 fn unreadable(origin: Origin, why: io::Error) -> Error {
     let remedy = match origin {
-        Origin::Process => "look for it with `pgrep -a NAME`",
+        Origin::Process => "find it with `pgrep -a NAME`",
         Origin::Kernel(_) => "--by rates needs /proc only",
         Origin::Simulated => "a simulated machine can always be read",
     };

@@ -1,7 +1,7 @@
-//! Carries out `torture`: scenarios by turns, each in a process of its own.
+//! `torture`: scenarios in turn, each in a process of its own.
 //!
-//! What is found is printed when everything is over, with what happened last in the run that found it; what
-//! goes on is printed as it goes, unless one document was asked for.
+//! Findings are printed at the end, with the last events of the run; progress is printed at once, unless one
+//! document was requested.
 
 mod machines;
 mod report;
@@ -16,8 +16,8 @@ use quiescent_report::pages;
 use quiescent_report::pages::About;
 use quiescent_report::{Error, Progress};
 use quiescent_torture::Broken;
-use quiescent_torture::campaign::{Campaign, Event, Run};
-use quiescent_torture::child::Ask;
+use quiescent_torture::campaign::{Campaign, CampaignEvent, Run};
+use quiescent_torture::child::Request;
 use quiescent_torture::scenario::{Scenario, names};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The program of a run, beside this one.
 const PROGRAM: &str = "quiescent-torture-run";
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
         return output::print(list()?.as_bytes()).map(|()| DONE);
@@ -38,35 +38,35 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     let campaign = campaign(options)?;
     let paper = Paper::settle(options.page.html.as_deref(), options.json)?;
     let stop = stop_flag()?;
-    let teller = Teller {
+    let printer = Printer {
         live: !options.quiet && !options.json && !options.tap && !paper.is_output(),
         tap: options.tap,
         bar: Bar::new(options.quiet),
     };
-    teller.begin(&campaign)?;
+    printer.begin(&campaign)?;
     let mut failed = None;
     let (mut turn, mut seconds) = (0, 0);
     let runs = campaign.run(&stop, |event| {
-        let told = match event {
-            Event::Tick(gone) => {
+        let printed = match event {
+            CampaignEvent::Tick(gone) => {
                 let gone = gone.as_secs().min(campaign.duration.as_secs());
-                teller.bar.advance(gone.saturating_sub(seconds));
+                printer.bar.advance(gone.saturating_sub(seconds));
                 seconds = gone;
                 Ok(())
             }
-            Event::Begin(_) => Ok(()),
-            Event::Line(ask, line) => teller.line(ask, line),
-            Event::End(run) => {
+            CampaignEvent::Begin(_) => Ok(()),
+            CampaignEvent::Line(request, line) => printer.line(request, line),
+            CampaignEvent::End(run) => {
                 turn += 1;
-                teller.end(run, turn)
+                printer.end(run, turn)
             }
         };
-        if let Err(why) = told {
+        if let Err(why) = printed {
             failed.get_or_insert(why);
-            stop.store(true, Ordering::Relaxed); // nobody can be told: no need to go on
+            stop.store(true, Ordering::Relaxed); // the output is closed: no need to continue
         }
     })?;
-    teller.bar.end();
+    printer.bar.end();
     if let Some(why) = failed {
         return Err(why);
     }
@@ -87,7 +87,7 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     })
 }
 
-/// What the scenarios are about, for a page.
+/// The descriptions of the scenarios, for a page.
 fn abouts(campaign: &Campaign) -> Vec<About> {
     let about = |it: &Scenario| About {
         name: it.name.clone(),
@@ -101,7 +101,7 @@ fn usage(why: quiescent_torture::scenario::Error) -> Error {
     Error::Usage(why.to_string())
 }
 
-/// What is asked for, read before anything runs.
+/// The request, checked before anything runs.
 fn campaign(options: &Torture) -> Result<Campaign, Error> {
     let seed = options.seed.unwrap_or_else(draw);
     let scenarios: Result<Vec<Scenario>, _> = match options.scenario.is_empty() {
@@ -114,7 +114,7 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
     };
     let mut scenarios = scenarios.map_err(usage)?;
     if options.scenario.is_empty() {
-        // In a time that is too short for all, it is not always the same that have a turn.
+        // A duration that is too short for all scenarios starts with another one each time.
         let first = seed % scenarios.len() as u64;
         scenarios.rotate_left(first as usize);
     }
@@ -122,7 +122,7 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
         program: program()?,
         scenarios,
         duration: options.duration,
-        ask: Ask {
+        request: Request {
             scenario: String::new(),
             seed,
             duration: Duration::ZERO,
@@ -148,12 +148,12 @@ fn program() -> Result<PathBuf, Error> {
     }
 }
 
-/// A seed nobody chose.
+/// A random seed.
 fn draw() -> u64 {
     RandomState::new().build_hasher().finish() % 1_000_000_000
 }
 
-/// The scenarios, and what each stresses.
+/// The scenarios, and the parts that each stresses.
 fn list() -> Result<String, Error> {
     let mut text = String::new();
     for name in names() {
@@ -166,14 +166,14 @@ fn list() -> Result<String, Error> {
     Ok(text)
 }
 
-/// Prints what goes on.
-struct Teller {
+/// Prints the progress.
+struct Printer {
     live: bool,
     tap: bool,
     bar: Bar,
 }
 
-impl Teller {
+impl Printer {
     fn print(&self, text: &str) -> Result<(), Error> {
         self.bar.aside(|| output::print(text.as_bytes()))
     }
@@ -181,7 +181,7 @@ impl Teller {
     fn begin(&self, campaign: &Campaign) -> Result<(), Error> {
         let what = format!(
             "seed {}, {} scenarios, {} s\n",
-            campaign.ask.seed,
+            campaign.request.seed,
             campaign.scenarios.len(),
             campaign.duration.as_secs_f64()
         );
@@ -194,13 +194,13 @@ impl Teller {
         Ok(())
     }
 
-    fn line(&self, ask: &Ask, line: &str) -> Result<(), Error> {
+    fn line(&self, request: &Request, line: &str) -> Result<(), Error> {
         let comment = match (self.live, self.tap) {
             (true, _) => "",
             (_, true) => "# ",
             _ => return Ok(()),
         };
-        self.print(&format!("{comment}{:<8}{line}\n", ask.scenario))
+        self.print(&format!("{comment}{:<8}{line}\n", request.scenario))
     }
 
     fn end(&self, run: &Run, turn: usize) -> Result<(), Error> {

@@ -1,7 +1,7 @@
-//! Carries out `trace`: reads a recorded trace once and prints what one analysis found.
+//! `trace`: reads a recorded trace once and prints the results of one analysis.
 //!
-//! The trace streams: memory does not grow with its length. The bar shows bytes of the file, so that it is
-//! right for compressed files too. Ctrl-C ends the reading, and what was counted until then is printed.
+//! The trace is streamed: memory does not grow with its length. The bar shows bytes of the file, so that it
+//! is right for compressed files, too. Ctrl-C ends the reading, and the counts until then are printed.
 
 mod text;
 
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tempfile::NamedTempFile;
 
-/// Records between two looks at the stop flag and the bar.
+/// The number of records between two checks of the stop flag.
 const RECORDS_AT_A_TIME: u32 = 4096;
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Trace) -> Result<u8, Error> {
     if options.output.is_some() && options.analysis.kind().is_some() {
         let why = "--output is for the timeline: leave it out, or redirect standard output";
@@ -33,17 +33,21 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         && from > to
     {
         return Err(Error::Usage(
-            "--from is after --to: nothing lies between them".into(),
+            "--from is after --to: the interval is empty".into(),
         ));
     }
     let source = Source::open(&options.file)?;
-    let target = options.output.as_deref().map(Target::new).transpose()?;
+    let target = options
+        .output
+        .as_deref()
+        .map(TimelineFile::new)
+        .transpose()?;
     let analysis = match (options.analysis.kind(), &target) {
         (Some(kind), _) => Analysis::new(kind, options.filter()),
         (None, Some(target)) => Analysis::timeline(options.filter(), target.writer()?),
         (None, None) => {
             return Err(Error::Usage(
-                "timeline: say where it goes with --output FILE".into(),
+                "timeline: name a file with --output FILE".into(),
             ));
         }
     };
@@ -72,17 +76,17 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     })
 }
 
-/// A trace that is open.
+/// An open trace.
 struct Source {
     input: Box<dyn BufRead + Send>,
-    /// What it is, in words.
+    /// Its kind.
     kind: &'static str,
-    /// Bytes in the file, and how many of them were read.
+    /// The size of the file, and the number of bytes read.
     length: u64,
     read: Arc<AtomicU64>,
 }
 
-/// Kinds by their first bytes.
+/// The kind of a file, by its first bytes.
 const KINDS: [(&[u8], &str); 4] = [
     (b"\x17\x08\x44tracing", "trace.dat"),
     (b"\xfd7zXZ\0", "ftrace text, xz"),
@@ -110,16 +114,16 @@ impl Source {
                 .filter(|file| file.metadata().is_ok_and(|about| about.is_file())),
         };
         source.input = match file {
-            // What cannot be opened, or is a pipe: the reader says what is wrong.
+            // A file that cannot be opened, or a pipe: the reader reports the error.
             None => open(name).map_err(unreadable)?,
             Some(file) => {
                 let mut first = Vec::new();
-                // Opened again, so that the first bytes stay where they are.
+                // Opened again, so that it is read from its start.
                 let _ = file.take(16).read_to_end(&mut first);
                 let known = KINDS.iter().find(|(bytes, _)| first.starts_with(bytes));
                 source.kind = known.map_or("ftrace text", |(_, kind)| kind);
                 match File::open(name) {
-                    // A trace.dat is read at several places: no progress is known.
+                    // A trace.dat is read at several places: its progress is unknown.
                     Ok(file) if source.kind != "trace.dat" => {
                         source.length = file.metadata().map_or(0, |about| about.len());
                         from_read(name, Counted { file, read }).map_err(unreadable)?
@@ -132,7 +136,7 @@ impl Source {
     }
 }
 
-/// Counts what is read.
+/// Counts the bytes read.
 struct Counted {
     file: File,
     read: Arc<AtomicU64>,
@@ -146,7 +150,7 @@ impl Read for Counted {
     }
 }
 
-/// Without a trace there is nothing to be done: a wrong request.
+/// Without a trace nothing can be done: wrong usage.
 fn unreadable(why: quiescent_trace::Error) -> Error {
     match why {
         quiescent_trace::Error::Output { .. } => Error::Failed(why.to_string()),
@@ -162,11 +166,11 @@ fn read(
     bar: &Bar,
 ) -> Result<Findings, Error> {
     bar.begin("bytes", source.length);
-    // One thread reads and parses, this one looks: results are those of one.
+    // One thread reads and parses, this one analyses: results are those of one thread.
     let mut reader = Reader::ahead(name, source.input);
     let (mut shown, mut records) = (0, 0u32);
     loop {
-        // No `map_err`, which would copy each record.
+        // Without `map_err`, which would copy each record.
         let record = match reader.next_record() {
             Ok(Some(record)) => record,
             Ok(None) => break,
@@ -188,14 +192,14 @@ fn read(
     analysis.finish(reader.summary()).map_err(unreadable)
 }
 
-/// The file of a timeline: it appears whole or not at all.
-struct Target {
+/// The file of a timeline, which appears complete or not at all.
+struct TimelineFile {
     path: PathBuf,
-    /// A file beside it; none where the output is no plain file (a pipe, `/dev/null`).
+    /// A new file in the same folder; none where the output is a special file (a pipe, `/dev/null`).
     beside: Option<NamedTempFile>,
 }
 
-impl Target {
+impl TimelineFile {
     fn new(path: &Path) -> Result<Self, Error> {
         let wrong = |why: String| {
             let remedy = "name a file in a folder that exists and is writable";
@@ -210,7 +214,7 @@ impl Target {
             true => None,
             false => Some(file::beside(path, "timeline").map_err(|why| wrong(why.to_string()))?),
         };
-        Ok(Target {
+        Ok(TimelineFile {
             path: path.to_path_buf(),
             beside,
         })
@@ -237,7 +241,7 @@ impl Target {
 
     fn failed(&self, why: io::Error) -> Error {
         let what = format!("cannot write {}", self.path.display());
-        Error::failed(what, why, "is there room, and may it be written?")
+        Error::failed(what, why, "is the disk full, or the file protected?")
     }
 }
 

@@ -1,5 +1,5 @@
-//! Carries out `whatif`: reads a trace once, replays it on the model as recorded and with a change, prints
-//! the three columns.
+//! `whatif`: reads a trace once, replays it on the model as recorded and with a change, prints the three
+//! columns.
 
 use super::code;
 use crate::arguments::whatif::Whatif;
@@ -12,10 +12,10 @@ use quiescent_sim::whatif::{self, Reading, Request, Trace};
 use quiescent_trace::{Options, Reader, Window};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Records between two looks at the stop flag and the bar.
+/// The number of records between two checks of the stop flag.
 const RECORDS_AT_A_TIME: u32 = 4096;
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Whatif) -> Result<u8, Error> {
     let request = Request {
         file: options.file.clone(),
@@ -54,7 +54,7 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     })
 }
 
-/// What `--from` and `--to` say; an end that is not given is the trace's.
+/// The window of `--from` and `--to`; a missing end is the trace's.
 fn window(options: &Whatif) -> Result<Option<Window>, Error> {
     match (options.from, options.to) {
         (None, None) => Ok(None),
@@ -63,10 +63,10 @@ fn window(options: &Whatif) -> Result<Option<Window>, Error> {
             end_ns: to,
         })),
         (Some(_), Some(_)) => Err(Error::Usage(
-            "--from is not before --to: nothing lies between them".into(),
+            "--from is not before --to: the interval is empty".into(),
         )),
         _ => Err(Error::Usage(
-            "--from and --to belong together: rates need both ends of the time that is looked at; give both, or neither".into(),
+            "rates need both ends of the window: give both --from and --to, or neither".into(),
         )),
     }
 }

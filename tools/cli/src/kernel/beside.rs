@@ -1,15 +1,15 @@
 //! This machine's real kernel, measured, with the model's prediction beside it: `kernel bench`, and a part of
 //! `reproduce`.
 //!
-//! What happens: the kernel's facts are read ([`facts`]), so many calls are timed
-//! ([`calls`]) while it is watched how busy the CPUs are (`load`), every configuration that fits is run
-//! in the model ([`predict`]), and both are held against each other ([`verdict`]).
+//! It reads the kernel's facts ([`facts`]), times so many calls ([`calls`]) while it measures the load of the
+//! CPUs (`load`), runs every matching configuration in the model ([`predict`]), and compares the two
+//! ([`verdict`]).
 
 use super::calls::{self, Call, Plan};
 use super::facts::{self, Facts, Sources};
 use super::load::{Load, Watch};
 use super::place::{self, GpThread, Pinned};
-use super::predict::{self, Calls, Prediction};
+use super::predict::{self, CallPattern, Prediction};
 use super::verdict::{self, Group, Verdict};
 use super::{Standing, standing};
 use quiescent_live::files::Root;
@@ -19,18 +19,18 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What to measure.
+/// The options of a measurement.
 #[derive(Debug, Clone)]
 pub struct KernelOptions {
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
     /// Sleep after each call.
     pub pause: Duration,
-    /// The caller stays on this CPU.
+    /// The caller is pinned to this CPU.
     pub cpu: Option<u32>,
-    /// Settings of the model given by hand, instead of what would be read.
+    /// Settings of the model that are given, in place of those that would be read.
     pub sets: Vec<(String, String)>,
-    /// What is left to chance in the model.
+    /// The seed of the model.
     pub seed: u64,
 }
 
@@ -49,27 +49,27 @@ impl Default for KernelOptions {
 /// A kernel, measured and predicted.
 #[derive(Debug, Clone)]
 pub struct Beside {
-    /// What is known about it.
+    /// Its facts.
     pub facts: Facts,
     /// The runs of calls.
     pub runs: Vec<Vec<Call>>,
-    /// How busy the machine was.
+    /// The load of the machine.
     pub load: Option<Load>,
-    /// What the model says, configuration by configuration.
+    /// The model's predictions, one for each configuration.
     pub predictions: Vec<Prediction>,
-    /// All calls by the thread's place.
+    /// All calls, by the place of the grace-period thread.
     pub groups: Vec<Group>,
     /// None if nothing was measured or predicted, or the call does not wait for a grace period here.
     pub verdict: Option<Verdict>,
-    /// Why it does not, if so.
+    /// The reason, if it does not wait.
     pub at_once: Option<String>,
 }
 
-/// Reads, measures and predicts. When stopped, what was measured until then.
+/// Reads, measures and predicts. When stopped, returns what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for a CPU or a setting that there is not; [`Error::Failed`] when the kernel refuses the
-/// call, or a file makes no sense.
+/// [`Error::Usage`] for a CPU or a setting that does not exist; [`Error::Failed`] when the kernel refuses the
+/// call, or a file has an invalid content.
 pub fn beside(
     options: &KernelOptions,
     runs: u64,
@@ -132,7 +132,7 @@ fn compare(
     let all: Vec<Call> = runs.iter().flatten().copied().collect();
     let gaps: Vec<f64> = all.iter().map(|it| it.gap_us).collect();
     let gap = stats::summary(&gaps).map_or(0.0, |it| it.median);
-    let how = Calls {
+    let how = CallPattern {
         pause_ns: options.pause.as_nanos() as u64,
         gap_ns: (gap * 1e3) as u64,
         cpu: most(all.iter().filter_map(|it| it.cpu)),
@@ -159,7 +159,7 @@ fn compare(
     }
 }
 
-/// What occurs most often.
+/// The most frequent value.
 fn most(all: impl Iterator<Item = u32>) -> Option<u32> {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     for it in all {
@@ -170,12 +170,12 @@ fn most(all: impl Iterator<Item = u32>) -> Option<u32> {
 }
 
 impl Beside {
-    /// How long each call took, in µs.
+    /// The duration of each call, in µs.
     pub fn latencies(&self) -> Vec<f64> {
         self.runs.iter().flatten().map(|it| it.us).collect()
     }
 
-    /// How many calls took so many ticks.
+    /// The number of calls with each duration in ticks.
     pub fn ticks(&self) -> BTreeMap<u64, u64> {
         let tick = self.facts.options.jiffy_ns() as f64 / 1e3;
         let mut ticks = BTreeMap::new();
@@ -185,7 +185,7 @@ impl Beside {
         ticks
     }
 
-    /// Every figure; `what` begins the measured cases.
+    /// Every figure; `what` is the start of the measured cases' names.
     pub fn rows(&self, what: &str) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut add = |subject, case: &str, metric, unit, values: &[f64]| {
@@ -225,7 +225,7 @@ impl Beside {
         rows
     }
 
-    /// What is known, seen and concluded, for a report's options.
+    /// Facts, observations and verdict, for a report's options.
     pub fn json(&self) -> Value {
         let facts: Vec<Value> = self.facts.list.iter().map(|it| it.json()).collect();
         let load = self.load.as_ref().map(|load| {
@@ -248,7 +248,7 @@ impl Beside {
     }
 }
 
-/// `kernel bench`: the report, and what its text needs.
+/// `kernel bench`: the report, and the parts that only its text needs.
 ///
 /// # Errors
 /// As [`beside`].

@@ -1,9 +1,9 @@
-//! Calls of the kernel's `synchronize_rcu`, timed, and where caller and grace-period thread were.
+//! Timed calls of the kernel's `synchronize_rcu`, with the CPUs of caller and grace-period thread.
 //!
-//! `membarrier(MEMBARRIER_CMD_GLOBAL)` is one call of it. After each call it is looked up on which CPU the
-//! thread ran last and on which one the caller is: that decides how many waits a grace period takes (see
-//! `docs/model.md`). The look-up itself takes time between two calls, which moves them against the tick; so
-//! that time is measured as well, and given to the model.
+//! `membarrier(MEMBARRIER_CMD_GLOBAL)` is one call of it. After each call the CPU on which the thread ran
+//! last and the caller's CPU are looked up: they determine how many waits a grace period takes (see
+//! `docs/model.md`). The look-up takes time between two calls, which moves them relative to the tick; so that
+//! time is measured as well, and the model uses it.
 
 use super::place::{self, GpThread};
 use super::timed;
@@ -11,7 +11,7 @@ use quiescent_report::Control;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What to measure.
+/// The options of a measurement.
 #[derive(Debug)]
 pub struct Plan<'a> {
     /// Runs.
@@ -20,30 +20,29 @@ pub struct Plan<'a> {
     pub calls: u64,
     /// Sleep after each call.
     pub pause: Duration,
-    /// Fewer calls a run when they would take longer than this in all.
+    /// The number of calls is reduced if they would take longer than this.
     pub budget: Duration,
-    /// The thread to be looked after.
+    /// The grace-period thread.
     pub thread: Option<&'a GpThread>,
 }
 
 /// A call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Call {
-    /// How long it took, in µs.
+    /// Its duration, in µs.
     pub us: f64,
     /// The caller's CPU when it returned.
     pub cpu: Option<u32>,
     /// The thread's CPU then.
     pub thread: Option<u32>,
-    /// From its return to the next call, but for the pause, in µs.
+    /// The time from its return to the next call, without the pause, in µs.
     pub gap_us: f64,
 }
 
-/// Times the calls, and gives what was measured until then when stopped. A few calls before them do not
-/// count.
+/// Times the calls; when stopped, returns what was measured until then. A few calls before them do not count.
 ///
 /// # Errors
-/// What the kernel says when it refuses the call.
+/// The kernel's error when it refuses the call.
 pub fn measure(plan: &Plan<'_>, control: Control<'_>) -> io::Result<Vec<Vec<Call>>> {
     let mut pilot = Vec::new();
     while pilot.is_empty() || (pilot.len() < 3 && !control.stopped()) {
@@ -62,8 +61,8 @@ pub fn measure(plan: &Plan<'_>, control: Control<'_>) -> io::Result<Vec<Vec<Call
         let mut run = Vec::new();
         for _ in 0..calls {
             if control.stopped() {
-                // A run that was cut short has its own extremes; it is not comparable, unless it is all there
-                // is.
+                // A run that was cut short has other extremes; it is not comparable, unless it is the only
+                // one.
                 if measured.is_empty() && !run.is_empty() {
                     measured.push(run);
                 }

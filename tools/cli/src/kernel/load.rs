@@ -1,19 +1,18 @@
-//! How busy the CPUs were while something was measured, as far as `/proc/stat` tells.
+//! The load of the CPUs during a measurement, from `/proc/stat`.
 //!
-//! A CPU that computes takes ticks, and whose ticks run decides who takes the grace-period thread's timer. So
-//! a prediction for an idle machine says little about one that is not. `/proc/stat` has the time that each
-//! CPU was idle (in hundredths of a second) and how often the machine has switched between tasks; both are
-//! read before and after.
+//! A busy CPU takes ticks, and the running ticks determine which CPU handles the timer of the grace-period
+//! thread. So a prediction for an idle machine does not apply to a busy one. `/proc/stat` has the idle time
+//! of each CPU (in hundredths of a second) and the number of task switches of the machine; both are read
+//! before and after.
 
 use quiescent_live::files::Root;
 
-/// CPUs that are busy less than this share are idle: the caller and RCU's own threads take a little
-/// themselves.
+/// CPUs with a smaller busy share are idle: the caller and RCU's own threads use a little time.
 const IDLE: f64 = 0.05;
-/// A CPU that is busy more than this share computes all the time.
+/// A CPU with a larger busy share is always busy.
 pub(super) const ALWAYS: f64 = 0.95;
 
-/// What `/proc/stat` said at one time.
+/// The contents of `/proc/stat` at one time.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sample {
     /// CPU, idle time, all time.
@@ -21,7 +20,7 @@ struct Sample {
     switches: u64,
 }
 
-/// What it said before.
+/// A measurement of the load.
 #[derive(Debug)]
 pub struct Watch<'a> {
     root: &'a Root,
@@ -31,23 +30,22 @@ pub struct Watch<'a> {
     begin: std::time::Instant,
 }
 
-/// How busy it was.
+/// The load during a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// CPU and the share of the time in which it was not idle.
+    /// Each CPU with the share of time in which it was not idle.
     pub busy: Vec<(u32, f64)>,
-    /// About how many times a second a task began to run which was neither the caller nor the grace-period
-    /// thread.
+    /// About how many times a second a task other than the caller and the grace-period thread began to run.
     pub wakeups_per_s: f64,
 }
 
 impl Load {
-    /// Nothing but the measurement ran.
+    /// Was the measurement the only load?
     pub fn idle(&self) -> bool {
         self.busy.iter().all(|it| it.1 < IDLE)
     }
 
-    /// Every CPU computed all the time.
+    /// Was every CPU busy all the time?
     pub fn full(&self) -> bool {
         self.busy.iter().all(|it| it.1 > ALWAYS)
     }
@@ -65,7 +63,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Ends; none if the file is not to be read, or too little time has passed.
+    /// Ends; none if the file cannot be read, or too little time has passed.
     pub fn end(self) -> Option<Load> {
         let seconds = self.begin.elapsed().as_secs_f64();
         let own = own_switches(self.root, self.thread).saturating_sub(self.own);
@@ -84,7 +82,7 @@ fn load(before: &Sample, after: &Sample, own: u64, seconds: f64) -> Option<Load>
         let idle = idle.saturating_sub(*idle_before).min(all);
         busy.push((*cpu, 1.0 - idle as f64 / all as f64));
     }
-    // Each sleep of one of ours is a switch from it and one to it.
+    // Each sleep of these two threads is a switch from the thread and one to it.
     let switches = after.switches.saturating_sub(before.switches);
     let others = switches.saturating_sub(2 * own);
     Some(Load {

@@ -1,17 +1,16 @@
 //! This machine's own kernel, waiting for its own grace period.
 //!
 //! `membarrier(MEMBARRIER_CMD_GLOBAL)` returns after every CPU has passed a quiescent state; the kernel
-//! implements it with a grace period of its own (membarrier(2): "an expensive, system-wide operation"). It is
-//! the one way for an unprivileged program to time one. It does *not* wait when only one CPU is on line, and
-//! is refused when the kernel was booted with `nohz_full`; [`standing`] says so.
+//! implements it with a grace period of its own (membarrier(2): "an expensive, system-wide operation"). An
+//! unprivileged program has no other way to time one. It does *not* wait when only one CPU is on line, and is
+//! refused when the kernel was booted with `nohz_full`; [`standing`] reports that.
 //!
-//! It is another guarantee than ours: the kernel's waits for every CPU of the machine and contains the
-//! kernel's own pauses between scans (milliseconds, so that readers and idle CPUs are not disturbed); ours
-//! waits for the readers of one process.
+//! Its guarantee differs from this library's: the kernel's call waits for every CPU of the machine and
+//! contains the kernel's own pauses between scans (milliseconds, so that readers and idle CPUs are not
+//! disturbed); the library's waits for the readers of one process.
 
 pub mod beside;
 pub mod calls;
-pub mod fact;
 pub mod facts;
 pub mod load;
 pub mod place;
@@ -25,7 +24,7 @@ use quiescent_report::rows::host;
 use std::io;
 use std::time::Instant;
 
-/// What measured rows of `kernel bench` begin with.
+/// The start of the names of `kernel bench`'s measured rows.
 const CASE: &str = "synchronize";
 
 /// `MEMBARRIER_CMD_QUERY` and `MEMBARRIER_CMD_GLOBAL` of membarrier(2).
@@ -37,9 +36,9 @@ const GLOBAL: libc::c_int = 1;
 pub enum Standing {
     /// It does.
     Waits,
-    /// It returns at once; the text says why, so its latency says nothing about grace periods.
+    /// It returns at once; the text is the reason, and its latency is not that of a grace period.
     ReturnsAtOnce(String),
-    /// It is refused; the text says why.
+    /// It is refused; the text is the reason.
     Refused(String),
 }
 
@@ -52,12 +51,12 @@ fn membarrier(command: libc::c_int) -> io::Result<libc::c_long> {
     Ok(result)
 }
 
-/// How many CPUs a kernel's list names; nothing of one that cannot be read.
+/// The number of CPUs in a kernel's list; none if the list cannot be parsed.
 fn cpus(list: &str) -> Option<usize> {
     Some(cpu_list(list, reader::MOST_CPUS)?.len())
 }
 
-/// What the call does on this machine.
+/// Whether the call waits on this machine.
 pub fn standing() -> Standing {
     let nohz_full = host::first_line("/sys/devices/system/cpu/nohz_full")
         .filter(|list| cpus(list).is_some_and(|cpus| cpus > 0));
@@ -90,7 +89,7 @@ fn judge(
     }
 }
 
-/// One call, in µs.
+/// The duration of one call, in µs.
 fn timed() -> io::Result<f64> {
     let begin = Instant::now();
     membarrier(GLOBAL)?;

@@ -1,4 +1,4 @@
-//! Where the kernel's grace-period thread runs, and the caller.
+//! The CPUs on which the kernel's grace-period thread and the caller run.
 //!
 //! The thread (`rcu_preempt`, or `rcu_sched` where the kernel is not preemptible) is woken on the CPU where
 //! it ran last, and the scheduler moves it now and then. `/proc/PID/stat` has that CPU (field 39,
@@ -8,10 +8,10 @@ use quiescent_live::files::Root;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What it is called: where readers can be preempted, and where they cannot.
+/// Its names: with preemptible readers, and without.
 pub(super) const NAMES: [&str; 2] = ["rcu_preempt", "rcu_sched"];
 
-/// The thread that carries grace periods out, if it is to be seen.
+/// The kernel's grace-period thread, if it is visible.
 #[derive(Debug)]
 pub struct GpThread {
     /// Its number.
@@ -20,7 +20,7 @@ pub struct GpThread {
 }
 
 impl GpThread {
-    /// Finds it; none in a container that has its own processes only.
+    /// Finds it; none in a container that shows only its own processes.
     pub fn find(root: &Root) -> Option<Self> {
         let tasks = root.tasks();
         let named = |name: &&str| tasks.iter().find(|it| it.1 == *name);
@@ -45,7 +45,7 @@ fn processor(line: &str) -> Option<u32> {
 
 /// The CPU on which this thread runs.
 pub fn here() -> Option<u32> {
-    // SAFETY: the call takes nothing and gives a number, or -1.
+    // SAFETY: the call has no arguments and returns a number, or -1.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
@@ -58,7 +58,7 @@ pub struct Pinned {
 fn allowed() -> Option<libc::cpu_set_t> {
     // SAFETY: a set of bits, for which all zeros is a value.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is ours, and as large as is said.
+    // SAFETY: the set is this function's, with the given size.
     let got = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
     (got == 0).then_some(set)
 }
@@ -74,10 +74,10 @@ pub fn usable() -> Vec<u32> {
 }
 
 impl Pinned {
-    /// To that CPU.
+    /// Pins it to that CPU.
     ///
     /// # Errors
-    /// What the kernel says when it may not.
+    /// The kernel's error if it refuses.
     pub fn to(cpu: u32) -> std::io::Result<Self> {
         let before = allowed().ok_or_else(std::io::Error::last_os_error)?;
         if cpu >= libc::CPU_SETSIZE as u32 {
@@ -94,13 +94,13 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // It was allowed before; if it is not any more there is nothing to be done.
+        // The set was allowed before; an error now has no remedy.
         let _ = set_affinity(&self.before);
     }
 }
 
 fn set_affinity(set: &libc::cpu_set_t) -> std::io::Result<()> {
-    // SAFETY: the set is as large as is said, and only read.
+    // SAFETY: the set has the given size, and is only read.
     match unsafe { libc::sched_setaffinity(0, size_of_val(set), set) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),

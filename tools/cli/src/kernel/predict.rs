@@ -1,10 +1,9 @@
-//! What the machine model makes of this kernel: its prediction for each way in which it may be placed and
-//! loaded.
+//! The machine model's prediction for this kernel, for each possible placement and load.
 //!
-//! How long a call takes depends on more than a kernel's parameters: on whether the grace-period thread sits
-//! on the caller's CPU, on whose ticks run besides, on the idle loop, on whether CPUs execute at the same
-//! time. Each combination is a configuration, and each is *run*: nothing here is computed from a formula.
-//! Where one of these is known (read or seen), only what fits it is compared.
+//! The duration of a call depends on more than a kernel's parameters: on whether the grace-period thread is
+//! on the caller's CPU, on the other running ticks, on the idle loop, on whether CPUs execute at the same
+//! time. Each combination is a configuration, and each is *run*: no formula is used. Where one of these is
+//! known (read or observed), only matching configurations are compared.
 
 use super::facts::Facts;
 use super::load::{ALWAYS, Load};
@@ -16,40 +15,40 @@ use std::collections::BTreeMap;
 /// Calls of each configuration, and one before them that does not count.
 const CALLS: u64 = 100;
 
-/// Where the grace-period thread is.
+/// The place of the grace-period thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ThreadPlace {
     /// On the caller's CPU.
     Same,
-    /// On another.
+    /// On another CPU.
     Other,
 }
 
-impl Place {
-    /// Both.
-    pub const ALL: [Place; 2] = [Place::Other, Place::Same];
+impl ThreadPlace {
+    /// Both places.
+    pub const ALL: [ThreadPlace; 2] = [ThreadPlace::Other, ThreadPlace::Same];
 
-    /// In words, after "the thread is".
+    /// As a text, after "the thread is".
     pub const fn words(self) -> &'static str {
         match self {
-            Place::Same => "on the caller's CPU",
-            Place::Other => "on another CPU",
+            ThreadPlace::Same => "on the caller's CPU",
+            ThreadPlace::Other => "on another CPU",
         }
     }
 }
 
-/// What else runs.
+/// The other load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadKind {
     /// Nothing.
     Idle,
-    /// A program that computes all the time, on the caller's CPU.
+    /// A busy program on the caller's CPU.
     Caller,
-    /// The same, on the thread's.
+    /// A busy program on the thread's CPU.
     Thread,
-    /// The same, on a third CPU.
+    /// A busy program on a third CPU.
     Third,
-    /// Programs that compute and sleep by chance, as much of either as was measured.
+    /// Programs that compute and sleep at random, with the measured shares.
     Measured,
 }
 
@@ -65,36 +64,36 @@ impl LoadKind {
     }
 }
 
-/// What the model says for one configuration, or for several between which it makes no difference.
+/// The model's result for one configuration, or for several with equal results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// Where the thread is.
-    pub place: Place,
-    /// What else runs.
+    /// The place of the thread.
+    pub place: ThreadPlace,
+    /// The other load.
     pub load: LoadKind,
-    /// Idle loops and ways of execution that give this.
+    /// Idle loops and ways of execution with this result.
     pub ways: Vec<(IdleLoop, Smp)>,
     /// The mean of a call, in µs.
     pub mean_us: f64,
     /// Waits of a grace period that ended in a scan, on average: 0 where every CPU reported by itself before.
     pub waits: f64,
-    /// How many calls took so many ticks.
+    /// The number of calls with each duration in ticks.
     pub ticks: BTreeMap<u64, u64>,
 }
 
 impl Prediction {
-    /// In words.
+    /// The configuration as a text.
     pub fn case(&self) -> String {
         let words = [self.place.words(), self.load.words()];
         format!("thread {}, {}, {}", words[0], words[1], self.ways())
     }
 
-    /// What else runs, in words.
+    /// The other load as a text.
     pub const fn load_words(&self) -> &'static str {
         self.load.words()
     }
 
-    /// The idle loops and ways of execution, in words.
+    /// The idle loops and ways of execution as a text.
     pub fn ways(&self) -> String {
         let smp = |it: &Smp| {
             if *it == Smp::Serial {
@@ -122,29 +121,29 @@ impl Prediction {
     }
 }
 
-/// How the calls are made.
+/// The pattern of calls.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calls {
+pub struct CallPattern {
     /// Sleep after each, in ns.
     pub pause_ns: u64,
-    /// What the caller computes between two calls, in ns.
+    /// Computing time of the caller between two calls, in ns.
     pub gap_ns: u64,
     /// The machine's number of the CPU that made most of them.
     pub cpu: Option<u32>,
     /// The load that was measured.
     pub load: Option<Load>,
-    /// What is left to chance in the model.
+    /// The seed of the model.
     pub seed: u64,
 }
 
-/// Runs every configuration; as many as there is time for when stopped.
-pub fn predict(facts: &Facts, calls: &Calls, control: Control<'_>) -> Vec<Prediction> {
+/// Runs every configuration; fewer when stopped.
+pub fn predict(facts: &Facts, calls: &CallPattern, control: Control<'_>) -> Vec<Prediction> {
     let caller = calls
         .cpu
         .and_then(|cpu| facts.cpus.iter().position(|it| *it == cpu));
     let caller = caller.unwrap_or(0) as u32 % facts.options.cpus;
     let mut found: Vec<Prediction> = Vec::new();
-    for place in Place::ALL {
+    for place in ThreadPlace::ALL {
         for load in loads(facts.options.cpus, place, calls) {
             for &idle_loop in &facts.idle_loops {
                 for &smp in &facts.smps {
@@ -156,8 +155,8 @@ pub fn predict(facts: &Facts, calls: &Calls, control: Control<'_>) -> Vec<Predic
                         smp,
                         seed: calls.seed,
                         gp_cpu: match place {
-                            Place::Same => caller,
-                            Place::Other => (caller + 1) % facts.options.cpus,
+                            ThreadPlace::Same => caller,
+                            ThreadPlace::Other => (caller + 1) % facts.options.cpus,
                         },
                         ..facts.options.clone()
                     };
@@ -176,8 +175,8 @@ pub fn predict(facts: &Facts, calls: &Calls, control: Control<'_>) -> Vec<Predic
     found
 }
 
-/// The loads that a machine of so many CPUs can have, with the thread in that place.
-fn loads(cpus: u32, place: Place, calls: &Calls) -> Vec<LoadKind> {
+/// The possible loads of a machine with so many CPUs, with the thread in that place.
+fn loads(cpus: u32, place: ThreadPlace, calls: &CallPattern) -> Vec<LoadKind> {
     let all = [
         LoadKind::Idle,
         LoadKind::Caller,
@@ -187,13 +186,13 @@ fn loads(cpus: u32, place: Place, calls: &Calls) -> Vec<LoadKind> {
     ];
     let has = |load: &LoadKind| match (load, place) {
         (LoadKind::Idle | LoadKind::Caller, _) => true,
-        (LoadKind::Thread, Place::Other) => true,
-        (LoadKind::Thread, Place::Same) => false, // the caller's as well
-        (LoadKind::Third, Place::Other) => cpus > 2,
-        (LoadKind::Third, Place::Same) => cpus > 1,
+        (LoadKind::Thread, ThreadPlace::Other) => true,
+        (LoadKind::Thread, ThreadPlace::Same) => false, // the caller's as well
+        (LoadKind::Third, ThreadPlace::Other) => cpus > 2,
+        (LoadKind::Third, ThreadPlace::Same) => cpus > 1,
         (LoadKind::Measured, _) => calls.load.as_ref().is_some_and(|it| !it.idle()),
     };
-    let possible = cpus > 1 || place == Place::Same;
+    let possible = cpus > 1 || place == ThreadPlace::Same;
     all.into_iter().filter(|it| possible && has(it)).collect()
 }
 
@@ -203,7 +202,7 @@ fn alike(a: &Prediction, b: &Prediction) -> bool {
     near && a.place == b.place && a.load == b.load
 }
 
-fn run(options: Options, caller: u32, load: LoadKind, calls: &Calls, facts: &Facts) -> Stats {
+fn run(options: Options, caller: u32, load: LoadKind, calls: &CallPattern, facts: &Facts) -> Stats {
     let (cpus, gp_cpu, seed) = (options.cpus, options.gp_cpu, options.seed);
     let mut machine = Machine::new(options);
     let third = (0..cpus).rev().find(|it| ![caller, gp_cpu].contains(it));
@@ -230,15 +229,13 @@ fn run(options: Options, caller: u32, load: LoadKind, calls: &Calls, facts: &Fac
         at: Default::default(),
     };
     machine.spawn("caller", caller, 500_000, work);
-    // Ten seconds a call: nothing here takes so long, and a model that does not end must not block the
-    // command.
+    // Ten seconds a call: no call takes so long, and a model that does not end must not block the command.
     machine.run_tasks((CALLS + 1) * (10_000_000_000 + calls.pause_ns));
     machine.stats()
 }
 
-/// Programs that are as busy as was measured: the busy time of all CPUs in as many pieces as there were
-/// wake-ups.
-fn spawn_measured(machine: &mut Machine, calls: &Calls, facts: &Facts, seed: u64) {
+/// Programs with the measured load: the busy time of all CPUs, divided by the number of wake-ups.
+fn spawn_measured(machine: &mut Machine, calls: &CallPattern, facts: &Facts, seed: u64) {
     let Some(load) = &calls.load else { return };
     let total: f64 = load.busy.iter().map(|it| it.1).sum();
     let compute = (1e9 * total / load.wakeups_per_s.max(1.0)).max(1.0);
@@ -267,7 +264,7 @@ fn spawn_measured(machine: &mut Machine, calls: &Calls, facts: &Facts, seed: u64
 }
 
 fn reading(
-    place: Place,
+    place: ThreadPlace,
     load: LoadKind,
     way: (IdleLoop, Smp),
     stats: &Stats,

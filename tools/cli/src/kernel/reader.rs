@@ -1,13 +1,13 @@
-//! Reading a kernel's facts one by one: each from its file, or assumed, or given by hand.
+//! Reads a kernel's facts one by one: each is read from its file, or assumed, or given.
 
-use super::fact::{Fact, nonsense};
+use super::facts::{Fact, nonsense};
 use quiescent_live::files::{Root, commanded, configured, cpu_list};
 use quiescent_report::Error;
 use quiescent_sim::{IdleLoop, settings};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const RCUTREE: &str = "/sys/module/rcutree/parameters";
-/// CPUs of a machine, at most: as many as the model takes.
+/// The largest number of CPUs: the model's.
 pub(super) const MOST_CPUS: usize = settings::MOST_CPUS as usize;
 
 /// Reads one fact after another.
@@ -17,7 +17,7 @@ pub(super) struct Reader<'a> {
     release: String,
     config: Option<(String, String)>,
     command: Option<String>,
-    /// Names of the processes that are to be seen.
+    /// The names of the visible processes.
     threads: Vec<String>,
     pub list: Vec<Fact>,
 }
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         let hz = hz.ok_or_else(|| nonsense(&place, &text, "ticks a second", "hz"))?;
         let fact = match clock {
             Some(clock) if clock == hz => {
-                Fact::read("hz", hz, format!("{place}; the coarse clock says so too"))
+                Fact::read("hz", hz, format!("{place}; and from the coarse clock"))
             }
             Some(clock) => {
                 let from = format!("CLOCK_MONOTONIC_COARSE; {place} says {hz}");
@@ -110,13 +110,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A parameter of module rcutree, if it is to be seen.
+    /// A parameter of module rcutree, if it is visible.
     fn parameter(&self, name: &str) -> Option<(String, String)> {
         let file = format!("{RCUTREE}/{name}");
         Some((self.root.line(&file)?, file))
     }
 
-    /// Why a parameter has no file.
+    /// The reason why a parameter has no file.
     fn hidden(&self, name: &str) -> String {
         match self.root.has(RCUTREE) {
             true => format!("{RCUTREE} has no {name}"),
@@ -214,8 +214,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Whose callbacks are offloaded: they have a thread. Where threads are not to be seen, the command line
-    /// tells.
+    /// The offloaded CPUs: their threads exist. Where threads are invisible, the command line is used.
     pub fn offloaded(&mut self, cpus: &[u32]) {
         let name = "rcu_nocbs";
         let tasks = &self.threads;
@@ -241,13 +240,13 @@ impl<'a> Reader<'a> {
             };
             (
                 own,
-                "/proc/cmdline; the kernel's threads are not to be seen".into(),
+                "/proc/cmdline; the kernel's threads are invisible".into(),
                 true,
             )
         } else {
             (
                 Vec::new(),
-                "neither threads nor the command line are to be seen".into(),
+                "threads and command line are invisible".into(),
                 true,
             )
         };
@@ -290,14 +289,14 @@ impl<'a> Reader<'a> {
             return vec![IdleLoop::Classic];
         }
         let why = format!("kernel {}, {driver}: either is possible", self.release);
-        self.add(Fact::assumed(name, "classic or retain", why).told());
+        self.add(Fact::assumed(name, "classic or retain", why).shown_only());
         vec![IdleLoop::Classic, IdleLoop::Retain]
     }
 
     pub fn early_report(&mut self) {
         let why = match self.version() {
             Some(version) if version < (7, 0) => "no kernel before 7.0 has it",
-            _ => "no parameter tells; released kernels do not have it",
+            _ => "no parameter shows it; released kernels do not have it",
         };
         self.add(Fact::assumed("early_qs", "off", why));
     }
@@ -311,15 +310,15 @@ impl<'a> Reader<'a> {
             true => "a virtual machine: its host decides",
             false => "hardware is parallel; a virtual machine's host decides",
         };
-        self.add(Fact::assumed("smp", "parallel or serial", why).told());
+        self.add(Fact::assumed("smp", "parallel or serial", why).shown_only());
         let release = self.release.clone();
         self.list.insert(
             0,
-            Fact::read("kernel", release, "/proc/sys/kernel/osrelease").told(),
+            Fact::read("kernel", release, "/proc/sys/kernel/osrelease").shown_only(),
         );
     }
 
-    /// What the model does not know about.
+    /// The properties that the model does not have.
     pub fn warnings(&mut self) -> Vec<String> {
         let mut warnings = Vec::new();
         let preemptible = match (self.gp_thread(), self.configured("CONFIG_PREEMPT_RCU")) {
@@ -329,20 +328,20 @@ impl<'a> Reader<'a> {
             }
             (None, None) => None,
         };
-        let (value, from) = preemptible.unwrap_or((
-            true,
-            "neither thread nor configuration is to be seen".into(),
-        ));
+        let value = preemptible.as_ref().is_none_or(|it| it.0);
         let word = if value {
             "preemptible"
         } else {
             "not preemptible"
         };
-        let fact = match from.starts_with("neither") {
-            true => Fact::assumed("readers", word, from),
-            false => Fact::read("readers", word, from),
+        let fact = match preemptible {
+            Some((_, from)) => Fact::read("readers", word, from),
+            None => {
+                let why = "neither thread nor configuration is visible";
+                Fact::assumed("readers", word, why)
+            }
         };
-        self.add(fact.told());
+        self.add(fact.shown_only());
         if !value {
             warnings.push("this kernel's RCU is not preemptible, the model's is: there a tick in the idle loop is a quiescent state".into());
         }
@@ -368,7 +367,7 @@ impl<'a> Reader<'a> {
         warnings
     }
 
-    /// The name of the thread that carries grace periods out, if it is to be seen.
+    /// The name of the grace-period thread, if it is visible.
     fn gp_thread(&self) -> Option<&str> {
         let names = super::place::NAMES;
         let found = names

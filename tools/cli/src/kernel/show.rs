@@ -1,4 +1,4 @@
-//! A measured kernel and its prediction, as text for people.
+//! A measured kernel and its prediction, as text.
 
 use super::beside::Beside;
 use super::predict::Prediction;
@@ -10,11 +10,11 @@ use quiescent_report::text::number::short;
 /// The widest bar of the histogram, in characters.
 const BAR: u64 = 40;
 
-/// What the columns leave open.
+/// A remark about the columns.
 const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. On a busy machine the scheduler \
-decides\nwho waits for a CPU, how long, and who moves: the model knows little of that.\n";
+decides\nwhich task waits for a CPU, how long, and which moves; the model predicts little of that.\n";
 
-/// All of it.
+/// The whole text.
 pub fn text(found: &Beside) -> String {
     format!(
         "{}\n{}\nThis kernel: {}",
@@ -24,7 +24,7 @@ pub fn text(found: &Beside) -> String {
     )
 }
 
-/// What this kernel is like, and who says so.
+/// The facts about this kernel, with their sources.
 fn facts(found: &Beside) -> String {
     let mut table = Table::new(&["fact", "value", "read from"], 3);
     for fact in &found.facts.list {
@@ -101,7 +101,7 @@ fn load(found: &Beside) -> String {
     )
 }
 
-/// The model's figures, and what came of it.
+/// The model's figures, and the verdict.
 pub fn predicted(found: &Beside) -> String {
     if found.predictions.is_empty() {
         return "predicted by the machine model: nothing (stopped)\n".into();
@@ -156,7 +156,7 @@ fn line(found: &Beside, index: usize, it: &Prediction) -> Vec<String> {
     cells
 }
 
-/// Inside or outside, in plain words.
+/// Is the measured mean inside or outside the range?
 pub fn conclusion(found: &Beside) -> String {
     let Some(verdict) = &found.verdict else {
         return "No verdict: nothing to compare.\n".into();
@@ -166,7 +166,7 @@ pub fn conclusion(found: &Beside) -> String {
     let counts = found.groups.iter().map(|group| {
         let place = group
             .place
-            .map_or("anywhere (not to be seen)", |it| it.words());
+            .map_or("on any CPU (invisible)", |it| it.words());
         let calls = match group.us.len() {
             1 => "1 call".to_owned(),
             n => format!("{n} calls"),

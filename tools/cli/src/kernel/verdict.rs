@@ -1,28 +1,28 @@
-//! Measured calls beside predictions: which configuration is nearest, and whether the range has what was
-//! measured.
+//! Measured calls beside predictions: the nearest configuration, and whether the predicted range contains the
+//! measured mean.
 //!
-//! Calls are kept apart by where the grace-period thread was after them, if that is known: each kind is held
-//! against the predictions for its own place. On a machine that was idle while it was measured only idle
-//! configurations count, and only that with every CPU busy where every CPU was. A range has what lies in it
-//! or misses it by the 2.5 % that the model may be off (`docs/model.md`).
+//! Calls are grouped by the place of the grace-period thread after them, if that is known: each group is
+//! compared with the predictions for its place. On a machine that was idle during the measurement only idle
+//! configurations count, and where every CPU was busy only that configuration. A range is extended by the 2.5
+//! % by which the model may be off (`docs/model.md`).
 //!
-//! A measurement outside the range is a finding about the model, not about this machine, and no failure of
-//! the command.
+//! A measurement outside the range is a finding about the model, not about this machine; the command does not
+//! fail.
 
 use super::calls::Call;
 use super::load::Load;
-use super::predict::{LoadKind, Place, Prediction};
+use super::predict::{LoadKind, Prediction, ThreadPlace};
 use quiescent_report::rows::stats;
 
-/// How far a mean may be off, as in the model's own experiments.
+/// The largest error of a mean, as in the model's own experiments.
 const ALLOWED: f64 = 0.025;
 
 /// The calls of one place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// Where the thread was; none if that is not known.
-    pub place: Option<Place>,
-    /// How long the calls took, in µs.
+    /// The place of the thread; none if that is not known.
+    pub place: Option<ThreadPlace>,
+    /// The durations of the calls, in µs.
     pub us: Vec<f64>,
 }
 
@@ -32,13 +32,13 @@ impl Group {
         stats::mean(&self.us).unwrap_or(0.0)
     }
 
-    /// Is a prediction about these calls?
-    pub fn has(&self, place: Place) -> bool {
+    /// Does a prediction apply to these calls?
+    pub fn has(&self, place: ThreadPlace) -> bool {
         self.place.is_none_or(|own| own == place)
     }
 }
 
-/// Keeps calls apart by the thread's place, those on another CPU first.
+/// Groups calls by the thread's place, those on another CPU first.
 pub fn groups(calls: &[Call]) -> Vec<Group> {
     let of = |call: &Call| Some((call.cpu?, call.thread?));
     let known = calls.iter().filter(|it| of(it).is_some()).count();
@@ -48,8 +48,9 @@ pub fn groups(calls: &[Call]) -> Vec<Group> {
         return [whole].into_iter().filter(|it| !it.us.is_empty()).collect();
     }
     let mut groups = Vec::new();
-    for place in Place::ALL {
-        let here = |call: &&Call| of(call).is_some_and(|(a, b)| (a == b) == (place == Place::Same));
+    for place in ThreadPlace::ALL {
+        let here =
+            |call: &&Call| of(call).is_some_and(|(a, b)| (a == b) == (place == ThreadPlace::Same));
         let us: Vec<f64> = calls.iter().filter(here).map(|it| it.us).collect();
         if !us.is_empty() {
             groups.push(Group {
@@ -61,7 +62,7 @@ pub fn groups(calls: &[Call]) -> Vec<Group> {
     groups
 }
 
-/// What came of it.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The smallest mean that was predicted for these calls, in µs.
@@ -70,20 +71,20 @@ pub struct Verdict {
     pub highest_us: f64,
     /// The mean that was measured.
     pub measured_us: f64,
-    /// Calls that took as many ticks as some call of a prediction that fits.
+    /// Calls with as many ticks as a call of a matching prediction.
     pub as_predicted: usize,
     /// For each group the index of the nearest prediction.
     pub nearest: Vec<usize>,
 }
 
 impl Verdict {
-    /// Does the range have what was measured?
+    /// Does the range contain the measured mean?
     pub fn inside(&self) -> bool {
         let (low, high) = (self.lowest_us, self.highest_us);
         (low * (1.0 - ALLOWED)..=high * (1.0 + ALLOWED)).contains(&self.measured_us)
     }
 
-    /// How far outside, as a share of the end that it misses; 0 inside.
+    /// The distance from the range, as a share of its nearer end; 0 inside.
     pub fn off(&self) -> f64 {
         match self.inside() {
             true => 0.0,
@@ -93,17 +94,17 @@ impl Verdict {
     }
 }
 
-/// Could a prediction be about these calls?
+/// Can a prediction apply to these calls?
 pub fn fits(prediction: &Prediction, group: &Group, load: Option<&Load>) -> bool {
     let only = match load {
         Some(load) if load.idle() => Some(LoadKind::Idle),
         Some(load) if load.full() => Some(LoadKind::Measured),
-        _ => None, // somebody computed now and then: any of them, for a while
+        _ => None, // a program computed now and then: any of them applies for some time
     };
     group.has(prediction.place) && only.is_none_or(|only| prediction.load == only)
 }
 
-/// Holds groups against predictions, on a machine whose ticks last `tick_us` µs; none if there is nothing to
+/// Compares groups with predictions, on a machine whose ticks last `tick_us` µs; none if there is nothing to
 /// compare.
 pub fn verdict(
     groups: &[Group],
@@ -153,7 +154,7 @@ mod tests {
         }
     }
 
-    fn prediction(place: Place, load: LoadKind, mean_us: f64) -> Prediction {
+    fn prediction(place: ThreadPlace, load: LoadKind, mean_us: f64) -> Prediction {
         Prediction {
             place,
             load,
@@ -175,9 +176,9 @@ mod tests {
         assert_eq!(groups[0].us, [8_000.0, 9_000.0]);
         assert_eq!(groups[1].us, [4_000.0]);
         let predictions = [
-            prediction(Place::Other, LoadKind::Idle, 8_500.0),
-            prediction(Place::Other, LoadKind::Third, 17_000.0),
-            prediction(Place::Same, LoadKind::Idle, 4_000.0),
+            prediction(ThreadPlace::Other, LoadKind::Idle, 8_500.0),
+            prediction(ThreadPlace::Other, LoadKind::Third, 17_000.0),
+            prediction(ThreadPlace::Same, LoadKind::Idle, 4_000.0),
         ];
         let idle = Load {
             busy: vec![(0, 0.01)],
@@ -206,10 +207,10 @@ mod tests {
     #[test]
     fn a_miss_is_called_outside() {
         let groups = groups(&[call(12_000.0, 0, None)]);
-        assert_eq!(groups[0].place, None, "nobody knows where the thread was");
+        assert_eq!(groups[0].place, None, "the thread's place is unknown");
         let predictions = [
-            prediction(Place::Same, LoadKind::Idle, 8_000.0),
-            prediction(Place::Other, LoadKind::Idle, 10_000.0),
+            prediction(ThreadPlace::Same, LoadKind::Idle, 8_000.0),
+            prediction(ThreadPlace::Other, LoadKind::Idle, 10_000.0),
         ];
         let found = verdict(&groups, &predictions, None, 4_000.0).unwrap();
         assert!(!found.inside() && (found.off() - 0.2).abs() < 1e-9);

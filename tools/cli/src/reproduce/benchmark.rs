@@ -1,10 +1,10 @@
 //! The published synchronize benchmark, repeated: 100 calls a run, 10 runs; mean, smallest and largest of
 //! each run.
 //!
-//! On this machine's kernel, on our runtime in each case of `bench sync`, and as published. They are
-//! *different guarantees*, and every column says which: a kernel grace period waits for every CPU and
-//! contains the kernel's own pauses between scans; ours waits for the readers of one process; the published
-//! figures are another machine's.
+//! On this machine's kernel, on this library in each case of `bench sync`, and as published. These are
+//! *different guarantees*, and every column names its own: a kernel grace period waits for every CPU and
+//! contains the kernel's own pauses between scans; the library's waits for the readers of one process; the
+//! published figures are another machine's.
 
 use crate::kernel::beside::{self, Beside, KernelOptions};
 use crate::kernel::show;
@@ -17,25 +17,25 @@ use std::time::Duration;
 
 /// The experiment whose benchmark is repeated.
 const EXPERIMENT: &str = "early-qs-v2";
-/// Its forerunner, in the rows only.
+/// Its predecessor, in the rows only.
 const FORERUNNER: &str = "early-qs-rfc";
-/// The longest the kernel may take with its grace periods.
+/// The time limit of the kernel's grace periods.
 const KERNEL_BUDGET: Duration = Duration::from_secs(45);
 
-/// The benchmark as far as it was run.
+/// The benchmark, as far as it was run.
 #[derive(Debug, Clone, Default)]
 pub struct Benchmark {
     /// Calls a run.
     pub calls: u64,
     /// Runs.
     pub runs: u64,
-    /// What text shows, in order.
+    /// The columns of the text, in order.
     pub columns: Vec<Column>,
     /// This machine's kernel with the model's prediction beside it; `None` where it could not be measured.
     pub kernel: Option<Beside>,
-    /// All rows, the forerunner's too.
+    /// All rows, including the predecessor's.
     pub rows: Vec<Row>,
-    /// What could not be done, or is not what it looks like.
+    /// Parts that could not be measured, and other remarks.
     pub notes: Vec<String>,
 }
 
@@ -44,17 +44,17 @@ pub struct Benchmark {
 pub struct Column {
     /// Its head.
     pub head: String,
-    /// Which guarantee it is.
+    /// Its guarantee.
     pub what: String,
     /// Its runs.
     pub runs: Vec<Run>,
 }
 
-/// Runs it: `quick` is a tenth of the calls and three runs. `sync` says how our own runtime is measured. When
-/// stopped, what was measured until then.
+/// Runs it: `quick` is a tenth of the calls and three runs. `sync` describes the measurement of this library.
+/// When stopped, returns what was measured until then.
 ///
 /// # Errors
-/// [`Error::Failed`] when a measuring process cannot be had.
+/// [`Error::Failed`] when a measuring process cannot be started.
 pub fn run(quick: bool, sync: &SyncOptions, control: Control<'_>) -> Result<Benchmark, Error> {
     let published = published::experiment(EXPERIMENT)?;
     let mut benchmark = Benchmark {
@@ -182,13 +182,13 @@ pub fn text(benchmark: &Benchmark) -> String {
     if let Some(kernel) = &benchmark.kernel {
         let predicted = show::predicted(kernel);
         text += &format!(
-            "\nThe kernel here: {predicted}`quiescent kernel bench` shows what was read and assumed.\n"
+            "\nThe kernel here: {predicted}`quiescent kernel bench` shows the read and assumed facts.\n"
         );
     }
     text
 }
 
-/// A run a line, then all runs; each column in the unit that suits it.
+/// A line for each run, then one for all runs; each column in a suitable unit.
 fn table(columns: &[Column]) -> Table {
     let units: Vec<(f64, &str)> = columns.iter().map(|column| unit(&column.runs)).collect();
     let heads = columns.iter().zip(&units);
@@ -221,7 +221,7 @@ fn table(columns: &[Column]) -> Table {
     table
 }
 
-/// The runs taken together (they have equally many calls).
+/// The figures over all runs (they have equally many calls).
 pub(crate) fn all_runs(runs: &[Run]) -> Option<Run> {
     let of = |f: fn(&Run) -> f64| runs.iter().map(f).collect::<Vec<f64>>();
     Some(Run {

@@ -1,12 +1,11 @@
-//! `reproduce`: the main job. One command that shows, on this machine and within one run, what the library
-//! claims.
+//! `reproduce`: measures the library's claims on this machine, within one run.
 //!
 //! 1. The comparison tables of `bench read`, `bench sync`, `bench retire` and `bench mixed`; instruction
-//!    counts when valgrind is there.
-//! 2. The published synchronize benchmark, on this kernel and on our runtime ([`benchmark`]).
-//! 3. A trickle: a block retired now and then, and how often that wakes a thread. Last, when nothing is being
-//!    timed.
-//! 4. The machine model beside real kernels, published figures, and the trickle just measured
+//!    counts if valgrind is installed.
+//! 2. The published synchronize benchmark, on this kernel and on this library ([`benchmark`]).
+//! 3. A trickle: a block retired now and then, and the wake-ups of threads that it causes. It runs last, when
+//!    nothing else is timed.
+//! 4. The machine model beside real kernels, published figures, and the measured trickle
 //!    ([`quiescent_sim::experiments`]).
 //! 5. The targets, met or not ([`quiescent_bench::targets`]).
 //!
@@ -23,6 +22,7 @@ use quiescent_bench::cases::read::{self, ReadOptions};
 use quiescent_bench::cases::retire::{self, RetireCase, RetireOptions};
 use quiescent_bench::cases::sync::{self, SyncCase, SyncOptions};
 use quiescent_bench::cases::trickle::{self, TrickleOptions};
+use quiescent_bench::deferral::swap::Content;
 use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_bench::subjects;
 use quiescent_bench::targets;
@@ -32,36 +32,36 @@ use quiescent_report::{Control, Error, Report};
 use quiescent_sim::experiments::{self, Modelled, show};
 use std::path::PathBuf;
 
-/// What to run.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct ReproduceOptions {
-    /// This program itself.
+    /// The path of this program.
     pub program: PathBuf,
-    /// Fewer calls, no instruction counts: to see that it works, not to quote.
+    /// Fewer calls, no instruction counts: a test that it works, without figures to quote.
     pub quick: bool,
-    /// Where the rotation of subjects starts.
+    /// The first subject of the rotation.
     pub seed: u64,
 }
 
-/// What was found: the report, and the parts that only text shows.
+/// The results: the report, and the parts that only text shows.
 #[derive(Debug, Clone)]
 pub struct Reproduced {
     /// All rows.
     pub report: Report,
-    /// The benchmark; `None` when stopped before.
+    /// The benchmark; `None` when stopped before it.
     pub benchmark: Option<Benchmark>,
     /// The experiments on the machine model.
     pub modelled: Modelled,
     /// The targets.
     pub targets: Vec<Target>,
-    /// What could not be done, with the remedy.
+    /// Parts that could not be measured, with the remedy.
     pub notes: Vec<String>,
 }
 
-/// Runs everything. When stopped, the rest is left out and what was measured is given.
+/// Runs everything. When stopped, the rest is left out and the measured part is returned.
 ///
 /// # Errors
-/// [`Error::Failed`] when a measuring thread or process cannot be had.
+/// [`Error::Failed`] when a measuring thread or process cannot be started.
 pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduced, Error> {
     let mut found = Reproduced {
         report: Report::new("reproduce", options.seed),
@@ -137,7 +137,7 @@ fn sync_options(options: &ReproduceOptions) -> SyncOptions {
     }
 }
 
-/// `bench retire`, once more with many objects for the memory that takes, and `bench mixed`.
+/// `bench retire`, again with many objects for the peak memory, and `bench mixed`.
 fn reclaim_later(
     found: &mut Reproduced,
     options: &ReproduceOptions,
@@ -152,10 +152,13 @@ fn reclaim_later(
         found.notes.push(note.into());
     } else if !control.stopped() {
         let mut peak = retire::run(&peak_options(options), control)?;
-        peak.command += retire::PEAK;
+        peak.command += " of 20M";
         for row in &mut peak.rows {
-            row.case = retire::peak_case(&row.case);
+            let case = PEAK_CASES.iter().find(|case| case.name() == row.case);
+            row.case = case.map_or(row.case.clone(), |case| case.peak_name());
         }
+        // That of `bench retire` itself is the median of more rounds.
+        peak.rows.retain(|row| !row.case.starts_with("empty"));
         absorb(&mut found.report, peak);
     }
     if !control.stopped() {
@@ -165,8 +168,15 @@ fn reclaim_later(
     Ok(())
 }
 
-/// Enough objects that a library that holds them cannot hide it.
-const PEAK_OBJECTS: u64 = 20_000_000;
+/// What is run once more with many objects.
+const PEAK_CASES: [RetireCase; 6] = [
+    RetireCase::AllIn(1),
+    RetireCase::AllIn(2),
+    RetireCase::Empty(1),
+    RetireCase::Empty(2),
+    RetireCase::Swap(Content::Short),
+    RetireCase::Swap(Content::Long),
+];
 
 fn retire_options(options: &ReproduceOptions) -> RetireOptions {
     RetireOptions {
@@ -181,10 +191,12 @@ fn retire_options(options: &ReproduceOptions) -> RetireOptions {
 
 fn peak_options(options: &ReproduceOptions) -> RetireOptions {
     RetireOptions {
-        cases: vec![RetireCase::AllIn(1), RetireCase::AllIn(2)],
-        only: [OURS, "ck", "liburcu-memb"].map(String::from).to_vec(),
+        cases: PEAK_CASES.to_vec(),
+        only: [OURS, "ck", "liburcu-memb", "arc-swap"]
+            .map(String::from)
+            .to_vec(),
         rounds: 1,
-        objects: PEAK_OBJECTS,
+        objects: retire::PEAK_OBJECTS,
         ..retire_options(options)
     }
 }
@@ -194,13 +206,13 @@ fn mixed_options(options: &ReproduceOptions) -> MixedOptions {
         compare: true,
         seed: options.seed,
         rounds: if options.quick { 1 } else { 5 },
-        ms: if options.quick { 50 } else { 300 },
+        ms: if options.quick { 10 } else { 100 },
         ..MixedOptions::new(options.program.clone())
     }
 }
 
-/// `bench trickle`, all of it at the same time: these processes sleep. Once longer than a flush takes, so
-/// that one is seen, and then as long as the last block may take.
+/// `bench trickle`, all parts at the same time, because these processes sleep. First longer than a flush
+/// takes, so that one is seen, then as long as the last block may take.
 fn trickle(
     found: &mut Reproduced,
     options: &ReproduceOptions,
@@ -224,7 +236,7 @@ fn trickle(
     Ok(())
 }
 
-/// Takes over a part's rows; its options under the part's name.
+/// Adds the rows of a part; its options under the part's name.
 fn absorb(report: &mut Report, part: Report) {
     report.rows.extend(part.rows);
     report.host.more.extend(part.host.more);
@@ -281,7 +293,7 @@ fn note_missing(found: &mut Reproduced) {
     }
 }
 
-/// What was found, as text.
+/// The results as text.
 pub fn text(found: &Reproduced) -> String {
     let report = &found.report;
     let measured = |metric| report.rows.iter().any(|row| row.metric == metric);

@@ -1,8 +1,7 @@
-//! The published synchronize benchmark, to stand beside what is measured here.
+//! The published synchronize benchmark, shown beside the measurements.
 //!
-//! The figures are data (`data/published-figures.json`, which says where they come from), never code: other
-//! machines, other kernels. They are printed as `published` and compared with nothing as if they were
-//! measured.
+//! The figures are data (`data/published-figures.json`, with their sources), never code: other machines,
+//! other kernels. They are printed as `published`; no comparison treats them as measured.
 
 use quiescent_report::{Error, Row};
 use serde::Deserialize;
@@ -36,7 +35,7 @@ impl Run {
 /// A synchronize experiment: runs of so many calls, before and after the early report.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Experiment {
-    /// What was shown.
+    /// Its description.
     pub title: String,
     /// Calls in each run.
     pub calls_per_run: u64,
@@ -46,11 +45,11 @@ pub struct Experiment {
     pub baseline: Vec<Run>,
     /// With it.
     pub early_qs: Vec<Run>,
-    /// What the publication does not say.
+    /// Facts that the publication does not contain.
     pub unknown: Vec<String>,
 }
 
-/// The experiment of this name, such as `early-qs-v2`.
+/// The experiment with this name, such as `early-qs-v2`.
 ///
 /// # Errors
 /// [`Error::Failed`] when the data has no such experiment or another shape; it names the experiment.
@@ -70,7 +69,7 @@ pub fn experiment(name: &str) -> Result<Experiment, Error> {
     serde_json::from_value(found).map_err(|why| Error::failed(&place, why, remedy))
 }
 
-/// The rows of some runs: mean, smallest and largest latency a run, over the runs; and each run by itself.
+/// The rows of some runs: mean, smallest and largest latency, over the runs; and each run by itself.
 pub fn rows(subject: &str, case: &str, runs: &[Run]) -> Vec<Row> {
     let metrics: [(&str, Vec<f64>); 3] = [
         (

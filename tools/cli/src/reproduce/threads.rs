@@ -1,24 +1,23 @@
-//! `bench trickle` of this very run, beside the machine of threads.
+//! `bench trickle` of this run, beside the machine of threads.
 //!
-//! Wake-ups, grace periods and fences of real threads, as they were measured a few minutes ago, and what the
-//! model makes of the same trickles. It is told how the measurement was made (how long, how long it waited,
-//! how often the coarse clock ticks here), and nothing that came out of it. Where there was no measurement
-//! there is nothing to compare.
+//! Wake-ups, grace periods and fences of real threads, measured a few minutes before, and the model's figures
+//! for the same trickles. The model's input is the measuring method (durations, the step of the coarse
+//! clock), and none of the results. Without a measurement nothing is compared.
 
 use quiescent_report::{Control, OURS, Report};
 use quiescent_sim::Verb;
 use quiescent_sim::experiments::threads::{Shown, Trickle, trickle};
 use quiescent_sim::experiments::{Basis, Comparison, Outcome, Part, Source};
 
-/// How far the model may be off.
+/// The largest error of the model.
 const ALLOWED: f64 = 0.15;
 
-/// Which verbs a part compares.
+/// The verbs that a part compares.
 struct Verbs {
     name: &'static str,
     what: &'static str,
     verbs: &'static [&'static str],
-    /// Also of producers that end.
+    /// Includes producers that end.
     exits: bool,
 }
 
@@ -37,7 +36,7 @@ const PARTS: [Verbs; 3] = [
     },
     Verbs {
         name: "threads others",
-        what: "the same: producers that end, memory that the worker frees, code in a hurry",
+        what: "the same: producers that end, memory that the worker frees, hurried callbacks",
         verbs: &["retire", "retire_no_reclaim", "call_hurry"],
         exits: true,
     },
@@ -46,7 +45,7 @@ const PARTS: [Verbs; 3] = [
 /// Rates of `reproduce`.
 const RATES: [u64; 3] = [10, 100, 1000];
 
-/// The comparisons of what was measured.
+/// Compares the model with the measurements.
 pub(super) fn beside(measured: &Report, seed: u64, control: Control<'_>) -> Vec<Part> {
     let Some((ms, patience_ms)) = procedure(measured) else {
         return Vec::new();
@@ -97,7 +96,7 @@ fn notes(part: &Verbs) -> Vec<String> {
         coarse_hz()
     )];
     if part.verbs.contains(&"call_hurry") {
-        let note = "call_hurry: fences are left out: the worker is woken and the caller drives at the same time, and who is first decides them";
+        let note = "call_hurry: fences are left out: the worker is woken and the caller drives at the same time, and the order of the two decides the number";
         notes.push(note.into());
     }
     notes
@@ -131,13 +130,13 @@ fn compare(measured: &Report, case: &str, races: bool, shown: &Shown) -> Vec<Com
     figures.filter_map(comparison).collect()
 }
 
-/// How long the trickles lasted, and how long was waited for what was left.
+/// The duration of the trickles, and of the wait for what was left.
 fn procedure(measured: &Report) -> Option<(u64, u64)> {
     let options = measured.options.get("bench trickle")?;
     Some((options["ms"].as_u64()?, options["patience_ms"].as_u64()?))
 }
 
-/// Ticks a second of the clock that the library reads in passing.
+/// Ticks a second of the coarse clock.
 fn coarse_hz() -> u32 {
     let mut tick = libc::timespec {
         tv_sec: 0,
@@ -177,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_has_the_model_beside_it_and_a_verdict() {
-        // As a real machine has shown it, and with one figure that is wrong.
+        // As a real machine has shown it, with one wrong figure.
         let report = measured(&[
             ("retire 10/s", "wakeups_per_s", 1.0 / 14.5),
             ("retire 10/s", "grace_periods", 2.0),

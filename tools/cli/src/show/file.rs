@@ -1,37 +1,37 @@
-//! Files that appear whole or not at all: each is written beside its place and then moved there.
+//! Files that appear complete or not at all: each is written to a new file in the same folder and renamed.
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Where something is written.
+/// A place for output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {
     /// Standard output.
     Output,
-    /// A file, which is there or can be.
+    /// A file, which exists or can be made.
     File(PathBuf),
-    /// Something that is no plain file (a pipe, `/dev/null`): it is written to as it is.
+    /// A special file (a pipe, `/dev/null`): it is written to directly.
     Special(PathBuf),
 }
 
-/// Why nothing can be written at a place.
+/// The reason why a place cannot be written to.
 #[derive(Debug)]
 pub enum Unfit {
     /// It is a folder.
     Folder,
     /// A file exists that is neither empty nor made by this program.
     Foreign,
-    /// A file is there that cannot be read.
+    /// A file exists that cannot be read.
     Unreadable(io::Error),
 }
 
-/// As much of a file as is read to see whose it is.
+/// The number of bytes that are read to recognise a file.
 const HEAD: u64 = 4096;
 
-/// Where a path leads; `-` is standard output, and a link is followed, so that it stays. `ours` says by its
-/// beginning whether a file that is there may be replaced; an empty one may.
+/// The place of a path; `-` is standard output, and a link is followed, so that it stays. `ours` decides by
+/// the first bytes whether an existing file may be replaced; an empty one may.
 pub fn place(path: &Path, ours: impl Fn(&[u8]) -> bool) -> Result<Place, Unfit> {
     if path == Path::new("-") {
         return Ok(Place::Output);
@@ -63,7 +63,7 @@ pub fn beside(path: &Path, kind: &str) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|it| *it != Path::new(""));
     tempfile::Builder::new()
         .prefix(&format!(".quiescent-{kind}-"))
-        // As any file: what the umask leaves.
+        // The permissions of any new file: those that the umask leaves.
         .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
 }

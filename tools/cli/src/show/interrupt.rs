@@ -1,8 +1,8 @@
 //! Ctrl-C: the first sets a flag, the second ends the program.
 //!
-//! Installing a handler and saying what it does are two steps (and here two handlers), and a SIGINT between
-//! them would be swallowed by a handler that does nothing yet: the program would go on as if Ctrl-C
-//! had not been pressed. So the signal is held back by this thread until all is in place, and arrives then. The program has
+//! To install a handler and to set its action are two steps (here with two handlers), and a SIGINT between
+//! them would reach a handler that has no action yet: the program would continue as if Ctrl-C had not been
+//! pressed. So this thread blocks the signal until both steps are done, and it arrives then. The program has
 //! no other thread at that time.
 
 use crate::show::output::STOPPED;
@@ -26,12 +26,11 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
     let watched = flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())
         .and_then(|_| flag::register(SIGINT, stop.clone()));
     drop(held);
-    watched
-        .map_err(|why| Error::failed("cannot watch for Ctrl-C", why, "is SIGINT blocked here?"))?;
+    watched.map_err(|why| Error::failed("cannot handle Ctrl-C", why, "is SIGINT blocked?"))?;
     Ok(stop)
 }
 
-/// The same for who has something to put away and sleeps in `poll`: Ctrl-C, SIGTERM and SIGHUP set the flag,
+/// The same for a caller that has to clean up and sleeps in `poll`: Ctrl-C, SIGTERM and SIGHUP set the flag,
 /// and can be read from the pipe.
 ///
 /// # Errors
@@ -40,27 +39,22 @@ pub fn stop_pipe() -> Result<(Arc<AtomicBool>, UnixStream), Error> {
     let held = Held::back();
     let stop = Arc::new(AtomicBool::new(false));
     let watch = || {
-        let (told, teller) = UnixStream::pair()?;
+        let (signals, sender) = UnixStream::pair()?;
         flag::register_conditional_shutdown(SIGINT, i32::from(STOPPED), stop.clone())?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             flag::register(signal, stop.clone())?;
-            pipe::register(signal, teller.try_clone()?)?;
+            pipe::register(signal, sender.try_clone()?)?;
         }
-        Ok(told)
+        Ok(signals)
     };
     let watched: std::io::Result<UnixStream> = watch();
     drop(held);
-    let told = watched.map_err(|why| {
-        Error::failed(
-            "cannot watch for Ctrl-C",
-            why,
-            "are there descriptors left?",
-        )
-    })?;
-    Ok((stop, told))
+    let signals = watched
+        .map_err(|why| Error::failed("cannot handle Ctrl-C", why, "are all descriptors in use?"))?;
+    Ok((stop, signals))
 }
 
-/// While it lives, SIGINT waits at this thread.
+/// While it lives, SIGINT is blocked for this thread.
 struct Held {
     before: libc::sigset_t,
 }
@@ -84,7 +78,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: a mask that `pthread_sigmask` gave.
+        // SAFETY: a mask that `pthread_sigmask` returned.
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut());
         }
@@ -100,7 +94,7 @@ mod tests {
     fn a_signal_held_back_is_not_lost() {
         let stop = Arc::new(AtomicBool::new(false));
         let held = Held::back();
-        // SAFETY: a signal to this thread, which holds it back.
+        // SAFETY: a signal to this thread, which blocks it.
         unsafe { libc::pthread_kill(libc::pthread_self(), SIGINT) };
         flag::register(SIGINT, stop.clone()).unwrap();
         assert!(!stop.load(Ordering::Relaxed));

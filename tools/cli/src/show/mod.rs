@@ -1,5 +1,4 @@
-//! What every command shares on its way out: where results and pages go, the progress bar, and how a run is
-//! stopped.
+//! Output that every command shares: places of results and pages, the progress bar, and Ctrl-C.
 
 pub mod file;
 pub mod interrupt;

@@ -1,4 +1,4 @@
-//! Writing results: a reader that goes away (`| head`) ends the command quietly, with code 0.
+//! Writes results: a closed pipe (`| head`) ends the command without an error, with code 0.
 
 use quiescent_report::Error;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -7,7 +7,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 pub const DONE: u8 = 0;
 /// Exit code: something failed or was found.
 pub const FINDING: u8 = 1;
-/// Exit code: the request makes no sense.
+/// Exit code: wrong usage.
 pub const USAGE: u8 = 2;
 /// Exit code: stopped by Ctrl-C (128 + SIGINT, as shells have it).
 pub const STOPPED: u8 = 130;
@@ -30,7 +30,7 @@ pub fn print_on(text: &[u8]) -> Result<bool, Error> {
     }
 }
 
-/// Whether standard output may be coloured: a terminal, and no `NO_COLOR` (no-color.org: set and not empty).
+/// May standard output be coloured? It is a terminal, and `NO_COLOR` (no-color.org) is unset or empty.
 pub fn colour() -> bool {
     std::io::stdout().is_terminal() && !no_colour(std::env::var_os("NO_COLOR").as_deref())
 }

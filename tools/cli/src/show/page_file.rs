@@ -1,9 +1,9 @@
-//! Where the page of a command goes, settled before anything is measured.
+//! The place of a command's page, checked before anything is measured.
 //!
 //! A run takes minutes, so every obstacle to writing the page is found first: a folder that does not exist or
-//! is not writable, a file of another origin. A page of this program is replaced; another file never is,
-//! unless it is empty. The page appears whole or not at all: it is written beside its place and then moved
-//! there. A special file (a pipe, `/dev/null`) is written to directly.
+//! is not writable, a file of another program. A page of this program is replaced; another file never is,
+//! unless it is empty. The page appears complete or not at all: it is written to a new file in the same
+//! folder and renamed. A special file (a pipe, `/dev/null`) is written to directly.
 
 use super::file::{self, Place, Unfit};
 use quiescent_report::{Error, pages};
@@ -11,13 +11,13 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// In the name of the file that is written beside its place.
+/// Part of the name of the new file.
 const KIND: &str = "page";
 
-/// How to have no page: `reproduce` writes one unasked.
+/// How to have no page: `reproduce` writes one by default.
 const WITHOUT: &str = "or leave the page out (`reproduce --no-html`; other commands: no --html)";
 
-/// Settles the place, and tries whether a file can be made there; `-` is standard output.
+/// Checks the place, and tries to make a file there; `-` is standard output.
 pub fn settle(path: &Path) -> Result<Place, Error> {
     let refused = |why: &str, remedy: &str| {
         let path = path.display();
@@ -31,14 +31,14 @@ pub fn settle(path: &Path) -> Result<Place, Error> {
             let remedy = format!(
                 "nothing is overwritten that this program did not write: remove it, name another file, {WITHOUT}"
             );
-            return refused("there is a file that is no page of `quiescent`", &remedy);
+            return refused("the existing file is no page of `quiescent`", &remedy);
         }
         Err(Unfit::Unreadable(why)) => {
-            let why = format!("the file that is there cannot be read ({why})");
+            let why = format!("the existing file cannot be read ({why})");
             return refused(&why, &format!("name another file, {WITHOUT}"));
         }
     };
-    // Dropped, and with it removed.
+    // Dropped, and so removed.
     if let Place::File(path) = &place
         && let Err(why) = file::beside(path, KIND)
     {
@@ -48,7 +48,7 @@ pub fn settle(path: &Path) -> Result<Place, Error> {
     Ok(place)
 }
 
-/// Writes the page; what to tell about it, if anything.
+/// Writes the page; returns a message, if there is one.
 pub fn write(place: &Place, page: &str) -> Result<Option<String>, Error> {
     let (path, written) = match place {
         Place::Output => return super::output::print(page.as_bytes()).map(|()| None),
@@ -65,7 +65,7 @@ pub fn write(place: &Place, page: &str) -> Result<Option<String>, Error> {
             Err(Error::failed(
                 what,
                 why,
-                "is the disk full, or the folder gone?",
+                "is the disk full, or the folder removed?",
             ))
         }
     }

@@ -1,8 +1,8 @@
 //! A command's page, from the request to the file.
 //!
-//! Where it goes is settled before anything is measured ([`page_file`]), the clock starts there, and it is
-//! written when the tables have been printed, so that a disk that is full costs the page only. All commands
-//! that have `--html` do it through this.
+//! Its place is checked before anything is measured ([`page_file`]), the clock starts there, and it is
+//! written when the tables have been printed, so that a full disk loses only the page. All commands with
+//! `--html` use this.
 
 use crate::show::file::Place;
 use crate::show::output;
@@ -12,7 +12,7 @@ use quiescent_report::Occasion;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
-/// Where the page goes, if there is to be one, and when its run began.
+/// The place of the page, if there is one, and the start of its run.
 #[derive(Debug)]
 pub struct Paper {
     place: Option<Place>,
@@ -21,11 +21,12 @@ pub struct Paper {
 }
 
 impl Paper {
-    /// Settles the place. `json`: one document is wanted on standard output.
+    /// Checks the place. `json`: standard output gets one document.
     pub fn settle(path: Option<&Path>, json: bool) -> Result<Paper, Error> {
         let place = path.map(page_file::settle).transpose()?;
         if json && place == Some(Place::Output) {
-            let why = "--json and --html -: both want standard output; give the page a file";
+            let why =
+                "--json and --html -: both would be standard output; name a file for the page";
             return Err(Error::Usage(why.into()));
         }
         Ok(Paper {
@@ -35,12 +36,12 @@ impl Paper {
         })
     }
 
-    /// Whether the page is what standard output gets.
+    /// Does standard output get the page?
     pub fn is_output(&self) -> bool {
         self.place == Some(Place::Output)
     }
 
-    /// Prints the tables or the JSON, unless the page stands in their place.
+    /// Prints the tables or the JSON, unless the page replaces them.
     pub fn tables(&self, text: impl FnOnce() -> String) -> Result<(), Error> {
         match self.is_output() {
             true => Ok(()),
@@ -48,7 +49,7 @@ impl Paper {
         }
     }
 
-    /// Makes the page and writes it, if there is to be one; where it is goes to standard error.
+    /// Makes the page and writes it, if there is one; prints its place to standard error.
     pub fn write(
         &self,
         stopped: bool,
@@ -71,7 +72,7 @@ impl Paper {
     }
 }
 
-/// As it was typed, for a shell, but for the path of the program.
+/// The command as it was typed, for a shell, without the path of the program.
 fn command_line() -> String {
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| quoted(&word.to_string_lossy()));
@@ -79,7 +80,7 @@ fn command_line() -> String {
     all.join(" ")
 }
 
-/// A word that a shell reads back as it is.
+/// A word, quoted for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=+./,:@%".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {

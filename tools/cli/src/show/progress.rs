@@ -1,5 +1,5 @@
-//! The progress bar: on standard error, on a terminal only, and drawn only when something advances (no thread
-//! of its own, which would disturb what is measured).
+//! The progress bar: on standard error, on a terminal only, and drawn only when the progress advances (a
+//! thread of its own would disturb the measurement).
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quiescent_report::Progress;
@@ -26,7 +26,7 @@ impl Bar {
         Bar(Some(bar))
     }
 
-    /// Prints something else, with the bar out of the way.
+    /// Prints other output, with the bar hidden meanwhile.
     pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(bar) => bar.suspend(print),

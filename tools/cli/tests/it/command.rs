@@ -1,6 +1,6 @@
-//! The command as a person or a script meets it: exit codes, the JSON shape, Ctrl-C, closed pipes.
+//! The command as a user or a script runs it: exit codes, the JSON form, Ctrl-C, closed pipes.
 //!
-//! Nothing here asserts a time or a figure's size: that is what the command is for, not its tests.
+//! No test asserts a time or the size of a figure: the command measures these, its tests do not.
 
 use crate::common::{nonsense, quiescent, report, run, text};
 use quiescent_bench::subjects;
@@ -34,6 +34,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         ),
         (&["bench", "mixed", "--ms", "0"], "give 1 to"),
         (&["bench", "mixed", "--readers", "-1"], "give 1 to 1024"),
+        (&["bench", "mixed", "--rates", "1000,0"], "with commas"),
         (
             &["bench", "pressure", "--objects", "2000"],
             "give 1 to 1000",
@@ -55,16 +56,16 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
                 "internal",
                 "loop",
                 "--subject",
-                "nobody",
+                "unknown",
                 "--case",
                 "empty",
                 "--turns",
                 "1",
             ],
-            "nobody",
+            "unknown",
         ),
         (
-            &["internal", "instructions", "--subject", "nobody"],
+            &["internal", "instructions", "--subject", "unknown"],
             "which has",
         ),
         (&[], "Usage"),
@@ -145,7 +146,7 @@ fn bench_sync_reports_latency_and_fences() {
             );
         }
     }
-    // Where fences can be counted at all, a library known to fence is seen to.
+    // Where fences can be counted at all, a library that is known to fence must show some.
     if let Some(row) = report.find("liburcu-memb", "other asleep", "fences") {
         assert_eq!(row.median, 2.0);
     }
@@ -181,7 +182,7 @@ fn bench_srcu_reports_sections_and_grace_periods() {
     }
     let ratio = |case| report.find("quiescent-srcu", case, "latency_us_ratio");
     assert!(ratio("sole thread").is_some() && ratio("other asleep").is_some());
-    // Where fences can be counted at all: nobody else has read, so there is no need of one.
+    // Where fences can be counted at all: no other thread has read, so none is needed.
     if let Some(row) = report.find("quiescent-srcu", "sole thread", "fences") {
         assert_eq!(row.median, 0.0);
     }
@@ -257,7 +258,7 @@ fn a_missing_valgrind_comes_with_its_remedy() {
     );
 }
 
-/// No more threads, as on a machine that is out of them.
+/// Refuses new threads, as a machine does that has none left.
 fn refuse_threads(command: &mut std::process::Command) {
     crate::common::refuse(command, &[libc::SYS_clone3, libc::SYS_clone], libc::EAGAIN);
 }

@@ -1,4 +1,4 @@
-//! Running the command, for all tests of it.
+//! Runs the command, for all its tests.
 
 use quiescent_report::Report;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn run(arguments: &[&str]) -> Output {
         .expect("the command was built for this test")
 }
 
-/// What it wrote.
+/// Its output.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -33,7 +33,7 @@ pub fn report(output: &Output) -> Report {
     Report::from_json(&text).unwrap()
 }
 
-/// Each request makes no sense: code 2, the remedy on standard error, and nothing printed.
+/// Each request is wrong usage: code 2, the remedy on standard error, and nothing printed.
 #[track_caller]
 pub fn nonsense(requests: &[(&[&str], &str)]) {
     for (arguments, remedy) in requests {
@@ -45,7 +45,7 @@ pub fn nonsense(requests: &[(&[&str], &str)]) {
     }
 }
 
-/// Has the kernel answer these system calls of the command with an error, as a sandbox or an exhausted
+/// Makes the kernel answer these system calls of the command with an error, as a sandbox or an exhausted
 /// machine does.
 pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int) {
     let op = |code: u32, jt, k| libc::sock_filter {
@@ -87,7 +87,7 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int)
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, install) };
 }
 
-/// Waits until the process catches SIGINT, as the kernel sees it; false when it ended before.
+/// Waits until the process catches SIGINT, as the kernel shows it; false when it ended before.
 pub fn catches_ctrl_c(child: &mut Child) -> bool {
     loop {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
@@ -137,7 +137,7 @@ pub fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// The page is whole, and its body well-formed.
+/// The page is complete, and its body well-formed.
 #[track_caller]
 pub fn check_page(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
@@ -146,7 +146,7 @@ pub fn check_page(page: &str) {
     assert!(!page.contains("NaN") && !page.contains("src=") && !page.contains("<script"));
 }
 
-/// Every row of the report is in a table of the page, and the page is linked within itself only.
+/// Every row of the report is in a table of the page, and the page links only within itself.
 #[track_caller]
 pub fn check_rows(page: &str, report: &Report) {
     check_page(page);

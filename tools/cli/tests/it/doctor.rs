@@ -1,4 +1,4 @@
-//! `quiescent doctor`: what a person or a script gets, of this machine and of made-up ones.
+//! `quiescent doctor`: the output for a user or a script, about this machine and made-up ones.
 
 use crate::common::{nonsense, run, text};
 use quiescent_report::Report;
@@ -12,7 +12,7 @@ fn put(folder: &Path, file: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A machine with laziness and, if they say so, offloaded CPUs.
+/// A machine with laziness and, with the argument, offloaded CPUs.
 fn machine(offloaded: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

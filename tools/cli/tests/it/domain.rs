@@ -1,11 +1,11 @@
-//! `quiescent bench domain` as a person or a script meets it, in a tiny run. No figure's size is asserted,
-//! but for counters.
+//! `quiescent bench domain` as a user or a script runs it, in a tiny run. No size of a figure is asserted,
+//! except of counters.
 
 use crate::common::{nonsense, report, run, text};
 use quiescent_bench::cases::domain;
 use quiescent_bench::measure::once;
 
-/// As small as it gets.
+/// The smallest run.
 const TINY: [&str; 10] = [
     "bench",
     "domain",
@@ -58,7 +58,7 @@ fn sections_isolation_and_rest_are_reported() {
         ours("other asleep", metric);
     }
     ours("push", "cpu_ns");
-    // Counters, which do not depend on how busy the machine is.
+    // Counters, which do not depend on the load of the machine.
     for metric in ["sleeps", "reader_wakeups", "left"] {
         assert_eq!(ours("reader stalled", metric), 0.0, "{metric}");
     }

@@ -1,7 +1,7 @@
-//! `quiescent kernel`: what a person or a script gets about this machine's own kernel.
+//! `quiescent kernel`: the output for a user or a script, about this machine's own kernel.
 //!
-//! Whether a prediction is met is no matter of tests: other programs run here as well. A machine on which the
-//! kernel refuses the call has to say so, and then there is nothing more to be seen.
+//! The tests do not check whether a prediction is met: other programs run here as well. On a machine whose
+//! kernel refuses the call, only the error is checked.
 
 use crate::common::{nonsense, quiescent, refuse, run, text};
 use quiescent_report::Report;
@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::os::fd::FromRawFd;
 use std::process::{Output, Stdio};
 
-/// The report; none where the kernel refuses the call, which is said with a remedy.
+/// The report; none where the kernel refuses the call, which must be reported with a remedy.
 #[track_caller]
 fn measured(output: &Output) -> Option<Report> {
     if output.status.code() == Some(1) {
@@ -105,7 +105,7 @@ fn the_kernel_and_the_model_stand_side_by_side() {
     );
     let modelled = report.rows.iter().filter(|row| row.subject == "model");
     assert!(modelled.count() > 0);
-    // A kernel on one CPU does not wait, so there is nothing to judge.
+    // A kernel on one CPU does not wait, so there is no verdict.
     if report.options["returns_at_once"].is_null() {
         let prediction = &report.options["prediction"];
         assert!(["inside", "outside"].contains(&prediction["verdict"].as_str().unwrap()));
@@ -198,7 +198,7 @@ fn a_refused_membarrier_is_a_failure_with_a_remedy() {
     assert!(output.stdout.is_empty());
 }
 
-/// A terminal: our side, and the command's.
+/// A terminal: the test's side, and the command's.
 fn terminal(lines: u16, columns: u16) -> (File, File) {
     let size = libc::winsize {
         ws_row: lines,
@@ -212,7 +212,7 @@ fn terminal(lines: u16, columns: u16) -> (File, File) {
     // SAFETY: two numbers of ours are written, and the size is read; the rest may be null.
     let made = unsafe { libc::openpty(to_ours, to_theirs, none, none.cast(), &raw const size) };
     assert_eq!(made, 0, "a terminal");
-    // SAFETY: both were just made, and nobody else has them.
+    // SAFETY: both were just made, and no other code uses them.
     unsafe { (File::from_raw_fd(ours), File::from_raw_fd(theirs)) }
 }
 
@@ -231,8 +231,8 @@ fn a_terminal_gets_a_bar_and_on_a_tiny_one_the_report_is_whole() {
         let mut printed = child.stdout.take().unwrap();
         printed.read_to_string(&mut said).unwrap();
         let status = child.wait().unwrap();
-        // One of its ends is still open, so what was drawn is still there; the dot keeps this from waiting
-        // for ever.
+        // One of its ends is still open, so the output is still there; the dot keeps this from waiting for
+        // ever.
         theirs.write_all(b".").unwrap();
         let mut drawn = [0; 4096];
         let drawn = ours.read(&mut drawn).map(|n| text(&drawn[..n])).unwrap();

@@ -1,4 +1,4 @@
-//! The command's tests: each runs it as a person or a script does.
+//! The command's tests: each runs it as a user or a script does.
 
 mod common;
 

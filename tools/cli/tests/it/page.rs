@@ -1,4 +1,4 @@
-//! Pages of commands: where they go, what is refused before anything is measured, what is on them.
+//! Pages of commands: their place, what is refused before anything is measured, and their content.
 //! `reproduce` has its own file.
 
 use crate::common::{check_page, check_rows, interrupted, text, within};
@@ -157,7 +157,7 @@ fn a_page_of_torture_has_the_histograms_and_who_did_what() {
         "A histogram",
         "Actors",
         "short-lived thread",
-        "everything at once",
+        "every role at once",
     ] {
         assert!(page.contains(words), "no `{words}`");
     }

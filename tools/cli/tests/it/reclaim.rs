@@ -1,9 +1,11 @@
-//! `bench retire` and `bench mixed` as a person or a script meets them, with tiny counts.
+//! `bench retire` and `bench mixed` as a user or a script runs them, with tiny counts.
 //!
-//! Nothing here asserts a time or a figure's size: that is what the commands are for, not their tests.
+//! No test asserts a time or the size of a figure: the commands measure these, their tests do not.
 
 use crate::common::{report, run, text};
+use quiescent_bench::cases::retire::RetireCase;
 use quiescent_bench::deferral;
+use quiescent_bench::deferral::swap::{BARE, Content};
 
 #[test]
 fn bench_retire_reports_every_subject_and_case() {
@@ -21,32 +23,45 @@ fn bench_retire_reports_every_subject_and_case() {
     ]));
     assert_eq!(report.command, "bench retire");
     assert_eq!(report.options["objects"], 500);
-    for subject in deferral::all() {
+    let without_cache = deferral::all().into_iter();
+    for subject in without_cache.filter(|it| it.name != "arc-swap-cache") {
         for (case, metric, n) in [
-            ("push", "cpu_ns", 2),
-            ("push", "process_cpu_ns", 2),
-            ("push", "latency_ns_p99.9", 2),
-            ("push", "latency_ns_max", 2),
-            ("enqueue 1t", "cpu_ns", 2),
-            ("enqueue 2t", "cpu_ns", 2),
-            ("all-in 1t", "cpu_ns", 2),
-            ("all-in 2t", "ops_per_s", 2),
-            ("all-in 2t", "peak_rss_bytes", 2),
-            ("at rest", "wakeups", 1),
-            ("at rest", "timers", 1),
+            (RetireCase::Push, "cpu_ns", 2),
+            (RetireCase::Push, "process_cpu_ns", 2),
+            (RetireCase::Push, "latency_ns_p99.9", 2),
+            (RetireCase::Push, "latency_ns_max", 2),
+            (RetireCase::Enqueue(1), "cpu_ns", 2),
+            (RetireCase::Enqueue(2), "cpu_ns", 2),
+            (RetireCase::AllIn(1), "cpu_ns", 2),
+            (RetireCase::AllIn(1), "above_malloc_free_ns", 2),
+            (RetireCase::AllIn(2), "ops_per_s", 2),
+            (RetireCase::AllIn(2), "peak_rss_bytes", 2),
+            (RetireCase::AllIn(2), "above_empty_bytes", 2),
+            (RetireCase::Empty(1), "peak_rss_bytes", 2),
+            (RetireCase::Drop, "cpu_ns", 2),
+            (RetireCase::Call, "cpu_ns", 2),
+            (RetireCase::Swap(Content::Long), "cpu_ns", 2),
+            (RetireCase::Swap(Content::Config), "above_malloc_free_ns", 2),
+            (RetireCase::AtRest, "wakeups", 1),
+            (RetireCase::AtRest, "timers", 1),
         ] {
-            let row = report.find(subject.name, case, metric);
+            let row = report.find(subject.name, &case.name(), metric);
             let n_of_row = row.map(|row| row.n);
-            assert_eq!(n_of_row, Some(n), "{}, {case}, {metric}", subject.name);
+            let wanted = case.is_for(&subject).then_some(n);
+            let case = case.name();
+            assert_eq!(n_of_row, wanted, "{}, {case}, {metric}", subject.name);
         }
-        let drop = report.find(subject.name, "drop 1t", "cpu_ns");
-        assert_eq!(drop.is_some(), subject.owning.is_some(), "{}", subject.name);
     }
+    let bare = report.find(BARE, "config 1t", "cpu_ns");
+    assert!(
+        bare.is_some(),
+        "what building and dropping costs is beside it"
+    );
 }
 
 #[test]
-fn bench_mixed_reports_reads_and_updates() {
-    for (readers, read, update) in [("1", "read", "update"), ("2", "read 2r", "update 2r")] {
+fn bench_mixed_reports_reads_and_updates_at_every_rate() {
+    for (readers, of) in [("1", ""), ("2", " 2r")] {
         let report = report(&run(&[
             "bench",
             "mixed",
@@ -56,18 +71,30 @@ fn bench_mixed_reports_reads_and_updates() {
             "1",
             "--ms",
             "10",
+            "--rates",
+            "1000,20000",
             "--readers",
             readers,
         ]));
         assert_eq!(report.command, "bench mixed");
         let beside = deferral::all().into_iter();
-        for subject in beside.filter(|subject| subject.beside.is_some()) {
-            for case in [read, update] {
-                for metric in ["cpu_ns", "ops_per_s"] {
-                    let row = report.find(subject.name, case, metric);
-                    assert!(row.is_some(), "{}, {case}, {metric}", subject.name);
-                }
+        for subject in beside.filter(|it| it.beside(Content::Block).is_some()) {
+            for (case, metric) in [
+                ("read", "cpu_ns"),
+                ("read", "ops_per_s"),
+                ("read 0/s", "cpu_ns"),
+                ("read 20k/s", "cpu_ns_ratio"),
+                ("update 1k/s", "ops_per_s"),
+                ("update", "cpu_ns"),
+                ("update", "ops_per_s"),
+            ] {
+                let case = format!("{case}{of}");
+                let row = report.find(subject.name, &case, metric);
+                assert!(row.is_some(), "{}, {case}, {metric}", subject.name);
             }
+            let config = report.find(subject.name, &format!("read config{of}"), "cpu_ns");
+            let has_one = subject.beside(Content::Config).is_some();
+            assert_eq!(config.is_some(), has_one, "{}", subject.name);
         }
     }
 }
@@ -123,12 +150,12 @@ fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         ("", "not a question"),
         (
-            r#"{"retire":{"subject":"nobody","case":"push","objects":1,"rest_ms":1}}"#,
-            "nobody",
+            r#"{"retire":{"subject":"unknown","case":"push","objects":1,"rest_ms":1}}"#,
+            "unknown",
         ),
         (
-            r#"{"mixed":{"subject":"nobody","readers":1,"ms":1}}"#,
-            "nobody",
+            r#"{"mixed":{"subject":"unknown","content":"block","readers":1,"rates":[],"ms":1}}"#,
+            "unknown",
         ),
     ] {
         let output = run(&["internal", "measure", ask]);

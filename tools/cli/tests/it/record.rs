@@ -1,5 +1,4 @@
-//! `quiescent record`, on whatever machine this is. One that refuses has to say what to do, and then there is
-//! nothing more to be seen.
+//! `quiescent record`, on this machine. Where it is refused, only the remedy is checked.
 
 use crate::common::{catches_ctrl_c, nonsense, quiescent, run, text};
 use quiescent_report::Report;
@@ -8,7 +7,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Is it recorded here? If not, why is said, with a remedy, and no file is left.
+/// Was a trace recorded? If not, the reason is printed with a remedy, and no file is left.
 #[track_caller]
 fn recorded(output: &Output, file: &Path) -> bool {
     let said = text(&output.stderr);
@@ -23,7 +22,7 @@ fn recorded(output: &Output, file: &Path) -> bool {
     !refused
 }
 
-/// Instances that the process of this number has made.
+/// Instances that the process with this number has made.
 fn left_behind(process: u32) -> Vec<String> {
     let own = format!("quiescent-{process}-");
     let folders = [
@@ -39,7 +38,7 @@ fn left_behind(process: u32) -> Vec<String> {
     names.filter(|it| it.starts_with(&own)).collect()
 }
 
-/// Has it begun?
+/// Has the recording begun?
 fn records(process: u32) -> bool {
     left_behind(process).iter().any(|name| {
         let on = |folder: &str| fs::read_to_string(format!("{folder}/instances/{name}/tracing_on"));
@@ -48,7 +47,7 @@ fn records(process: u32) -> bool {
     })
 }
 
-/// All lines of it can be read.
+/// Every line of it can be read.
 #[track_caller]
 fn is_read(file: &Path) -> String {
     let output = run(&["trace", file.to_str().unwrap(), "wakeups"]);
@@ -108,12 +107,12 @@ fn a_command_is_recorded_between_marks() {
         assert!(trace.contains(mark), "{mark}");
     }
     assert!(is_read(&file).contains("between the marks"));
-    // What there is no event for is told, and each word is in one of the lists.
-    let told = |of: &str| report.options[of].as_array().unwrap().len();
-    assert!(told("events") >= 1 && told("events") + told("missing_events") >= 8);
+    // Events that the kernel does not have are listed, and each word is in one of the lists.
+    let count = |of: &str| report.options[of].as_array().unwrap().len();
+    assert!(count("events") >= 1 && count("events") + count("missing_events") >= 8);
     let entries = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(entries, 1, "nothing else is left in the folder");
-    // It is a trace, so it may be written again.
+    // The file is a trace, so it may be overwritten.
     let output = run(&[
         "record",
         "--output",
@@ -187,11 +186,11 @@ fn however_it_ends_nothing_stays_behind() {
             );
             return;
         }
-        // Something happens meanwhile: it looks itself, if nobody else does anything.
+        // Something happens meanwhile: the loop itself, if nothing else does.
         std::thread::sleep(Duration::from_millis(300));
         // SAFETY: two numbers; the process is our child and not yet waited for.
         assert_eq!(unsafe { libc::kill(process as libc::pid_t, signal) }, 0);
-        // Its output ends with it, whoever is left to tidy up.
+        // Its output ends with it, even if a process is left to clean up.
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), code, "{output:?}");
         let begin = Instant::now();

@@ -1,5 +1,5 @@
-//! `reproduce`: its parts, its page, what is refused before anything is measured, what a run that was stopped
-//! leaves. A whole run takes half a minute, so there is one.
+//! `reproduce`: its parts, its page, what is refused before anything is measured, and the result of a stopped
+//! run. A whole run takes half a minute, so there is one.
 
 use crate::common::{check_page, check_rows, interrupted, run, text, within};
 use quiescent_report::Report;
@@ -43,7 +43,7 @@ fn two_things_on_standard_output_are_one_too_many() {
     let output = run(&["reproduce", "--quick", "--json", "--html", "-"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(
-        text(&output.stderr).contains("give the page a file"),
+        text(&output.stderr).contains("name a file for the page"),
         "{output:?}"
     );
 }
@@ -93,7 +93,7 @@ fn has_all_its_parts(report: &Report) {
             "{subject}, {case}, {metric}"
         );
     }
-    // The kernel is measured, or it is said why not.
+    // The kernel is measured, or the reason is printed.
     let measured = report.rows.iter().any(|row| row.subject == "kernel");
     let notes = report.options["notes"].to_string();
     assert!(measured || notes.contains("kernel:"), "{notes}");

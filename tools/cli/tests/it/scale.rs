@@ -1,4 +1,4 @@
-//! `quiescent bench scale`: its rows and tables. No figure's size is asserted, but for counters.
+//! `quiescent bench scale`: its rows and tables. No size of a figure is asserted, except of counters.
 
 use crate::common::{report, run, text};
 use quiescent_bench::subjects;
@@ -67,5 +67,8 @@ fn tables_for_people() {
     ] {
         assert!(said.contains(words), "no `{words}` in {said}");
     }
-    assert!(!said.contains("liburcu"), "nobody asked for others: {said}");
+    assert!(
+        !said.contains("liburcu"),
+        "no others were requested: {said}"
+    );
 }

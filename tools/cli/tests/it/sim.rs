@@ -1,4 +1,4 @@
-//! `quiescent sim`: what a person or a script gets from a simulated machine.
+//! `quiescent sim`: the output for a user or a script, of a simulated machine.
 
 use crate::common::{nonsense, quiescent, report, run, text};
 use quiescent_report::Report;
@@ -257,7 +257,7 @@ fn ctrl_c_prints_what_is_finished() {
     assert_eq!(report.options["stopped"], true);
 }
 
-/// A traced kernel, and what the model makes of it.
+/// A traced kernel, and the model's replay of it.
 const TRACE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../data/traces/classic-a-softirq-file100.txt.xz"
@@ -273,7 +273,7 @@ fn a_replay_stands_beside_what_was_recorded() {
         let ratio = of("model") / of("recorded");
         assert!((0.98..1.02).contains(&ratio), "{metric}: {ratio}");
     }
-    // The early report takes the second wait away: fewer wake-ups of its thread.
+    // The early report removes the second wait: fewer wake-ups of the kernel's thread.
     let output = run(&[
         "sim",
         "replay",
@@ -351,7 +351,7 @@ fn a_trace_of_our_own_is_read_as_a_kernels() {
     let replayed = run(&[&["sim", "replay", "--set", &trace, "--json"][..], &sets].concat());
     fs::remove_file(&path).unwrap();
     let replayed = Report::from_json(&text(&replayed.stdout)).unwrap();
-    // What the reader counts in the text is what the machine counted, and the replay is the run over again.
+    // The figures that the reader counts in the text are those of the machine, and a replay repeats the run.
     let of = |report: &Report, subject: &str, case: &str| {
         report
             .find(subject, case, "idle_ticks_per_s")

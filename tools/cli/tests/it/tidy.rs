@@ -1,11 +1,11 @@
-//! Rules of the house that a program can check: sizes of files, ordering edges that are explained,
-//! listed and removed once, planted bugs that stay small.
+//! Rules of the project that a program can check: sizes of files, ordering edges that are explained, listed
+//! and removed once, planted bugs that stay small.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lines a source file may have; beyond this it has more than one job.
+/// The largest number of lines of a source file; a larger one has more than one job.
 const MOST_LINES: usize = 450;
 
 fn root() -> PathBuf {
@@ -138,7 +138,7 @@ fn planted_bugs_are_small_and_say_what_they_break() {
     assert!(bugs >= 6, "{bugs} planted bugs");
 }
 
-/// The folders of packages with this name, among the zones: one, if all is well.
+/// The folders of packages with this name, among the zones: exactly one, unless a name is used twice.
 fn packages(name: &str) -> Vec<PathBuf> {
     let line = format!("name = \"{name}\"");
     let mut found = Vec::new();
@@ -155,7 +155,7 @@ fn packages(name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A rung that names a test which is not there any more passes, and catches nothing.
+/// A rung that names a test which does not exist any more passes, and catches nothing.
 #[test]
 fn every_rung_names_a_test_that_is_there() {
     let zones = ["lib", "check", "tools"].into_iter().flat_map(sources);

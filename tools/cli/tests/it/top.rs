@@ -5,7 +5,7 @@ use quiescent::telemetry;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// This process counts, and something of it is executed again and again until the command has ended.
+/// This process has telemetry, and executes some callbacks repeatedly until the command has ended.
 fn beside<T>(command: impl FnOnce(&str) -> T) -> T {
     telemetry::start().expect("a page");
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -145,7 +145,7 @@ fn a_simulated_run_is_the_same_each_time_and_nobody_waits_for_it() {
     let of = |case: &str, metric: &str| all.find("model", case, metric).expect(metric);
     let broke = of("wakeme_after_rcu", "broke_per_s");
     assert!(broke.n == 40 && broke.max > 0.0);
-    // A callback that finds the time of the others over goes with them.
+    // A callback that finds the others' flush time passed runs with them.
     assert!(of("file_free_rcu", "lazy_pct").median == 100.0);
     assert!(of("machine", "rcu_cpu_pct").max > 0.0);
 }

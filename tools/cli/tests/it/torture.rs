@@ -1,5 +1,5 @@
-//! `quiescent torture`, run as a user would run it. What its oracles notice is tested where they are
-//! (`check/torture/tests`); here it is what the command makes of it.
+//! `quiescent torture`, as a user runs it. `check/torture/tests` tests the oracles; these tests check the
+//! command's output.
 
 use crate::common::{catches_ctrl_c, ctrl_c, quiescent, report, run, text};
 use std::io::{BufRead, BufReader};
@@ -225,9 +225,12 @@ fn a_run_that_crashes_leaves_its_last_events() {
         .lines()
         .take_while(|line| line.starts_with("    "))
         .collect();
-    // Of those who never rest at least, in the order in which they happened.
-    for who in [" writer ", " elsewhere "] {
-        assert!(events.iter().any(|it| it.contains(who)), "{who}: {printed}");
+    // At least those of threads that never rest, in the order in which they happened.
+    for thread in [" writer ", " elsewhere "] {
+        assert!(
+            events.iter().any(|it| it.contains(thread)),
+            "{thread}: {printed}"
+        );
     }
     let times = events.iter().map(|line| {
         let time = line.split_whitespace().next().expect("a time");

@@ -1,5 +1,5 @@
-//! `quiescent trace`: what a person or a script gets of a recorded trace. The figures themselves are held
-//! against an independent script in `tools/trace/tests/it/analyses.rs`.
+//! `quiescent trace`: the output for a user or a script, of a recorded trace.
+//! `tools/trace/tests/it/analyses.rs` compares the figures with an independent script.
 
 use crate::common::{nonsense, quiescent, report, run, text};
 use std::io::Write;
@@ -26,7 +26,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["trace", idle, "idle", "--from", "x"], "give seconds"),
         (
             &["trace", idle, "idle", "--from", "3", "--to", "2"],
-            "nothing lies between",
+            "the interval is empty",
         ),
         (
             &["trace", idle, "idle", "--from", "3000"],
@@ -82,7 +82,7 @@ fn filters_narrow_what_is_counted() {
     );
     assert_eq!(figure(&["--thread", "27"], "(all)"), figure(&[], "rcuop/1"));
     let halves = ["--from", "--to"].map(|end| figure(&[end, "7.5000005"], "(all)").expect("some"));
-    // Without marks: the halves are those of the whole trace.
+    // Without marks: the halves of the whole trace.
     assert!(halves[0] + halves[1] > all, "{halves:?} {all}");
     let cpus = ["0", "1-7"].map(|cpus| figure(&["--cpu", cpus], "(all)").expect("some"));
     assert_eq!(cpus[0] + cpus[1], all);

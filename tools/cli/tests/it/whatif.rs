@@ -1,4 +1,4 @@
-//! `whatif`: three columns out of a trace, as text, JSON and a page; what is refused, and the exit codes.
+//! `whatif`: three columns from a trace, as text, JSON and a page; what is refused, and the exit codes.
 
 use crate::common::{nonsense, report, run, text};
 use std::fs;
@@ -20,7 +20,8 @@ fn a_trace_as_recorded_and_with_a_change() {
         "--json",
     ]);
     let report = report(&output);
-    let of = |who: &str, metric: &str| report.find(who, "whatif", metric).map(|it| it.median);
+    let of =
+        |subject: &str, metric: &str| report.find(subject, "whatif", metric).map(|it| it.median);
     let (real, model) = (
         of("recorded", "wakeups_per_s"),
         of("model", "wakeups_per_s"),
@@ -89,13 +90,13 @@ fn requests_that_make_no_sense() {
         ),
         (
             &["whatif", TRACE, "--set", "rcu=lazy", "--from", "2"],
-            "give both, or neither",
+            "give both --from and --to",
         ),
         (
             &[
                 "whatif", TRACE, "--set", "rcu=lazy", "--from", "3", "--to", "2",
             ],
-            "nothing lies between",
+            "the interval is empty",
         ),
         (
             &["whatif", "missing.txt", "--set", "rcu=lazy"],
@@ -105,7 +106,7 @@ fn requests_that_make_no_sense() {
             &[
                 "whatif", TRACE, "--set", "rcu=lazy", "--json", "--html", "-",
             ],
-            "give the page a file",
+            "name a file for the page",
         ),
         (
             &[

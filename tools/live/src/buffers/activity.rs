@@ -1,10 +1,10 @@
 //! What the kernel's RCU does, live, by the best source there is.
 //!
-//! | source | what it is | how exact |
+//! | source | what it is | figures |
 //! |---|---|---|
-//! | [`Rung::Events`] | RCU's own events (`CONFIG_RCU_TRACE`, root) | exact, but lazy and bypassed callbacks are seen only when invoked |
-//! | [`Rung::Frees`] | what is freed in RCU's soft interrupt and threads (events `kmem:*`, root) | an estimate of what was executed |
-//! | [`Rung::Rates`] | `/proc` alone | exact counts of soft interrupts, nothing by function |
+//! | [`Rung::Events`] | RCU's own events (`CONFIG_RCU_TRACE`, root) | exact, but see `counters` |
+//! | [`Rung::Frees`] | frees in RCU's context (`kmem:*`, root) | an estimate of executed callbacks |
+//! | [`Rung::Rates`] | `/proc` alone | exact counts of soft interrupts, none by function |
 //!
 //! The upper two record in an instance of their own, which is removed at every kind of exit. It is read at
 //! each reading of the display: if more happens between two readings than its buffer holds, the rest is lost,
@@ -22,7 +22,7 @@ use std::io;
 /// KiB of the buffer of each CPU.
 const BUFFER_KB: u64 = 8192;
 
-/// Bytes of text read in a look, at most: who cannot keep up loses events, and says so.
+/// Bytes of text read at a time, at most. A reader that is too slow loses events, which are counted.
 const MOST: usize = 64 << 20;
 
 /// Where figures come from.
@@ -37,10 +37,10 @@ pub enum Rung {
 }
 
 impl Rung {
-    /// All, the best first.
+    /// All, the most exact first.
     pub const ALL: [Rung; 3] = [Rung::Events, Rung::Frees, Rung::Rates];
 
-    /// As it is said on the command line.
+    /// Its name on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Rung::Events => "events",
@@ -49,7 +49,7 @@ impl Rung {
         }
     }
 
-    /// How exact it is, and what it is.
+    /// Its exactness and its method.
     pub const fn words(self) -> &'static str {
         match self {
             Rung::Events => "exact, by its own events; a lazy callback is seen when it is invoked",
@@ -69,7 +69,7 @@ impl Rung {
         }
     }
 
-    /// Without these it is not what it says.
+    /// Events without which the source does not work.
     const fn needed(self) -> &'static [&'static str] {
         match self {
             Rung::Events => &[
@@ -87,29 +87,29 @@ impl Rung {
     }
 }
 
-/// The kernel, watched.
+/// The kernel as a source of live figures.
 #[derive(Debug)]
 pub struct Activity {
     /// Where its figures come from.
     pub rung: Rung,
-    /// Why not from a better source; empty if there is none.
+    /// Why no better source is used; empty if there is none.
     pub why: String,
-    /// What was counted since the beginning.
+    /// Counts since the beginning.
     pub counters: Counters,
-    /// Before the instance: one with an open file cannot be removed.
+    /// Dropped before the instance: an instance with an open file cannot be removed.
     pipe: Option<File>,
     instance: Option<Instance>,
-    /// The start of a line.
+    /// An unfinished line.
     rest: Vec<u8>,
 }
 
 impl Activity {
-    /// Watches by this source, or by the best there is. This has to be before this process has a second
-    /// thread if `mount` is given ([`tracing`]).
+    /// Uses this source, or the best there is. With `mount` ([`tracing`]) it must be called before this
+    /// process has a second thread.
     ///
     /// # Errors
-    /// [`Error::Failed`]: the source that was asked for cannot be had; what to do is said. [`Rung::Rates`]
-    /// always can.
+    /// [`Error::Failed`]: the requested source is not available; the error has the remedy. [`Rung::Rates`] is
+    /// always available.
     pub fn new(wanted: Option<Rung>, mount: bool) -> Result<Activity, Error> {
         let mut why = String::new();
         for rung in Rung::ALL
@@ -139,7 +139,7 @@ impl Activity {
             return Ok(activity);
         }
         let tracing = tracing(mount)?;
-        // Looked for first: an instance is no small thing to make.
+        // Checked first: an instance is costly to make.
         let wanted = events::list(rung.wanted())?;
         let (there, _) = events::found(&tracing.join("events"), &wanted);
         let lacks = |it: &&&str| !there.iter().any(|name| name == **it);
@@ -157,8 +157,8 @@ impl Activity {
         instance.write("buffer_size_kb", &BUFFER_KB.to_string())?;
         for event in &there {
             if event.starts_with("kmem/") {
-                // In a soft interrupt (a flag of each event's), or in a thread of RCU's. Without the filter
-                // there is only more to read.
+                // In a soft interrupt (a flag of each event), or in a thread of RCU's. Without the filter
+                // there are only more events to read.
                 let _ = instance.write(
                     &format!("events/{event}/filter"),
                     "common_flags & 16 || comm ~ \"rcu*\"",
@@ -175,11 +175,11 @@ impl Activity {
         Ok(activity)
     }
 
-    /// Counts what has happened since the last look.
+    /// Counts what has happened since the last reading.
     ///
     /// # Errors
     /// The kernel's buffer cannot be read any more.
-    pub fn look(&mut self) -> io::Result<()> {
+    pub fn update(&mut self) -> io::Result<()> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(());
         };
@@ -232,14 +232,14 @@ mod tests {
     #[test]
     fn rates_can_always_be_had() {
         let mut activity = Activity::new(Some(Rung::Rates), false).unwrap();
-        activity.look().unwrap();
+        activity.update().unwrap();
         assert_eq!((activity.rung, activity.lost()), (Rung::Rates, 0));
     }
 
     #[test]
     fn the_best_source_is_taken_and_why_no_better_one_is_said() {
         let mut activity = Activity::new(None, false).unwrap();
-        activity.look().unwrap();
+        activity.update().unwrap();
         assert_eq!(
             activity.why.is_empty(),
             activity.rung == Rung::Events,

@@ -1,15 +1,14 @@
-//! What a kernel's events say of RCU, counted as they come: by RCU's own events exactly, by frees as an
-//! estimate.
+//! Counters of a kernel's RCU, from events as they arrive: exact from RCU's own events, an estimate from
+//! frees.
 //!
 //! **Own events**: `rcu_callback` and its kin are counted by function when they are queued and when they are
-//! invoked; the time in between is known by the address of the callback's head. A lazy callback, or one that
-//! is queued to an offloaded CPU in a burst, is not traced when it is queued: it is counted when it is
-//! invoked.
+//! invoked; the address of the callback's head gives the time in between. A lazy callback, or one of a burst
+//! on an offloaded CPU, has no event when it is queued: it is counted when it is invoked.
 //!
-//! **Frees**: what is given back to the allocator inside RCU's soft interrupt (between `softirq_entry` and
-//! `softirq_exit` of vector 9 on that CPU, and not in a hard interrupt on top of it), or in a thread that
-//! invokes callbacks (`rcuop/N`, `rcuc/N`), is given back by a callback. A callback that frees three objects
-//! counts three times, one that frees none is not seen; when it was queued is not known.
+//! **Frees**: an object freed inside RCU's soft interrupt (between `softirq_entry` and `softirq_exit` of
+//! vector 9 on that CPU, outside of nested hard interrupts), or in a thread that invokes callbacks
+//! (`rcuop/N`, `rcuc/N`), counts as one callback. So a callback that frees three objects counts three times,
+//! and one that frees none is missed; the queueing time is not known.
 
 use quiescent_trace::{Event, Reader, Record, Role, role};
 use std::collections::{BTreeMap, HashMap};
@@ -17,26 +16,26 @@ use std::collections::{BTreeMap, HashMap};
 /// RCU's soft interrupt.
 const RCU: u32 = 9;
 
-/// Callbacks that wait and are remembered, at most; those beyond are counted, and their delay is not known.
+/// Waiting callbacks that are remembered, at most; the delays of others are not known, and they are counted.
 const MOST_WAITING: usize = 1 << 17;
 
-/// Names, at most; what comes later is `(others)`.
+/// Names, at most; further ones are `(others)`.
 const MOST_NAMES: usize = 1024;
 
-/// What was counted of a function.
+/// Counts of a function.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FunctionCounters {
     /// Times it was queued.
     pub queued: u64,
     /// Times it was executed; by frees: objects.
     pub executed: u64,
-    /// Of these, those of which it is known when they were queued.
+    /// Of these, those with a known queueing time.
     pub timed: u64,
-    /// How long these have waited together, ns.
+    /// Sum of the delays of these, ns.
     pub waited_ns: u64,
 }
 
-/// All of it, since the beginning.
+/// All counts since the beginning.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
     /// By function, or by what was freed where.
@@ -54,7 +53,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts what whole lines of ftrace text say.
+    /// Counts the events in whole lines of ftrace text.
     ///
     /// ```
     /// let mut counters = quiescent_live::Counters::default();
@@ -66,7 +65,7 @@ impl Counters {
     /// ```
     pub fn feed(&mut self, text: &[u8]) {
         let mut reader = Reader::new("trace_pipe", text);
-        // A slice can always be read on.
+        // A slice never fails.
         while let Ok(Some(record)) = reader.next_record() {
             self.note(&record);
         }

@@ -1,7 +1,7 @@
 //! Which events are wanted, and which of them this kernel has.
 //!
-//! A kernel without one of them is the usual case (RCU's own are a matter of the build), so a missing event
-//! is told and not refused.
+//! Kernels commonly lack some of these events (RCU's own depend on the build), so a missing event is reported
+//! and is no error.
 
 use quiescent_report::Error;
 use std::fs;
@@ -19,7 +19,7 @@ pub const DEFAULT: [&str; 8] = [
     "timer:timer_expire_entry",
 ];
 
-/// A third of all events where RCU's are on, and told by nothing.
+/// A third of all events where RCU's are on; nothing uses it.
 const NOISE: &str = "rcu_utilization";
 
 /// A list as it is given: `default`, `rcu:*`, `sched:sched_switch`, `cpu_idle`, with commas in between.
@@ -49,7 +49,8 @@ pub fn list(text: &str) -> Result<Vec<String>, Error> {
         };
         if !is_event {
             return Err(Error::Usage(format!(
-                "`{word}` is no event: give names such as sched:sched_switch, cpu_idle, rcu:* or default, with commas in between"
+                "`{word}` is no event: give names such as sched:sched_switch, cpu_idle, rcu:* or default, \
+                 with commas in between"
             )));
         }
         match word {
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn words_find_events_and_the_others_are_told() {
+    fn words_find_events_and_the_others_are_reported() {
         let kernel = kernel(&[
             "rcu/rcu_utilization",
             "rcu/rcu_grace_period",

@@ -5,13 +5,13 @@
 //! until its folder is removed, by any process, and costs memory and time as long as its events are on. So it
 //! has to be removed in every case:
 //!
-//! * when the [`Instance`] is dropped: at the end, on failure, in a panic;
-//! * when this process is gone without that, by a signal that cannot be caught or a second Ctrl-C: a *guard*,
-//!   a process that was forked off before, does nothing but wait for the end of a pipe whose other end this
-//!   process has open, and then removes the folder. It is deaf to Ctrl-C and a terminal that closes, and has
-//!   no descriptor of ours open, so nothing waits for it.
+//! * when the [`Instance`] is dropped: at the end, after an error, in a panic;
+//! * when this process ends in another way (SIGKILL, a second Ctrl-C): a *guard*, a forked process, waits for
+//!   the end of a pipe whose other end this process holds open, and then removes the folder. The guard
+//!   ignores Ctrl-C and the loss of the terminal, and holds none of our descriptors, so no other process
+//!   waits for it.
 //!
-//! A folder cannot be removed while one of its files is open somewhere; both try for a while.
+//! The kernel refuses to remove a folder while one of its files is open; both retry for a while.
 
 use quiescent_report::Error;
 use std::ffi::CString;
@@ -24,11 +24,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A removal is tried so often, and this long after the last time.
+/// Attempts to remove the folder, and the pause between two.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A set of buffers of our own.
+/// A trace buffer of our own in the kernel.
 #[derive(Debug)]
 pub(crate) struct Instance {
     path: PathBuf,
@@ -43,15 +43,17 @@ impl Instance {
         let name = format!("quiescent-{}-{number}", std::process::id());
         let path = tracing.join("instances").join(name);
         fs::create_dir(&path).map_err(|why| {
-            let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no instances";
+            let remedy = "run it as root, outside of containers; a kernel without CONFIG_TRACING has no \
+             instances";
             Error::failed(format!("cannot make {}", path.display()), why, remedy)
         })?;
-        // From here on the process that leaves removes it.
+        // From here on dropping it, or the guard, removes it.
         let mut instance = Instance { path, guard: None };
         instance.guard = Guard::new(&instance.path).ok();
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", "mono")?;
-        // Else pointers are not those of other events; older kernels do not hide them.
+        // Otherwise pointers are hashed and differ from those of other events; older kernels do not hash
+        // them.
         let _ = instance.write("options/hash-ptr", "0");
         Ok(instance)
     }
@@ -72,8 +74,8 @@ impl Instance {
             })
     }
 
-    /// The events as text; what is read is gone. Reading does not wait: "would block" is "nothing more for
-    /// now".
+    /// The events as text; reading consumes them. Reading does not wait: "would block" means that there are
+    /// no more for now.
     pub(crate) fn pipe(&self) -> Result<File, Error> {
         let path = self.path.join("trace_pipe");
         let opened = OpenOptions::new()
@@ -89,7 +91,7 @@ impl Instance {
         })
     }
 
-    /// Events that were lost because earlier ones had not been read in time.
+    /// Events that were lost because the buffer was full of unread ones.
     pub(crate) fn lost(&self) -> u64 {
         let cpus = fs::read_dir(self.path.join("per_cpu"))
             .into_iter()
@@ -113,7 +115,7 @@ impl Drop for Instance {
     }
 }
 
-/// What a file `per_cpu/cpuN/stats` says was lost.
+/// The number of lost events in a file `per_cpu/cpuN/stats`.
 fn lost(stats: &str) -> u64 {
     let of = |name: &str| {
         let value = stats.lines().find_map(|it| it.strip_prefix(name));
@@ -128,7 +130,7 @@ fn lost(stats: &str) -> u64 {
 #[derive(Debug)]
 struct Guard {
     process: libc::pid_t,
-    /// Its end tells the guard.
+    /// Closing it ends the guard.
     end: Option<File>,
 }
 
@@ -140,9 +142,9 @@ impl Guard {
         if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: both were just made, and nobody else has them.
+        // SAFETY: both descriptors were just made, and no other code has them.
         let (wait, end) = unsafe { (OwnedFd::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) };
-        // SAFETY: the child makes system calls only, on what was made before, until it ends.
+        // SAFETY: the child makes system calls only, on values made before the fork, until it ends.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             // SAFETY: this is the child.
@@ -158,12 +160,12 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.end.take();
-        // SAFETY: waits for our own child; nobody else knows its number.
+        // SAFETY: waits for our own child; no other code waits for it.
         unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
     }
 }
 
-/// The life of a guard.
+/// The code of a guard.
 ///
 /// # Safety
 /// To be called in a child of fork, which may do nothing but system calls.
@@ -176,7 +178,7 @@ unsafe fn guard(wait: RawFd, path: &CString) -> ! {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, c"quiescent-guard".as_ptr());
         // Only the pipe stays open, as 0: a program that waits for the end of our output must not wait for
-        // this process.
+        // the guard.
         libc::dup2(wait, 0);
         if libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) != 0 {
             for open in 1..1024 {
@@ -201,7 +203,7 @@ unsafe fn guard(wait: RawFd, path: &CString) -> ! {
     }
 }
 
-/// As much as there is now, up to about `most` bytes, through `to`. How much it was; false: there is more.
+/// Copies what there is now, up to about `most` bytes, to `to`. Returns its length; false: there is more.
 pub(crate) fn drain(
     pipe: &mut File,
     block: &mut [u8],
@@ -230,7 +232,8 @@ mod tests {
 
     #[test]
     fn losses_are_added_up() {
-        let stats = "entries: 5\noverrun: 3\ncommit overrun: 1\nbytes: 99\ndropped events: 20\nread events: 7\n";
+        let stats = "entries: 5\noverrun: 3\ncommit overrun: 1\nbytes: 99\ndropped events: 20\nread events: \
+         7\n";
         assert_eq!(lost(stats), 24);
         assert_eq!(lost(""), 0);
     }

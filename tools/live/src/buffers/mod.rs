@@ -1,5 +1,5 @@
-//! Trace buffers of our own in the running kernel, removed whatever happens: a record of what the kernel
-//! does, and counts of what it does now.
+//! Trace buffers of our own in the running kernel, removed at every kind of exit: a recording, and live
+//! counts.
 
 mod activity;
 mod counters;

@@ -7,12 +7,12 @@ use std::ffi::CStr;
 use std::io;
 use std::path::PathBuf;
 
-/// Where tracing is on this machine, to be written to. With `mount` it is mounted if it is not, in a name
-/// space of mounts that only this process and those it starts have; that has to be before this process has a
-/// second thread.
+/// The folder of tracing on this machine, for writing. With `mount` it is mounted if it is not, in a mount
+/// name space that only this process and its children have; that must happen before this process has a second
+/// thread.
 ///
 /// # Errors
-/// [`Error::Failed`]: it may not be read, is not mounted, or is not there; what to do is said.
+/// [`Error::Failed`]: it may not be read, is not mounted, or does not exist; the error has the remedy.
 pub fn tracing(mount: bool) -> Result<PathBuf, Error> {
     let why = match place(&Root::here()) {
         Place::At(place) => return Ok(place.into()),
@@ -27,7 +27,8 @@ pub fn tracing(mount: bool) -> Result<PathBuf, Error> {
         Place::NotMounted(place) => format!("nothing is mounted on {place}"),
         Place::Absent => {
             let what = PLACES[0];
-            let remedy = "is this a container, or a kernel without CONFIG_TRACING? `quiescent doctor` knows more";
+            let remedy = "is this a container, or a kernel without CONFIG_TRACING? `quiescent doctor` knows \
+             more";
             return Err(Error::failed(what, "there is no such folder", remedy));
         }
     };

@@ -1,16 +1,15 @@
 //! A trace of this kernel: ftrace text, as `quiescent trace` reads it.
 //!
-//! An instance of our own (`instance`) is given its events and read while it records, so a recording may be
-//! as long as there is room for it. Reading is by the clock and not by waiting for events: who waits for
-//! events in `trace_pipe` is woken by the first one, and its wake-up is an event again. Between two looks as
-//! much time passes as the buffer can take, by what came since the last look: at most a second, at least five
-//! milliseconds. The recorder is in its own trace, as the task `quiescent`; nothing is left out of it, or
-//! idle CPUs would wake up for no reason.
+//! The instance (`instance`) is read while it records, so the length of a recording is limited only by the
+//! space for it. Reading is timed, since a process that waits in `trace_pipe` is woken by the first event,
+//! and its wake-up is an event again. The pause between two readings is as long as the buffer can take at the
+//! last reading's rate: 5 ms to 1 s. The recorder appears in its own trace as the task `quiescent`; it is not
+//! filtered out, because its wake-ups of idle CPUs would then have no visible cause.
 //!
-//! With a command the marks that `quiescent trace` looks for stand around it (`WORKLOAD_START`,
+//! With a command, the marks that `quiescent trace` looks for stand around it (`WORKLOAD_START`,
 //! `WORKLOAD_END`): what is outside is read and not counted.
 //!
-//! What is lost is told: the kernel writes a line at the place, and counts (`per_cpu/cpuN/stats`).
+//! Lost events are reported: the kernel writes a line at the place, and counts them (`per_cpu/cpuN/stats`).
 
 use crate::buffers::events;
 use crate::buffers::instance::{Instance, drain};
@@ -31,34 +30,34 @@ use std::time::{Duration, Instant};
 /// Bytes of text read at a time.
 const BLOCK: usize = 256 * 1024;
 
-/// Bytes of text read before it is looked whether to end.
+/// Bytes of text read between two checks for the end.
 const TURN: usize = 8 << 20;
 
-/// Between two looks.
+/// The pause between two readings.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
-/// A command that is still there after the end is waited for so long.
+/// How long a command may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is to be recorded.
+/// What to record.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Events, as [`events::list`] gives them.
     pub events: Vec<String>,
     /// KiB of the buffer of each CPU.
     pub buffer_kb: u64,
-    /// For so long, at most.
+    /// The length, at most.
     pub length: Option<Duration>,
-    /// While this runs; empty: until the length is over, or it is stopped.
+    /// The command; empty: until the length is over, or it is stopped.
     pub command: Vec<OsString>,
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Events that were on, as `subsystem/name`.
     pub events: Vec<String>,
-    /// Words that this kernel has no event for.
+    /// Words for which this kernel has no event.
     pub missing: Vec<String>,
     /// Lines that were written, without the heading.
     pub lines: u64,
@@ -66,7 +65,7 @@ pub struct Outcome {
     pub bytes: u64,
     /// Events that were lost.
     pub lost: u64,
-    /// For how long.
+    /// The length.
     pub length: Duration,
     /// How the command ended.
     pub status: Option<ExitStatus>,
@@ -74,12 +73,12 @@ pub struct Outcome {
     pub unread: bool,
 }
 
-/// Records until the command ends, the time is over, or `stop` can be read (a pipe that handlers of signals
-/// write to); nothing is read from it. The command is ended then, too.
+/// Records until the command ends, the time is over, or `stop` becomes readable (a pipe that signal handlers
+/// write to; nothing is read from it). A command that still runs is then ended.
 ///
 /// # Errors
-/// [`Error::Usage`]: there is no such command. [`Error::Failed`]: the kernel refuses, none of the events is
-/// there, or the output cannot be written. Nothing of the tracing stays behind in any case.
+/// [`Error::Usage`]: there is no such command. [`Error::Failed`]: the kernel refuses, none of the events
+/// exists, or the output cannot be written. The instance is removed in any case.
 pub fn record(
     tracing: &Path,
     options: &Options,
@@ -125,12 +124,13 @@ struct Recording<'a> {
     lines: u64,
     bytes: u64,
     unread: bool,
-    /// What came, and may not be in its order yet.
+    /// Lines that were read and may not be in order yet.
     sorted: Sorted,
 }
 
 impl Recording<'_> {
-    /// As a kernel begins a trace. The counts are not known yet, and losses are told at their places.
+    /// The header, as a kernel begins a trace. The counts are not known yet; each loss is reported at its
+    /// place.
     fn heading(&mut self, options: &Options) -> Result<(), Error> {
         let possible = known_list(&Root::here(), &format!("{CPU}/possible")).unwrap_or_default();
         let cpus = possible.last().map_or(1, |it| it + 1);
@@ -144,7 +144,7 @@ impl Recording<'_> {
         Ok(())
     }
 
-    /// A reader that has gone is no failure, but the end.
+    /// A reader that closes the output ends the recording without an error.
     fn put(&mut self, text: &[u8]) -> io::Result<()> {
         match self.output.write_all(text) {
             Err(why) if why.kind() == ErrorKind::BrokenPipe => self.unread = true,
@@ -156,7 +156,7 @@ impl Recording<'_> {
         Ok(())
     }
 
-    /// Reads what there is, and writes what is in its order. How much was read; false: there is more.
+    /// Reads what there is, and writes what is in its final order. Returns the length; false: there is more.
     fn turn(&mut self, pipe: &mut File, block: &mut [u8]) -> Result<(usize, bool), Error> {
         let sorted = &mut self.sorted;
         let read = drain(pipe, block, TURN, |part| {
@@ -191,12 +191,12 @@ impl Recording<'_> {
         let room = options.buffer_kb.saturating_mul(512);
         loop {
             let left = end.map(|it| it.saturating_duration_since(Instant::now()));
-            let is_told = wait(
+            let is_asked = wait(
                 stop,
                 workload.running.as_ref(),
                 left.unwrap_or(pause).min(pause),
             );
-            let is_over = is_told || self.unread || left.is_some_and(|it| it.is_zero());
+            let is_over = is_asked || self.unread || left.is_some_and(|it| it.is_zero());
             let (bytes, is_empty) = self.turn(&mut pipe, &mut block)?;
             if workload.has_ended()? || is_over {
                 break;
@@ -229,7 +229,7 @@ fn unwritten(why: io::Error) -> Error {
     Error::failed("the trace cannot be written", why, "is the disk full?")
 }
 
-/// The command, between its marks. It does not outlive this.
+/// The command, between its marks. It does not outlive this value.
 struct Workload {
     running: Option<Child>,
     status: Option<ExitStatus>,
@@ -255,7 +255,7 @@ impl Workload {
         Ok(none)
     }
 
-    /// True once, when it has.
+    /// True once, when the command has ended.
     fn has_ended(&mut self) -> Result<bool, Error> {
         let Some(running) = &mut self.running else {
             return Ok(false);
@@ -266,7 +266,7 @@ impl Workload {
         Ok(self.status.is_some())
     }
 
-    /// Writes its mark; what has not ended is told to, first kindly.
+    /// Writes the mark of the command's end; a command that has not ended is asked to end first, then killed.
     fn end(&mut self, instance: &Instance) -> Result<Option<ExitStatus>, Error> {
         if self.running.is_some() {
             instance.write("trace_marker", END_MARK)?;
@@ -299,7 +299,7 @@ impl Drop for Workload {
     }
 }
 
-/// Until it is time, the command ends, or somebody says so; true in the last case.
+/// Waits until the time is over, the command ends, or the user interrupts; true in the last case.
 fn wait(stop: BorrowedFd<'_>, running: Option<&Child>, time: Duration) -> bool {
     // SAFETY: takes two numbers, gives a descriptor or -1 (kernels before 5.3).
     let ended = running.map_or(-1, |it| unsafe {
@@ -317,14 +317,14 @@ fn wait(stop: BorrowedFd<'_>, running: Option<&Child>, time: Duration) -> bool {
     } else {
         i32::MAX
     };
-    // Rounded up: who comes too early looks again, and again.
+    // Rounded up, so that the loop does not spin before the deadline.
     let ms = i32::try_from(time.as_micros().div_ceil(1000))
         .unwrap_or(i32::MAX)
         .min(least);
-    // SAFETY: two entries of ours, in which a descriptor of -1 is passed over.
+    // SAFETY: two entries of ours; an entry with descriptor -1 is ignored.
     unsafe { libc::poll(watched.as_mut_ptr(), 2, ms) };
     if ended >= 0 {
-        // SAFETY: opened above, and nobody else's.
+        // SAFETY: opened above, and used by no other code.
         unsafe { libc::close(ended) };
     }
     watched[0].revents != 0

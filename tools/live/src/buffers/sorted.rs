@@ -1,30 +1,29 @@
 //! Lines of a trace in the order of their times.
 //!
-//! The kernel hands out the buffers of all CPUs merged, but an event that one CPU is just writing may come
-//! behind a later one of another CPU, if the reader passes between the two: a few in a hundred thousand, each
-//! by some microseconds. So lines are kept until nothing that belongs in front of them can come any more
-//! ([`LATE_NS`]), and sorted by time, which leaves lines of one time, and lines without one (losses), where
-//! they are: behind the line before them.
+//! The kernel merges the buffers of all CPUs, but an event that a CPU is writing at the moment of the merge
+//! may come after a later one of another CPU: a few in a hundred thousand, each by some microseconds. So
+//! lines are held back for [`LATE_NS`] and sorted by time. The sort is stable: lines with equal times, and
+//! lines without a time (losses), stay behind the line before them.
 
 use quiescent_trace::Reader;
 
-/// An event is not later than this: writing one takes microseconds, and a CPU that is interrupted at it, or
-/// whose host takes it away, some milliseconds.
+/// No event comes later than this: writing one takes microseconds, and some milliseconds on a CPU that is
+/// interrupted meanwhile, or whose host takes it away.
 const LATE_NS: u64 = 5_000_000;
 
-/// Lines that came, in part.
+/// Lines that arrive in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
     text: Vec<u8>,
 }
 
 impl Sorted {
-    /// More of it; lines may be cut anywhere.
+    /// Adds text; lines may be cut anywhere.
     pub(crate) fn push(&mut self, part: &[u8]) {
         self.text.extend_from_slice(part);
     }
 
-    /// What is in its final order; at the end of the trace, all of it.
+    /// Returns what is in its final order; at the end of the trace, everything.
     pub(crate) fn take(&mut self, is_end: bool) -> Vec<u8> {
         let whole = self
             .text
@@ -64,7 +63,7 @@ fn lines(text: &[u8]) -> Vec<(u64, usize, usize)> {
         lines.len() as u64
     };
     let mut count = 0;
-    // A slice can always be read on.
+    // A slice never fails.
     while let Ok(Some(record)) = reader.next_record() {
         while count + 1 < record.line {
             count = next(time);

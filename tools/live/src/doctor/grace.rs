@@ -1,10 +1,10 @@
-//! Grace periods: how long the kernel waits before it looks, and which kind is used.
+//! Rules on grace periods: the wait before the first scan, expedited and normal ones, stall warnings.
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
 use crate::state::machine::parameter_file;
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = waits(machine);
     found.extend(kinds(machine));
     found.extend(stalls(machine));
@@ -47,8 +47,10 @@ fn waits(machine: &Machine) -> Vec<Finding> {
         };
         let (cost, remedy) = match ticks > own {
             true => (
-                "every grace period waits so long, and so does each synchronize_rcu; callbacks keep their memory as long",
-                "if it is for the sake of power: offloaded CPUs with lazy callbacks save more, and delay synchronize_rcu less",
+                "every grace period waits so long, and so does each synchronize_rcu; callbacks keep their \
+                 memory as long",
+                "if it is for the sake of power: offloaded CPUs with lazy callbacks save more, and delay \
+                 synchronize_rcu less",
             ),
             false => (
                 "grace periods are short, and idle CPUs are looked at, and woken, more often",
@@ -101,14 +103,16 @@ fn kinds(machine: &Machine) -> Vec<Finding> {
             about,
             "rcu_expedited (/sys/kernel/rcu_expedited)",
             "each synchronize_rcu interrupts every CPU that is not idle; callbacks are as before",
-            "good for latency, bad for CPUs that must not be disturbed: echo 0 > /sys/kernel/rcu_expedited ends it",
+            "good for latency, bad for CPUs that must not be disturbed: echo 0 > /sys/kernel/rcu_expedited \
+             ends it",
         )),
         (_, Some(true)) => Some(Finding::new(
             Severity::Note,
             about,
             "rcu_normal (/sys/kernel/rcu_normal)",
             "synchronize_rcu_expedited waits for a normal grace period as well",
-            "good for CPUs that must not be disturbed, bad for latency: echo 0 > /sys/kernel/rcu_normal ends it",
+            "good for CPUs that must not be disturbed, bad for latency: echo 0 > /sys/kernel/rcu_normal \
+             ends it",
         )),
         (Some(false), Some(false)) => Some(Finding::fine(
             about,

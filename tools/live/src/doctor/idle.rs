@@ -1,11 +1,11 @@
-//! CPUs at rest: whether their ticks stop, who was set apart, and how deep they sleep.
+//! Rules on idle CPUs: whether ticks stop, isolated CPUs, idle states.
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
 use crate::state::cpus::{common, known_list, listed, without};
 use crate::state::machine::CPU;
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(ticks(machine));
     found.extend(full(machine));
@@ -17,7 +17,8 @@ pub(super) fn look(machine: &Machine) -> Vec<Finding> {
 /// Do ticks of idle CPUs stop?
 fn ticks(machine: &Machine) -> Option<Finding> {
     let about = "ticks";
-    let on = "ticks of idle CPUs never stop, with callbacks or without: offloading and laziness save no ticks";
+    let on = "ticks of idle CPUs never stop, with callbacks or without: offloading and laziness save no \
+     ticks";
     if machine.asked("nohz") == Some("off") {
         let asked = "nohz=off on the command line";
         return Some(Finding::new(
@@ -105,7 +106,8 @@ fn compare(
         ));
     };
     let in_force = format!("CPUs {} ({file})", listed(&now));
-    let remedy = "name CPUs of this machine, and leave at least one out; `dmesg` says what the kernel made of it";
+    let remedy = "name CPUs of this machine, and leave at least one out; `dmesg` says what the kernel made \
+     of it";
     let Some(wanted) = wanted else {
         return Some(Finding::new(
             Severity::WithoutEffect,

@@ -1,9 +1,10 @@
-//! What was asked of a kernel's RCU, what is in force, and what to do where the two differ.
+//! Compares what was requested of a kernel's RCU with what is in force, and says what to do about a
+//! difference.
 //!
 //! Laziness without offloading, offloading without CPUs, a parameter that the kernel does not have: a kernel
 //! accepts all of these without a message, and a measurement may run for a week without the feature. So every
-//! rule here compares two things that are read from different places: the *request* (the build configuration,
-//! the command line) and the *effective state* (threads, present parameters, lists of CPUs).
+//! rule compares two things that are read from different places: the *request* (build configuration, command
+//! line) and the *effective state* (threads, present parameters, lists of CPUs).
 //!
 //! | rules | about |
 //! |---|---|
@@ -18,10 +19,9 @@
 //! reports [`Severity::CannotTell`], never a guess. A rule without a request reports nothing, or that all is
 //! well.
 //!
-//! What the rules know of RCU (offloaded CPUs have a thread `rcuop/N` each, only an offloaded CPU has lazy
-//! callbacks, which wait their kernel's `1 + (HZ > 250)
-//! + (HZ > 500) + CPUs / 256` ticks has by itself) is in this project's reference of RCU's behaviour, from
-//!   documentation and measurements.
+//! Facts about RCU that the rules use: each offloaded CPU has a thread `rcuop/N`; only an offloaded CPU has
+//! lazy callbacks; a kernel without parameters waits `1 + (HZ > 250) + (HZ > 500) + CPUs / 256` ticks between
+//! scans.
 
 mod grace;
 mod idle;
@@ -35,21 +35,21 @@ pub use text::text;
 
 use crate::Machine;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// A request without effect.
+    /// A request has no effect.
     WithoutEffect,
-    /// What would tell could not be read.
+    /// A file that decides it could not be read.
     CannotTell,
-    /// In force, and worth knowing.
+    /// In force, with side effects.
     Note,
     /// As requested, or not requested.
     Fine,
 }
 
 impl Severity {
-    /// All, the worst first.
+    /// All, the most severe first.
     pub const ALL: [Severity; 4] = [
         Severity::WithoutEffect,
         Severity::CannotTell,
@@ -57,7 +57,7 @@ impl Severity {
         Severity::Fine,
     ];
 
-    /// In words.
+    /// As words.
     pub const fn words(self) -> &'static str {
         match self {
             Severity::WithoutEffect => "without effect",
@@ -68,18 +68,18 @@ impl Severity {
     }
 }
 
-/// What a rule found.
+/// The result of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about, in a word or two.
+    /// Its subject, in a word or two.
     pub about: &'static str,
     /// How bad it is.
     pub severity: Severity,
     /// The request and its place.
     pub asked: String,
-    /// What is in force, and who says so.
+    /// The effective state and its source.
     pub in_force: String,
-    /// What to do; empty if nothing has to be done.
+    /// The remedy; empty if nothing has to be done.
     pub remedy: String,
 }
 
@@ -108,7 +108,7 @@ impl Finding {
 /// A setting without a request.
 const NOTHING: &str = "nothing";
 
-/// All findings, the worst first.
+/// All findings, the most severe first.
 ///
 /// ```
 /// use quiescent_live::{Machine, Severity, diagnose};
@@ -120,12 +120,12 @@ const NOTHING: &str = "nothing";
 /// }
 /// ```
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
-    let mut found = offload::look(machine);
-    found.extend(parameters::look(machine));
-    found.extend(grace::look(machine));
-    found.extend(threads::look(machine));
-    found.extend(idle::look(machine));
-    found.extend(observe::look(machine));
+    let mut found = offload::inspect(machine);
+    found.extend(parameters::inspect(machine));
+    found.extend(grace::inspect(machine));
+    found.extend(threads::inspect(machine));
+    found.extend(idle::inspect(machine));
+    found.extend(observe::inspect(machine));
     found.sort_by_key(|it| it.severity);
     found
 }

@@ -1,10 +1,10 @@
-//! What can be seen of this kernel, and what the library finds: events, pressure, membarrier, files.
+//! Rules on observability: tracing events, memory pressure, membarrier, unreadable files.
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
 use crate::state::tracefs::{self, Place};
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = vec![events(machine)];
     found.extend(pressure(machine));
     found.extend(membarrier(machine));
@@ -17,7 +17,8 @@ fn events(machine: &Machine) -> Finding {
     let about = "events";
     let asked = "events of RCU to record (`quiescent record`, `quiescent top --kernel`)";
     let built = machine.is_set("CONFIG_RCU_TRACE");
-    let missing = "only rates can be told: which callbacks there are, and how long grace periods take, cannot";
+    let missing =
+        "only rates are known, not which callbacks there are, nor how long grace periods take";
     let remedy = "boot a kernel that is built with CONFIG_RCU_TRACE=y";
     let place = match machine.tracing {
         Place::At(place) => place,
@@ -39,7 +40,8 @@ fn events(machine: &Machine) -> Finding {
         }
         Place::Absent => {
             let why = "not known: there is no /sys/kernel/tracing";
-            let remedy = "is the kernel built with CONFIG_TRACING=y? of another machine: copy its events/rcu too";
+            let remedy = "is the kernel built with CONFIG_TRACING=y? of another machine: copy its \
+             events/rcu too";
             return Finding::new(Severity::CannotTell, about, asked, why, remedy);
         }
     };
@@ -65,7 +67,7 @@ fn events(machine: &Machine) -> Finding {
     Finding::new(Severity::Note, about, asked, why, remedy)
 }
 
-/// Pressure stall information, which tells the library that memory is low.
+/// Pressure stall information, by which the library learns that memory is low.
 fn pressure(machine: &Machine) -> Option<Finding> {
     let about = "pressure";
     let word = machine.asked("psi");
@@ -84,7 +86,8 @@ fn pressure(machine: &Machine) -> Option<Finding> {
             "on (/proc/pressure/memory): lazy memory is given back when it is scarce",
         ));
     }
-    let off = "off: a program that holds lazy memory is not told when it is scarce, but by its budget and its cgroup";
+    let off = "off: a program that holds lazy memory is not notified when it is scarce, but by its budget \
+     and its cgroup";
     let wanted = word.and_then(super::parameters::truth) == Some(true);
     let built = machine.is_set("CONFIG_PSI");
     let finding = |severity, remedy| Some(Finding::new(severity, about, &asked, off, remedy));
@@ -109,7 +112,8 @@ fn pressure(machine: &Machine) -> Option<Finding> {
             about,
             asked,
             "not known: /proc/pressure/memory cannot be read",
-            "boot with psi=1 on a kernel that is built with CONFIG_PSI=y; of another machine: copy that file too",
+            "boot with psi=1 on a kernel that is built with CONFIG_PSI=y; of another machine: copy that \
+             file too",
         )),
     }
 }
@@ -146,7 +150,8 @@ fn membarrier(machine: &Machine) -> Option<Finding> {
             about,
             asked,
             format!("refused ({why}): {fenced}"),
-            "allow the system call in the sandbox (seccomp), or boot a kernel that is built with CONFIG_MEMBARRIER=y",
+            "allow the system call in the sandbox (seccomp), or boot a kernel that is built with \
+             CONFIG_MEMBARRIER=y",
         ),
         Some(Ok(commands)) if commands & PRIVATE_EXPEDITED == 0 => Finding::new(
             Severity::Note,
@@ -158,13 +163,14 @@ fn membarrier(machine: &Machine) -> Option<Finding> {
         Some(Ok(commands)) if commands & GLOBAL == 0 => Finding::fine(
             about,
             asked,
-            "PRIVATE_EXPEDITED; GLOBAL is not there (nohz_full), so `quiescent kernel bench` has nothing to time",
+            "PRIVATE_EXPEDITED; GLOBAL is not there (nohz_full), so `quiescent kernel bench` has nothing to \
+             time",
         ),
         Some(Ok(_)) => Finding::fine(about, asked, "PRIVATE_EXPEDITED, and GLOBAL"),
     })
 }
 
-/// What would have told more.
+/// Files that could not be read, on which rules depend.
 fn unread(machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut missing = |asked: &str, remedy: &str| {
@@ -180,7 +186,8 @@ fn unread(machine: &Machine) -> Vec<Finding> {
     if machine.config.is_none() {
         missing(
             "the build configuration (/proc/config.gz, /boot/config-RELEASE)",
-            "modprobe configs, or install the kernel's package; of another machine: copy one of the two, and /proc/sys/kernel/osrelease",
+            "modprobe configs, or install the kernel's package; of another machine: copy one of the two, \
+             and /proc/sys/kernel/osrelease",
         );
     }
     if machine.command.is_none() {

@@ -1,4 +1,4 @@
-//! Offloading, and what is nothing without it: laziness and polling.
+//! Rules on offloading, and on laziness and polling, which have no effect without it.
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
@@ -7,7 +7,7 @@ use crate::state::machine::parameter_file;
 
 const REMEDY_BUILD: &str = "boot a kernel that is built with CONFIG_RCU_NOCB_CPU=y";
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = offload(machine);
     found.extend(lazy(machine));
     found.extend(poll(machine));
@@ -250,7 +250,8 @@ fn lazy_in_force(
     let remedy = "boot with rcu_nocbs=all, or leave laziness away";
     match (machine.offloaded(), now) {
         (Some(cpus), _) if cpus.is_empty() => without_effect(
-            "none: no CPU is offloaded (there is no thread rcuop/N), and only an offloaded CPU has lazy callbacks".into(),
+            "none: no CPU is offloaded (there is no thread rcuop/N), and only an offloaded CPU has lazy \
+             callbacks".into(),
             remedy,
         ),
         (None, _) => Finding::new(
@@ -301,7 +302,8 @@ fn poll(machine: &Machine) -> Option<Finding> {
             about,
             words,
             "threads rcuog/N wake up each tick, whether there is anything to do or not",
-            "leave it away, unless CPUs must never be the ones to wake them: it costs idle CPUs their sleep, and laziness its use",
+            "leave it away, unless CPUs must never be the ones to wake them: it costs idle CPUs their \
+             sleep, and laziness its use",
         ),
         None => Finding::new(
             Severity::CannotTell,

@@ -1,9 +1,9 @@
-//! Words of the command line that are meant for RCU: does the kernel have such a parameter, and is the value
-//! in force?
+//! Rules on RCU's words on the command line: does the kernel have such a parameter, and is the value in
+//! force?
 //!
-//! A module's parameter is read back from `/sys/module`. A word that the kernel does not know is no error to
-//! it: it is handed to the first process. So a missing prefix, a letter too few, or a parameter of another
-//! version, go unnoticed.
+//! A module's parameter is read back from `/sys/module`. The kernel passes a word that it does not know to
+//! the first process, without an error. So a missing prefix, a misspelt name, or a parameter of another
+//! version has no effect and no message.
 
 use super::{Finding, Severity};
 use crate::Machine;
@@ -18,7 +18,7 @@ const WORDS: [&str; 2] = ["rcu_nocbs", "rcu_nocb_poll"];
 /// Those that have a rule of their own.
 const ELSEWHERE: [&str; 1] = ["enable_rcu_lazy"];
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let words = machine.command.as_deref().unwrap_or_default();
     let words = words.split_ascii_whitespace().take_while(|it| *it != "--");
     let mut found: Vec<Finding> = Vec::new();
@@ -55,7 +55,8 @@ fn parameter(machine: &Machine, word: &str, module: &str, name: &str, value: &st
                 about,
                 asked,
                 format!("none: this kernel ({}) has no {file}", machine.release),
-                "is it spelt right? `ls` of that folder has those there are; others come with other versions or configurations",
+                "is it spelt right? `ls` of that folder has those there are; others come with other \
+                 versions or configurations",
             ),
             false => Finding::new(
                 Severity::CannotTell,
@@ -74,7 +75,8 @@ fn parameter(machine: &Machine, word: &str, module: &str, name: &str, value: &st
         about,
         asked,
         format!("{now} ({file})"),
-        "the kernel has limits of its own, or somebody has written another value since boot: write to the file, where it may be",
+        "the kernel has limits of its own, or another value has been written since boot: write to the \
+         file, where it may be",
     )
 }
 

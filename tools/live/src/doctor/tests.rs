@@ -21,7 +21,10 @@ impl Made {
         Made { folder }
             .with("proc/sys/kernel/osrelease", "6.12.9-made\n")
             .with("proc/cmdline", "quiet\n")
-            .config("CONFIG_HZ=1000\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_NO_HZ_IDLE=y\nCONFIG_PSI=y\nCONFIG_MEMBARRIER=y\nCONFIG_RCU_TRACE=y\n")
+            .config(
+                "CONFIG_HZ=1000\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_NO_HZ_IDLE=y\nCONFIG_PSI=y\n\
+             CONFIG_MEMBARRIER=y\nCONFIG_RCU_TRACE=y\n",
+            )
             .with("proc/pressure/memory", "some avg10=0.00\n")
             .with("sys/kernel/rcu_expedited", "0\n")
             .with("sys/kernel/rcu_normal", "0\n")
@@ -169,7 +172,7 @@ fn nothing_is_wrong_with_a_usual_machine() {
 }
 
 #[test]
-fn of_an_empty_folder_nothing_can_be_told_and_nothing_is_found() {
+fn of_an_empty_folder_nothing_is_known_and_nothing_is_found() {
     let made = Made {
         folder: tempfile::tempdir().unwrap(),
     };

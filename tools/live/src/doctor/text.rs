@@ -1,4 +1,4 @@
-//! A diagnosis for people.
+//! A diagnosis as text.
 
 use super::{Finding, Severity};
 use crate::Machine;

@@ -1,5 +1,4 @@
-//! RCU's threads: where those of offloading may run, how urgent they are, and whether a soft interrupt is
-//! one.
+//! Rules on RCU's threads: CPUs of the offload threads, priorities, and RCU's soft interrupt as threads.
 
 use super::{Finding, Severity};
 use crate::Machine;
@@ -7,7 +6,7 @@ use crate::state::cpus::{common, known_list, listed};
 use crate::state::machine::CPU;
 use crate::state::task::Task;
 
-pub(super) fn look(machine: &Machine) -> Vec<Finding> {
+pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let Some(tasks) = &machine.tasks else {
         return Vec::new(); // `offload` has said so
     };
@@ -46,7 +45,8 @@ fn places(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
                 "{count} of {} threads rcuog/N and rcuop/N may run there",
                 offloaders.len()
             ),
-            "for p in $(pgrep 'rcuo[gps]'); do taskset -pc CPUS $p; done, with the CPUs that are left for such work",
+            "for p in $(pgrep 'rcuo[gps]'); do taskset -pc CPUS $p; done, with the CPUs that are left for \
+             such work",
         ),
     })
 }

@@ -2,10 +2,10 @@
 
 use crate::state::files::{Root, cpu_list};
 
-/// CPUs of a machine, at most; a list that names more is none.
+/// The highest number of CPUs; a list that names more is invalid.
 const MOST: usize = 1 << 16;
 
-/// The list in a file; an empty one where it says `(null)`, as the kernel does for a set that was never made.
+/// The list in a file; empty where it is `(null)`, which the kernel prints for a set that was never made.
 pub(crate) fn known_list(root: &Root, file: &str) -> Option<Vec<u32>> {
     match root.line(file)?.trim() {
         "(null)" => Some(Vec::new()),

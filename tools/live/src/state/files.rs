@@ -1,16 +1,16 @@
-//! Small files below a root: what is there, what is hidden, and how it reads.
+//! Small files below a root.
 //!
-//! All facts about a kernel are read through here, so that tests can use an invented tree, and so that every
-//! answer has its place. A file that does not exist, or may not be read, is no error: containers hide half of
-//! `/sys`. The caller handles invalid contents.
+//! All facts about a kernel are read through here, so tests can use an invented tree, and every fact has a
+//! path. A file that does not exist or may not be read is no error: containers hide half of `/sys`. The
+//! caller handles invalid contents.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// No file that is read here is longer; a file that never ends would hold everything up.
+/// The longest file that is read, so that an endless one cannot block.
 const MOST: u64 = 4 << 20;
 
-/// A tree of files: `/`, or one that was copied from another machine, or that a test has made up.
+/// A tree of files: `/`, a copy from another machine, or an invented one in a test.
 ///
 /// ```
 /// use quiescent_live::files::{Root, commanded};
@@ -33,7 +33,7 @@ impl Root {
         Root::new("/")
     }
 
-    /// Where a file is that is named as on the machine itself.
+    /// The path of a file that is named as on the machine itself.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name.trim_start_matches('/'))
     }
@@ -55,7 +55,7 @@ impl Root {
         self.path(name).exists()
     }
 
-    /// The kernel's own processes that are to be seen: number and name.
+    /// The kernel's own processes that are visible: number and name.
     pub fn tasks(&self) -> Vec<(u32, String)> {
         let entries = std::fs::read_dir(self.path("/proc"));
         let numbers = entries.into_iter().flatten().flatten();
@@ -108,7 +108,7 @@ pub fn commanded<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let mut found = None;
     for word in line.split_ascii_whitespace() {
         match word {
-            "--" => break, // what follows is for the first process
+            "--" => break, // the rest is for the first process
             word if word == name => found = Some(""),
             word => {
                 let value = word.strip_prefix(name).and_then(|it| it.strip_prefix('='));

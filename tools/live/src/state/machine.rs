@@ -1,9 +1,9 @@
-//! What a machine's files say about its kernel, read once: the ground on which the doctor's rules stand.
+//! What a machine's files say about its kernel, read once: the input of the doctor's rules.
 //!
-//! Everything comes from one [`Root`], so that the files of another machine do as well as one's own. What no
-//! file has (how the system call `membarrier` is answered, what the coarse clock advances by) is asked of the
-//! running kernel only where the root is this machine's own; else it is not known, and `None` everywhere
-//! means just that: it could not be told, which is neither yes nor no.
+//! Everything comes from one [`Root`], so the files of another machine work as well as those of this one.
+//! Facts that no file has (whether the system call `membarrier` is answered, the resolution of the coarse
+//! clock) are asked of the running kernel, only where the root is this machine's own. `None` means unknown:
+//! neither yes nor no.
 
 use crate::state::cpus::{cpu_numbers, known_list};
 use crate::state::files::{Root, commanded, configured};
@@ -26,18 +26,18 @@ pub struct Machine {
     pub config: Option<(String, String)>,
     /// Its command line.
     pub command: Option<String>,
-    /// CPUs that there may be.
+    /// Possible CPUs.
     pub possible: Option<Vec<u32>>,
-    /// CPUs that there are.
+    /// Present CPUs.
     pub online: Option<Vec<u32>>,
-    /// Ticks a second, and who says so.
+    /// Ticks a second, and the source of this.
     pub hz: Option<(u64, String)>,
-    /// RCU's threads, in the order of their names and numbers; none where the kernel's threads are not to be
-    /// seen.
+    /// RCU's threads, in the order of their names and numbers; none where the kernel's threads are not
+    /// visible.
     pub tasks: Option<Vec<Task>>,
     /// Where its events are described.
     pub tracing: Place,
-    /// The commands of membarrier(2), or why there are none; none of both where it was not asked.
+    /// The commands of membarrier(2), or why there are none; `None` where it was not asked.
     pub membarrier: Option<Result<i64, String>>,
 }
 
@@ -85,7 +85,7 @@ impl Machine {
         }
     }
 
-    /// Is `CONFIG_…` set (built in or a module)? None if the configuration is not to be seen.
+    /// Is `CONFIG_…` set (built in or a module)? None if the configuration is not visible.
     pub fn is_set(&self, name: &str) -> Option<bool> {
         let (text, _) = self.config.as_ref()?;
         Some(matches!(configured(text, name), Some("y" | "m")))
@@ -111,8 +111,7 @@ impl Machine {
         cpu_numbers(list, self.possible.as_deref())
     }
 
-    /// CPUs whose callbacks are offloaded: those that have a thread for it. None if threads are not to be
-    /// seen.
+    /// CPUs whose callbacks are offloaded: those that have a thread for it. None if threads are not visible.
     pub fn offloaded(&self) -> Option<Vec<u32>> {
         let tasks = self.tasks.as_ref()?;
         let mut cpus: Vec<u32> = tasks.iter().filter_map(Task::invokes).collect();

@@ -1,4 +1,4 @@
-//! What files below a root tell: configuration, command line, CPUs, threads, tracing; all of it read once
+//! Facts from files below a root: configuration, command line, CPUs, threads, tracing; all of it read once
 //! into a [`Machine`].
 
 pub(crate) mod cpus;

@@ -1,4 +1,4 @@
-//! RCU's own threads: who they are, which CPUs they serve, where they may run and how urgently.
+//! RCU's own threads: names, CPUs that they serve, affinity, scheduling class.
 
 use crate::state::cpus::{cpu_numbers, listed};
 use crate::state::files::Root;
@@ -11,14 +11,14 @@ pub struct Task {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// CPUs it may run on; none if it is not told.
+    /// CPUs it may run on; none if it is not known.
     pub allowed: Option<Vec<u32>>,
-    /// How it is scheduled: `other`, `fifo 1`…; none if it is not told.
+    /// How it is scheduled: `other`, `fifo 1`…; none if it is not known.
     pub policy: Option<String>,
 }
 
 impl Task {
-    /// All of RCU's; none where the kernel's threads are not to be seen, as in a container.
+    /// All of RCU's threads; none where the kernel's threads are not visible, as in a container.
     pub(crate) fn all(root: &Root) -> Option<Vec<Task>> {
         let all = root.tasks();
         let is_seen = all.iter().any(|it| role(&it.1) == Role::GracePeriods);
@@ -64,7 +64,7 @@ impl Task {
         self.is_invoker() || role(&self.name) == Role::OffloadGroup
     }
 
-    /// What it is there for, in words; `all` are the threads beside it.
+    /// Its purpose, in words; `all` are RCU's other threads.
     pub fn serves(&self, all: &[Task]) -> String {
         let number = self.number();
         match (self.kind(), number) {
@@ -123,7 +123,8 @@ mod tests {
         assert!(all[0].serves(&all).ends_with("CPUs 0,2"));
         assert!(all[1].serves(&all).ends_with("CPUs 5"));
         assert_eq!(all[4].invokes(), Some(5));
-        let stat = "15 (rcu) preempt) I 2 0 0 0 -1 2129984 0 0 0 0 31 4567 0 0 -2 0 1 0 8 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 3 1 0 0 0 0 0 0 0 0 0 0 0";
+        let stat = "15 (rcu) preempt) I 2 0 0 0 -1 2129984 0 0 0 0 31 4567 0 0 -2 0 1 0 8 0 0 \
+         18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 3 1 0 0 0 0 0 0 0 0 0 0 0";
         assert_eq!(policy(stat).as_deref(), Some("fifo 3"));
         assert_eq!(policy("15 (x) I 2"), None);
     }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 /// Where tracefs is mounted: by itself, or, on older systems, inside debugfs.
 pub(crate) const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Tracing, as far as it is to be seen.
+/// Tracing, as far as it is visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// Here.
+    /// Readable.
     At(&'static str),
-    /// It is there, perhaps, and may not be read: root may.
+    /// It may exist, and may not be read; root may.
     Forbidden(&'static str),
     /// The folder on which it is mounted is empty.
     NotMounted(&'static str),

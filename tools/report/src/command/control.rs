@@ -1,4 +1,4 @@
-//! What a long measurement gets from its caller: a stop flag, and where to report progress.
+//! What a long measurement gets from its caller: a stop flag, and a place for its progress.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ pub trait Progress {
     fn end(&self);
 }
 
-/// Shows nothing.
+/// Shows no progress.
 pub struct Silent;
 
 impl Progress for Silent {
@@ -21,12 +21,12 @@ impl Progress for Silent {
     fn end(&self) {}
 }
 
-/// How a caller controls a measurement. The flag is read between rounds: a stop takes effect within
-/// milliseconds, and what was measured until then is kept.
+/// The caller's control of a measurement. The flag is read between rounds: a stop takes effect within
+/// milliseconds, and everything measured until then is kept.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
     stop: &'a AtomicBool,
-    /// Where progress goes.
+    /// The place for progress.
     pub progress: &'a dyn Progress,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Control<'a> {
         self.stop
     }
 
-    /// Whether to stop.
+    /// Was a stop requested?
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! One error type: what was asked, where it went wrong, and what to do about it.
+//! One error type: the request, the place of the error, and the remedy.
 
 use std::fmt;
 
-/// Why something could not be had or measured. The text names the input, the place and the remedy.
+/// The reason why a command failed. The text names the input, the place and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// The request makes no sense (exit code 2).
@@ -12,17 +12,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// A failure while doing `what`, because of `why`; `remedy` is what a person can do.
+    /// A failure while doing `what`, because of `why`; `remedy` is what the user can do.
     pub fn failed(what: impl fmt::Display, why: impl fmt::Display, remedy: &str) -> Self {
         Error::Failed(format!("{what}: {why}; {remedy}"))
     }
 
-    /// With the name of who asked before it.
+    /// The same error with the name of the caller before its text.
     #[must_use]
-    pub fn of(self, who: &str) -> Self {
+    pub fn of(self, caller: &str) -> Self {
         match self {
-            Error::Usage(text) => Error::Usage(format!("{who}: {text}")),
-            Error::Failed(text) => Error::Failed(format!("{who}: {text}")),
+            Error::Usage(text) => Error::Usage(format!("{caller}: {text}")),
+            Error::Failed(text) => Error::Failed(format!("{caller}: {text}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What every command gets and gives, whatever it measures.
+//! Input and output that every command shares.
 
 mod control;
 mod error;

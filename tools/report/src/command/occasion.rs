@@ -2,18 +2,18 @@
 
 use std::time::{Duration, SystemTime};
 
-/// What a report does not say about its run.
+/// The facts about a run that its report lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occasion {
-    /// When it began.
+    /// The time of its start.
     pub began: SystemTime,
-    /// How long it took.
+    /// Its duration.
     pub elapsed: Duration,
     /// The request.
     pub command_line: String,
     /// The version of the program.
     pub version: String,
-    /// Whether it was stopped before its end.
+    /// Was it stopped before its end?
     pub stopped: bool,
 }
 

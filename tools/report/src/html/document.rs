@@ -1,9 +1,9 @@
 //! The file around the body: one HTML document that loads nothing.
 //!
 //! It names the program that made it (`<meta name="generator">`): [`made_by`] reads that back, so that a
-//! program can tell its own page from a file of another origin. Colours are custom properties with two
-//! sets of values, and charts use nothing else, so that they follow the reader's light or dark setting; on
-//! paper everything is light.
+//! program can distinguish its own page from another file. Colours are custom properties with two sets of
+//! values, and charts use nothing else, so that they follow the reader's light or dark setting; printed pages
+//! are light.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -17,7 +17,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// With a title, made by this program.
+    /// A document with a title, made by this program.
     pub fn new(title: &str, generator: &str) -> Self {
         Document {
             title: title.into(),
@@ -45,7 +45,7 @@ impl Document {
     }
 }
 
-/// Whether this is a page whose generator's name begins with these words.
+/// Is this a page whose generator's name begins with these words?
 pub fn made_by(page: &str, beginning: &str) -> bool {
     let mark = html! { meta name="generator" content=(beginning); }.into_string();
     let mark = mark.trim_end_matches('>').trim_end_matches('"');

@@ -1,9 +1,9 @@
-//! The layout of a page: what was run, where and how it went, and the sections below. Every command's page is
-//! one of these, so they all look and read alike.
+//! The layout of a page: the run, its machine, its result, and the sections below. Every command's page has
+//! this layout.
 //!
-//! A head has, from above: a title, what this is in a sentence, an alarm if something is wrong with the whole
-//! (a run that was stopped, something that was found), a few numbers, and the facts (command, machine, seed,
-//! versions). A section without anything to show is not on the page, nor among the links of the head.
+//! A head has, from the top: a title, a sentence about the command, an alarm if the whole run is affected (it
+//! was stopped, it found something), a few numbers, and the facts (command, machine, seed, versions). A
+//! section without content is neither on the page nor among the links of the head.
 
 use crate::html::document::Document;
 use maud::{Markup, html};
@@ -11,13 +11,13 @@ use maud::{Markup, html};
 /// A page under construction.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// What the browser calls it.
+    /// The title of the browser's window.
     pub title: String,
-    /// What made it; see [`made_by`](crate::html::document::made_by).
+    /// The program that made it; see [`made_by`](crate::html::document::made_by).
     pub generator: String,
     /// The beginning.
     pub head: Head,
-    /// The rest, in order.
+    /// The sections, in order.
     pub sections: Vec<Section>,
 }
 
@@ -26,28 +26,28 @@ pub struct Page {
 pub struct Head {
     /// The heading.
     pub title: String,
-    /// What this is.
+    /// A sentence about the command.
     pub lead: Option<Markup>,
-    /// What is wrong with all of it: a word, and more about it.
+    /// A word about the whole run, and details.
     pub alarm: Option<(String, String)>,
     /// A few numbers.
     pub counts: Vec<Count>,
-    /// What was run, where, and how.
+    /// Command, machine, seed, versions.
     pub facts: Vec<Fact>,
 }
 
-/// A number at a glance.
+/// A number in the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Count {
     /// The number.
     pub number: String,
-    /// Of what.
+    /// What it counts.
     pub what: String,
-    /// Whether that is good news, bad news or none.
+    /// Is it good, bad or neither?
     pub news: News,
 }
 
-/// Good, bad, or neither: a colour, which never says it alone.
+/// Good, bad, or neither: a colour, which is never the only sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum News {
     /// Good.
@@ -66,29 +66,29 @@ pub struct Fact {
     pub name: String,
     /// The value.
     pub value: String,
-    /// Whether it is something to type.
+    /// Is it text to type, such as a command?
     pub code: bool,
 }
 
 /// A part of the page.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Where links lead; one of a kind.
+    /// The target of links; unique on the page.
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What is in it; nothing of a part that has nothing to show is on the page.
+    /// Its content; a section without content is left out.
     pub body: Option<Markup>,
 }
 
 impl Count {
-    /// A number that is news if it is above 0.
+    /// A number that is bad if it is above 0.
     pub fn of(news: News, number: usize, what: &str) -> Self {
         let news = if number > 0 { news } else { News::None };
         Count::text(news, number.to_string(), what)
     }
 
-    /// Words in the place of a number.
+    /// Words in place of a number.
     pub fn text(news: News, number: impl Into<String>, what: &str) -> Self {
         Count {
             number: number.into(),
@@ -107,7 +107,7 @@ impl Count {
 }
 
 impl Fact {
-    /// A value in words.
+    /// A value as a text.
     pub fn text(name: impl Into<String>, value: impl Into<String>) -> Self {
         Fact {
             name: name.into(),
@@ -126,7 +126,7 @@ impl Fact {
 }
 
 impl Section {
-    /// A part with this place, heading and body.
+    /// A section with this link target, heading and body.
     pub fn new(id: &str, title: &str, body: Option<Markup>) -> Self {
         Section {
             id: id.into(),
@@ -185,14 +185,14 @@ impl Page {
     }
 }
 
-/// Notes as a list; what is in backquotes is code.
+/// Notes as a list; text in backquotes becomes code.
 pub fn notes(notes: &[String]) -> Markup {
     html! {
         ul class="notes" { @for note in notes { li { (prose(note)) } } }
     }
 }
 
-/// A line of prose; what is in backquotes is code.
+/// A line of prose; text in backquotes becomes code.
 pub fn prose(text: &str) -> Markup {
     html! {
         @for (index, part) in text.split('`').enumerate() {
@@ -201,8 +201,7 @@ pub fn prose(text: &str) -> Markup {
     }
 }
 
-/// Lines as they are, letter by letter, in a box that scrolls inside itself. The name is for those who do not
-/// see it.
+/// Lines unchanged, in a box that scrolls inside itself. The name is for screen readers.
 pub fn verbatim(name: &str, text: &str) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(name) { pre { (text) } }

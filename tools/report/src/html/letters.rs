@@ -1,8 +1,8 @@
-//! The width of words before drawing: a drawing's text does not break by itself.
+//! The width of words before drawing: the text of a drawing does not break by itself.
 //!
-//! Widths are *estimates* for the system's sans-serif letters, in hundredths of the letter's height, on the
-//! wide side: a line that is broken a word too early looks well, one that runs out of its drawing does not.
-//! `ci/browser` has real letters, and finds what is too narrow here.
+//! Widths are *estimates* for the system's sans-serif letters, in hundredths of the letter's height, and
+//! rather too wide: a line that is broken a word too early is harmless, a line that is wider than its drawing
+//! is not. `ci/browser` uses real letters, and finds estimates that are too narrow.
 
 /// A letter's width in hundredths of its height.
 fn width_of(letter: char) -> u32 {
@@ -12,7 +12,7 @@ fn width_of(letter: char) -> u32 {
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '—' | '…' => 100,
         'A'..='Z' | '&' | '<' | '>' | '=' | '+' | '~' | '#' => 84,
         ' '..='~' => 60,
-        // Beyond Latin, Greek and Cyrillic a letter may be a square, or what says that there is none.
+        // Other letters than Latin, Greek and Cyrillic may be square, or a sign for a missing letter.
         '\u{a0}'..='\u{4ff}' => 90,
         _ => 125,
     }
@@ -24,7 +24,7 @@ pub(crate) fn width(words: &str, height: f64) -> f64 {
     f64::from(hundredths) * height / 100.0
 }
 
-/// As much as fits, with an ellipsis if that is not all.
+/// As many letters as fit, with an ellipsis if some are left out.
 pub(crate) fn shortened(words: &str, most: f64, height: f64) -> String {
     if width(words, height) <= most {
         return words.into();
@@ -42,7 +42,7 @@ pub(crate) fn shortened(words: &str, most: f64, height: f64) -> String {
     kept + "…"
 }
 
-/// Lines that fit, broken between words where that is possible; what `lines` do not hold is left out, with an
+/// Lines that fit, broken between words where possible; text beyond `lines` lines is left out, with an
 /// ellipsis. At least one line.
 pub(crate) fn wrapped(words: &str, most: f64, height: f64, lines: usize) -> Vec<String> {
     let mut done: Vec<String> = Vec::new();
@@ -56,8 +56,8 @@ pub(crate) fn wrapped(words: &str, most: f64, height: f64, lines: usize) -> Vec<
     done
 }
 
-/// Where a line that is too long ends: after its last whole word that fits, or in the middle of the first;
-/// never at its beginning.
+/// The end of a line that is too long: after its last whole word that fits, or in the middle of the first
+/// word; never at its beginning.
 fn break_at(words: &str, most: f64, height: f64) -> usize {
     let mut used = 0.0;
     let (mut fits, mut space) = (0, 0);
@@ -74,7 +74,7 @@ fn break_at(words: &str, most: f64, height: f64) -> usize {
     let first = words.chars().next().map_or(0, char::len_utf8);
     match space {
         0 => fits.max(first),
-        // A space that is too far right is still an end: what is before it fits.
+        // A space that is too far right is still an end: the text before it fits.
         at => at.max(first),
     }
 }

@@ -7,22 +7,23 @@
 //! | module | job |
 //! |---|---|
 //! | [`document`] | the file around the body: head, style sheet, generator mark |
-//! | [`layout`] | the same beginning for every command: what was run, where, how it went; sections and the links to them |
+//! | [`layout`] | the head that every command's page has; sections and the links to them |
 //! | [`table`] | a table that scrolls inside itself where the screen is narrow |
-//! | [`chart`] | bars, points, ratios and lanes of time as SVG, each with its title, its axes and its figures as a table |
-//! | [`scale`] | from figures to places: linear or logarithmic, and where the ticks are |
+//! | [`chart`] | bars, points, ratios and lanes of time as SVG, with titles, axes and figures as a table |
+//! | [`scale`] | from figures to places: linear or logarithmic; ticks |
 //! | [`terminal`] | a terminal's screen as an SVG picture |
 //!
-//! Invariants: text is escaped where it is put in, by the templates. Horizontal positions are *shares of the
-//! width* and vertical ones are pixels, so a chart fills any width and its letters keep their size. A chart
-//! draws no figure that is not finite: it counts them, and says how many it left out.
+//! Invariants: the templates escape every text. Horizontal positions are *shares of the width* and vertical
+//! ones are pixels, so a chart fills any width and its letters keep their size. A chart does not draw figures
+//! that are not finite: it shows their number.
 //!
 //! ```
 //! use quiescent_report::html::chart::{Bars, Panel, Row, Tone};
 //! use quiescent_report::html::document::Document;
 //!
 //! let rows = vec![Row::one("ours", Tone::Ours, 1.4), Row::one("<theirs>", Tone::Peer, 17.9)];
-//! let bars = Bars { title: "A pair".into(), unit: "ns".into(), panels: vec![Panel::new("", rows)], ..Bars::default() };
+//! let panels = vec![Panel::new("", rows)];
+//! let bars = Bars { title: "A pair".into(), unit: "ns".into(), panels, ..Bars::default() };
 //! let page = Document::new("Report", "example").render(bars.render());
 //! assert!(page.contains("&lt;theirs&gt;") && page.contains("<svg"));
 //! ```

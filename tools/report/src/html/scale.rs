@@ -1,20 +1,20 @@
-//! From figures to places: a scale takes a figure to a share of an axis, 0 at its beginning and 1 at its end.
+//! From figures to places: a scale maps a figure to a share of an axis, 0 at its start and 1 at its end.
 //!
-//! Whether it is linear is decided by the figures: where the largest is more than [`WIDE`] times the
-//! smallest, small ones would be invisible on a linear scale. A logarithmic scale has no 0, so zeros stand at
-//! its beginning; the chart prints the figure beside the bar, and says at the axis which kind of scale it is.
+//! The figures decide whether it is linear: if the largest is more than [`WIDE`] times the smallest, small
+//! ones would be invisible on a linear scale. A logarithmic scale has no 0, so zeros are at its start; the
+//! chart prints the figure beside the bar, and the kind of scale at the axis.
 
 /// From this ratio of the largest figure to the smallest on, a scale is logarithmic.
 pub const WIDE: f64 = 40.0;
 
-/// Figures below this share of the largest stand at the beginning of a logarithmic scale: a zero with a
-/// rounding error would take the room of all others.
+/// Figures below this share of the largest are at the start of a logarithmic scale: a zero with a rounding
+/// error would otherwise take most of the axis.
 const DEEPEST: f64 = 1e-5;
 
-/// Most labelled ticks of an axis: more do not fit on a phone.
+/// The largest number of labelled ticks of an axis: more do not fit on a phone.
 const TICKS: usize = 5;
 
-/// Where figures are on an axis.
+/// The map from figures to places on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     low: f64,
@@ -29,12 +29,12 @@ impl Scale {
         Self::linear_or_log(figures, WIDE)
     }
 
-    /// As [`Scale::from_zero`], and linear whatever the figures are.
+    /// As [`Scale::from_zero`], and always linear.
     pub fn linear(figures: impl IntoIterator<Item = f64>) -> Option<Self> {
         Self::linear_or_log(figures, f64::INFINITY)
     }
 
-    /// The same scale, up to this figure if it was not that far.
+    /// The same scale, extended to this figure if it ended before it.
     pub fn up_to(self, figure: f64) -> Self {
         match figure.is_finite() {
             true => Scale {
@@ -60,7 +60,7 @@ impl Scale {
         let most = most?;
         Some(match least {
             None => Scale::new(0.0, 1.0, false),
-            // Somewhat below, so that the shortest bar can be seen.
+            // A margin, so that the shortest bar is visible.
             Some(least) if most / least > wide => {
                 let least = least.max(DEEPEST * most);
                 Scale::new(power_below(0.7 * least), most, true)
@@ -102,8 +102,7 @@ impl Scale {
         (self.low, self.high)
     }
 
-    /// The share of the axis at which a figure is; those beyond an end are at the end, and what is no number
-    /// at the beginning.
+    /// The place of a figure; figures beyond an end are at that end, and a NaN is at the start.
     pub fn at(&self, figure: f64) -> f64 {
         let share = match self.log {
             true if figure <= 0.0 => 0.0,
@@ -117,7 +116,7 @@ impl Scale {
         }
     }
 
-    /// Where labelled ticks are, in order.
+    /// The places of labelled ticks, in order.
     pub fn ticks(&self) -> Vec<f64> {
         match self.log {
             true => self.powers(),
@@ -125,10 +124,10 @@ impl Scale {
         }
     }
 
-    /// Powers of ten, or every second or third of them where they are many; where there is at most one, steps
-    /// of 1, 2, 5.
+    /// Powers of ten, or every second or third of them where there are many; where there is at most one,
+    /// steps of 1, 2, 5.
     fn powers(&self) -> Vec<f64> {
-        // The least of a power of ten, written as one, may be a hair beside it.
+        // A power of ten, written as one, may differ from the least tick by a rounding error.
         let first = (self.low.log10() - 1e-9).ceil() as i32;
         let last = (self.high.log10() + 1e-9).floor() as i32;
         let every = ((last - first) as usize / TICKS + 1).max(1);

@@ -1,5 +1,5 @@
-//! A table: words left, figures right, and where the screen is narrow it scrolls inside itself and not the
-//! page.
+//! A table: words left, figures right. Where the screen is narrow the table scrolls inside itself, and the
+//! page does not.
 
 use maud::{Markup, html};
 
@@ -12,14 +12,14 @@ pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
-/// What a cell says, and how.
+/// The text of a cell, and its look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     text: String,
     look: Look,
 }
 
-/// How a cell looks; its text says the same.
+/// The look of a cell; its text has the same meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Plain,
@@ -29,17 +29,17 @@ enum Look {
 }
 
 impl Cell {
-    /// Good news.
+    /// A good value.
     pub fn good(text: impl Into<String>) -> Self {
         Cell::of(text, Look::Good)
     }
 
-    /// Bad news.
+    /// A bad value.
     pub fn bad(text: impl Into<String>) -> Self {
         Cell::of(text, Look::Bad)
     }
 
-    /// No news.
+    /// A neutral value.
     pub fn faint(text: impl Into<String>) -> Self {
         Cell::of(text, Look::Faint)
     }
@@ -70,8 +70,7 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Table {
-    /// A table with a name (for those who do not see it) and column heads, the first `words` of them over
-    /// words.
+    /// A table with a name (for screen readers) and column heads, the first `words` of which are over words.
     pub fn new(name: &str, head: &[&str], words: usize) -> Self {
         Table {
             name: name.into(),
@@ -88,23 +87,23 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether it has no row.
+    /// Does it have no row?
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// As markup; without a row, a line that says so.
+    /// The markup; without a row, a line that says so.
     pub fn render(&self) -> Markup {
         if self.is_empty() {
             return html! { p class="empty" { (self.name) ": no figures." } };
         }
         html! {
-            // In the tab order, so that a keyboard can scroll it.
+            // In the tab order, so that it can be scrolled with a keyboard.
             div class="scroll" tabindex="0" role="region" aria-label=(self.name) {
                 table {
                     thead { tr {
@@ -124,7 +123,7 @@ impl Table {
         }
     }
 
-    /// Behind a line that opens it.
+    /// The table, folded behind a line that opens it.
     pub fn folded(&self, line: &str) -> Markup {
         html! { details { summary { (line) } (self.render()) } }
     }

@@ -1,41 +1,41 @@
-//! A screen of letters as a picture: an SVG file by itself, for documents that show what a terminal shows.
+//! A terminal's screen as a picture: an SVG file, for documents.
 //!
-//! Every letter keeps its column whatever font there is: what stands between gaps is one piece of text that
-//! begins at its column, and is told how long it is. Colours are the picture's own, dark as terminals are,
-//! since a picture in a document knows nothing of the page around it.
+//! Every letter keeps its column with any font: text between gaps is one piece that begins at its column and
+//! has a fixed length. The picture has its own dark colours, as terminals have, because it does not know the
+//! page around it.
 
 use maud::html;
 
 /// A column's width, and a line's height, in pixels.
 const COLUMN: f64 = 7.8;
 const LINE: f64 = 17.0;
-/// Around the letters.
+/// The margin around the letters.
 const EDGE: f64 = 12.0;
-const GROUND: &str = "#14181d";
+const BACKGROUND: &str = "#14181d";
 const INK: &str = "#dfe5ea";
 const BOLD: &str = "#ffffff";
 
 /// A screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// What it is, for those who do not see it.
+    /// A description for screen readers.
     pub title: String,
-    /// More about it.
+    /// A further sentence.
     pub about: String,
-    /// How wide it is, in columns.
+    /// Its width, in columns.
     pub columns: usize,
     /// Its lines.
     pub lines: Vec<Vec<Piece>>,
 }
 
-/// Letters that look alike, side by side.
+/// Consecutive letters with the same look.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Piece {
     /// The letters, a column each.
     pub text: String,
     /// Bold.
     pub bold: bool,
-    /// Ground and ink exchanged.
+    /// Background and foreground exchanged.
     pub reversed: bool,
 }
 
@@ -57,7 +57,7 @@ impl Screen {
                 font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="13" {
                 title { (self.title) } "\n"
                 desc { (self.about) } "\n"
-                rect class="ground" width="100%" height="100%" rx="8" fill=(GROUND) {} "\n"
+                rect class="ground" width="100%" height="100%" rx="8" fill=(BACKGROUND) {} "\n"
                 @for (number, line) in self.lines.iter().enumerate() {
                     @let top = EDGE + number as f64 * LINE;
                     @for (column, piece) in starts(line) { (piece.draw(column, top)) }
@@ -82,7 +82,7 @@ impl Piece {
         let place = |column: usize| format!("{:.1}", EDGE + column as f64 * COLUMN);
         let length = |columns: usize| format!("{:.1}", columns as f64 * COLUMN);
         let ink = match (self.reversed, self.bold) {
-            (true, _) => GROUND,
+            (true, _) => BACKGROUND,
             (_, true) => BOLD,
             _ => INK,
         };
@@ -99,7 +99,7 @@ impl Piece {
     }
 }
 
-/// What stands between gaps of two spaces or more, with the column at which it begins.
+/// The texts between gaps of two spaces or more, with the column at which each begins.
 fn words(text: &str) -> Vec<(usize, String)> {
     let letters: Vec<char> = text.chars().collect();
     let mut found: Vec<(usize, String)> = Vec::new();
@@ -168,7 +168,7 @@ mod tests {
             .map(|it| (it.text().unwrap(), it.attribute("x").unwrap()))
             .collect();
         assert_eq!(places, [("ab", "12.0"), ("c <d>", "43.2"), ("e", "12.0")]);
-        assert_eq!(words[1].attribute("fill"), Some(GROUND));
+        assert_eq!(words[1].attribute("fill"), Some(BACKGROUND));
         assert_eq!(words[2].attribute("font-weight"), Some("bold"));
     }
 }

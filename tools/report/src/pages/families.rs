@@ -1,10 +1,10 @@
-//! The figures of any report by families: a metric and its percentiles, a chart and a table each.
+//! The figures of any report by families: a metric and its percentiles, with a chart and a table each.
 //!
-//! Nothing here knows a command. A family is a metric with its unit; its chart has a panel for each case and
-//! in it a bar for each subject, in the report's order, so that a library is found again; how many times our
-//! own figure the others are stands beside them. Where only one subject was measured the cases are the bars.
-//! The table has each figure with the range of its samples, which is the noise: a ratio between figures whose
-//! ranges have something in common is marked with `~`, in the chart and in the table.
+//! No command is known here. A family is a metric with its unit; its chart has a panel for each case and in
+//! it a bar for each subject, in the report's order, so that a subject is always at the same place; each bar
+//! has its ratio to this project's figure. Where only one subject was measured the cases are the bars. The
+//! table has each figure with the range of its samples, which is the noise: a ratio between figures whose
+//! ranges overlap is marked with `~`, in the chart and in the table.
 
 use super::metrics::{self, Better, Words, stem, which};
 use super::{bar, panels_by_case};
@@ -15,16 +15,16 @@ use crate::rows::{MEBIBYTE, MILLION};
 use crate::text::number::figure;
 use crate::{OURS, Report, Row};
 
-/// A range of this share of its figure is said to be noise.
+/// From this share of the figure on, the range counts as noise.
 const NOISY: f64 = 0.5;
 
-/// A metric with its unit, and what belongs to it.
+/// A metric with its unit, and the rows of its family.
 pub(super) struct Family<'a> {
     stem: &'a str,
     unit: &'a str,
-    /// Of the metric that a chart shows: the first.
+    /// The rows of the metric that a chart shows: the first.
     main: Vec<&'a Row>,
-    /// The others', each with its rows.
+    /// The other metrics, each with its rows.
     others: Vec<(&'a str, Vec<&'a Row>)>,
 }
 
@@ -50,18 +50,17 @@ pub(super) fn families(report: &Report) -> Vec<Family<'_>> {
     all
 }
 
-/// Whether a row says how far a target was met, and is not a figure.
+/// Does the row hold the ratio to a target, and not a figure?
 pub(super) fn is_target(row: &Row) -> bool {
     row.metric == "ratio" && row.unit == "of the bound"
 }
 
-/// How wide the range of the samples is, as a share of the figure; nothing where there is one sample, or over
-/// 0.
+/// The width of the range of the samples, as a share of the figure; `None` for one sample, or for 0.
 pub(super) fn noise(row: &Row) -> Option<f64> {
     (row.n > 1 && row.median > 0.0).then(|| (row.max - row.min) / row.median)
 }
 
-/// A unit as it is shown, and how many of the rows' make one.
+/// The unit as it is shown, and the number of the rows' units in it.
 struct Shown {
     unit: String,
     scale: f64,
@@ -76,7 +75,7 @@ fn shown(unit: &str, most: f64) -> Shown {
     Shown { unit, scale }
 }
 
-/// Cases that say more about another one, such as a thread's part of it: in the table only.
+/// Cases that belong to another one, such as a thread's part of it: in the table only.
 fn is_detail(case: &str) -> bool {
     case.contains(", thread ")
 }
@@ -110,7 +109,7 @@ impl<'a> Family<'a> {
             .copied()
             .filter(|it| !is_detail(&it.case))
             .collect();
-        // One bar compares nothing, and nor do bars without a length.
+        // One bar compares nothing, nor do bars without a length.
         if drawn.len() < 2 || drawn.iter().all(|it| it.median == 0.0) {
             return html! { h3 { (title) } p class="soft" { (words.about) } (table.render()) };
         }
@@ -118,7 +117,7 @@ impl<'a> Family<'a> {
             title: title.clone(),
             about: self.about(&words),
             unit: shown.unit.clone(),
-            // As in `reproduce`: a pair that costs next to nothing would take the room of all others.
+            // As in `reproduce`: on a logarithmic scale a tiny figure would take most of the axis.
             linear: self.unit == "ns/pair",
             legend: Vec::new(),
             panels: panels(&drawn, shown.scale),
@@ -126,7 +125,7 @@ impl<'a> Family<'a> {
         html! { h3.unseen { (title) } (bars.render_beside(Tone::Ours, &table)) }
     }
 
-    /// What the bars are.
+    /// The description of the bars.
     fn about(&self, words: &Words) -> String {
         let mut parts: Vec<String> = vec![words.about.into()];
         let metric = &self.main[0].metric;
@@ -141,7 +140,7 @@ impl<'a> Family<'a> {
         }
         if self.compares() {
             parts.push(format!(
-                "× is how many times {OURS}, ~ where the ranges have something in common"
+                "× is how many times {OURS}, ~ where the ranges overlap"
             ));
         }
         parts.push(match words.better {
@@ -153,7 +152,7 @@ impl<'a> Family<'a> {
         parts.join("; ")
     }
 
-    /// Whether a case of quiescent has another subject.
+    /// Does a case of quiescent have another subject?
     fn compares(&self) -> bool {
         let ours = self.main.iter().filter(|it| it.subject == OURS);
         let others = || self.main.iter().filter(|it| it.subject != OURS);
@@ -168,7 +167,7 @@ impl<'a> Family<'a> {
             ("figure", true) => "median",
             (which, _) => which,
         };
-        let mut head = vec!["case", "who", main];
+        let mut head = vec!["case", "subject", main];
         if ranges {
             head.extend(["smallest", "largest", "range"]);
         }
@@ -202,7 +201,7 @@ impl<'a> Family<'a> {
         table
     }
 
-    /// How many times ours a figure is; nothing for our own.
+    /// The ratio to this project's figure; none for that figure itself.
     fn times(&self, row: &Row) -> Option<String> {
         let ours = |it: &&&Row| it.subject == OURS && it.case == row.case;
         let ours = self.main.iter().find(ours)?;
@@ -211,7 +210,7 @@ impl<'a> Family<'a> {
     }
 }
 
-/// Rows case after case, and in the report's order within one.
+/// Rows by case, and in the report's order within a case.
 fn by_case<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let mut cases: Vec<&str> = Vec::new();
     for row in rows {
@@ -228,7 +227,7 @@ fn by_case<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     cases.iter().flat_map(of).collect()
 }
 
-/// A panel for each case; if there is one subject only, one for all of them.
+/// A panel for each case; for a single subject, one for all cases.
 fn panels(rows: &[&Row], scale: f64) -> Vec<Panel> {
     let row = |name: &str, it: &Row| chart::Row {
         name: name.into(),

@@ -1,18 +1,17 @@
-//! What the head of every page says: when and where it was measured, how to do it again, and whether it was
-//! stopped.
+//! The head of every page: when and where the run was made, how to repeat it, and whether it was stopped.
 
 use crate::html::layout::Fact;
 use crate::{Occasion, Report};
 use serde_json::Value;
 use std::time::Duration;
 
-/// What is said of a run that was stopped.
+/// The text about a run that was stopped.
 pub fn alarm(occasion: &Occasion) -> Option<(String, String)> {
-    let more = "the run was stopped. What is missing here was not measured.";
+    let more = "the run was stopped. Figures that are missing here were not measured.";
     occasion.stopped.then(|| ("Incomplete".into(), more.into()))
 }
 
-/// When, how and where; the machine and its kernel.
+/// Time, command and place; the machine and its kernel.
 pub fn facts(report: &Report, occasion: &Occasion) -> Vec<Fact> {
     let began = humantime::format_rfc3339_seconds(occasion.began).to_string();
     let began = began.replace('T', " ").replace('Z', " UTC");
@@ -32,9 +31,9 @@ pub fn facts(report: &Report, occasion: &Occasion) -> Vec<Fact> {
     ];
     for (name, value) in &report.host.more {
         let said = match value {
-            // In the machine's line.
+            // These are in the machine's line.
             _ if name == "build" => continue,
-            // What is not in this build has a place of its own, with its remedy.
+            // Absent subjects have a section of their own, with the remedy.
             Value::Object(_) | Value::Array(_) => continue,
             Value::String(text) => text.clone(),
             other => other.to_string(),

@@ -1,5 +1,5 @@
-//! The page of `torture --sim`: machines of the model, what was found on one of them, and what of the engine
-//! they have reached.
+//! The page of `torture --sim`: machines of the model, the finding on one of them, and the parts of the
+//! engine that they have reached.
 
 use super::measured::options;
 use super::torture::number;
@@ -11,12 +11,12 @@ use crate::html::{Markup, html};
 use crate::{Occasion, Report, Row};
 use serde_json::Value;
 
-/// What was found on a machine.
+/// The finding on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// In a line: what, when, of which seed.
+    /// In a line: the finding, its time, its seed.
     pub line: String,
-    /// More about it.
+    /// Details.
     pub words: Vec<String>,
     /// The machine, as a file that can be run again.
     pub case: String,
@@ -24,7 +24,7 @@ pub struct Found {
     pub again: String,
 }
 
-/// Options that have a place of their own on the page.
+/// Options that are shown elsewhere on the page.
 const PLACED: [&str; 3] = ["finding", "stopped", NEVER];
 const NEVER: &str = "trace_points_never_reached";
 
@@ -35,14 +35,11 @@ pub fn machines(report: &Report, found: Option<&Found>, occasion: &Occasion) -> 
         title: title.clone(),
         lead: Some(html! {
             "The engine on random machines of the model, with faults: late, starved and lost wake-ups, late and lost interrupts, CPUs that stand still, \
-             skewed clocks. While they last nothing may be over too early; once they end everything has to be done."
+             skewed clocks. While they last no grace period may end too early; after them everything has to end."
         }),
         alarm: match found {
             None => head::alarm(occasion),
-            Some(_) => Some((
-                "Found".into(),
-                "something that must not be; see below.".into(),
-            )),
+            Some(_) => Some(("Found".into(), "an error; see below.".into())),
         },
         counts: counts(report),
         facts: head::facts(report, occasion),
@@ -75,7 +72,7 @@ fn counts(report: &Report) -> Vec<Count> {
     vec![
         match of("errors") {
             0 => Count::text(News::Good, "nothing", "was found"),
-            errors => Count::of(News::Bad, errors, "machines have found something"),
+            errors => Count::of(News::Bad, errors, "machines with an error"),
         },
         Count::of(News::None, of("machines"), "machines"),
         Count::of(News::None, of("faults"), "faults"),
@@ -98,13 +95,13 @@ fn finding(found: &Found) -> Markup {
         (notes(&found.words))
         p { "Again: " code { (found.again) } }
         details {
-            summary { "The machine, as small as it got" }
+            summary { "The smallest machine that shows it" }
             (verbatim("The machine", &found.case))
         }
     }
 }
 
-/// Counts of what is done, the most first.
+/// The counts of actions, the largest first.
 fn done(report: &Report) -> Option<Markup> {
     let named = ["machines", "errors", "distinct_states", "trace_points"];
     let mut counted: Vec<&Row> = report

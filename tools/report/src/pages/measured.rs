@@ -1,4 +1,4 @@
-//! The page of a `bench` command, from its report alone: what any of them measures is shown by [`families`].
+//! The page of a `bench` command, from its report alone: [`families`] shows the measured figures.
 
 use super::families::{families, is_target, noise};
 use super::{head, rows};
@@ -9,10 +9,10 @@ use crate::text::number::figure;
 use crate::{OURS, Occasion, Report, Row};
 use serde_json::Value;
 
-/// Options that have a place of their own on the page.
+/// Options that are shown elsewhere on the page.
 const PLACED: [&str; 3] = ["method", "targets", "stopped"];
 
-/// The page of a report's figures. `about` says in a sentence what the command measures.
+/// The page of a report's figures. `about` is a sentence about what the command measures.
 pub fn measured(report: &Report, about: &str, occasion: &Occasion) -> String {
     let title = format!("quiescent {}", report.command);
     let head = Head {
@@ -64,13 +64,13 @@ fn counts(report: &Report) -> Vec<Count> {
     ranges.sort_by(f64::total_cmp);
     if let Some(typical) = ranges.get(ranges.len() / 2) {
         let share = format!("{:.0} %", 100.0 * typical);
-        let what = "of a figure is how wide the range of its rounds typically is: this run's noise";
+        let what = "of a figure is the typical range of its rounds: this run's noise";
         counts.push(Count::text(News::None, share, what));
     }
     counts
 }
 
-/// A target and how it went.
+/// A target and its result.
 struct Verdict {
     what: String,
     met: bool,
@@ -138,7 +138,7 @@ fn targets(report: &Report) -> Option<Markup> {
     }
     (!table.is_empty()).then(|| {
         html! {
-            p class="soft" { "At most 1 of the bound is met. A target not met is told, and is no failure of the command." }
+            p class="soft" { "A target is met at 1 of the bound or less. A target not met is reported; the command does not fail." }
             (table.render())
         }
     })
@@ -157,14 +157,14 @@ fn absent(report: &Report) -> Option<Markup> {
     let Some(Value::Object(absent)) = report.host.more.get("absent_peers") else {
         return None;
     };
-    let mut table = Table::new("Not in this build", &["who", "remedy"], 2);
+    let mut table = Table::new("Not in this build", &["subject", "remedy"], 2);
     for (name, remedy) in absent {
         table.row([name.as_str(), remedy.as_str().unwrap_or("?")]);
     }
     (!table.is_empty()).then(|| table.render())
 }
 
-/// Every option but those that the page shows elsewhere.
+/// Every option, except those that the page shows elsewhere.
 pub(super) fn options(report: &Report, placed: &[&str]) -> Option<Markup> {
     let mut table = Table::new("Options in force", &["option", "value"], 2);
     for (name, value) in &report.options {

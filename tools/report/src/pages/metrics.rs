@@ -1,18 +1,18 @@
-//! Metrics in words: what a page calls them, what they are, and which direction is better.
+//! Metrics as texts: the name that a page shows, a description, and which direction is better.
 //!
-//! A metric that is not here is shown under its own name, and nothing is said about better or worse.
-//! Percentiles and extremes belong to the metric that they are of ([`stem`]).
+//! A metric that is not here is shown under its own name, without a better direction. Percentiles and
+//! extremes belong to their metric ([`stem`]).
 
-/// What is better.
+/// The better direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Better {
     Less,
     More,
-    /// It depends, or it is no merit.
+    /// It depends, or there is none.
     Neither,
 }
 
-/// A metric in words.
+/// The texts of a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words {
     pub(super) title: String,
@@ -22,7 +22,7 @@ pub(super) struct Words {
 
 use Better::{Less, More, Neither};
 
-/// Name, words, what it is, what is better.
+/// Name, title, description, better direction.
 const KNOWN: &[(&str, &str, &str, Better)] = &[
     (
         "cpu_ns",
@@ -48,7 +48,7 @@ const KNOWN: &[(&str, &str, &str, Better)] = &[
     (
         "fences_used",
         "Fences that were used",
-        "by all that needed one",
+        "by every caller that needed one",
         Neither,
     ),
     ("ops_per_s", "Throughput", "", More),
@@ -91,7 +91,7 @@ const KNOWN: &[(&str, &str, &str, Better)] = &[
     (
         "held_bytes",
         "Memory held",
-        "by what is queued and not yet freed",
+        "by objects that are queued and not yet freed",
         Less,
     ),
     (
@@ -126,13 +126,13 @@ const KNOWN: &[(&str, &str, &str, Better)] = &[
     (
         "delay_ms",
         "Delay until freed",
-        "laziness is what the quiet costs; blocks that were never freed have none",
+        "fewer wake-ups cost a longer delay; blocks that were never freed have none",
         Neither,
     ),
     ("delay_us", "Delay until freed", "", Less),
     (
         "drained_ms",
-        "Until everything was gone",
+        "Until everything was freed",
         "after the last call",
         Neither,
     ),
@@ -140,15 +140,15 @@ const KNOWN: &[(&str, &str, &str, Better)] = &[
     ("last_free_us", "Until the last is freed", "", Less),
     (
         "retire_ms",
-        "Time that the retiring took",
-        "of the thread that retires",
+        "Time to retire",
+        "of the retiring thread",
         Less,
     ),
     ("blocked", "Producers that were blocked", "", Less),
     (
         "named",
         "Readers that were named",
-        "the library says who is in the way",
+        "readers that the library names as blocking",
         More,
     ),
     ("wakeups", "Wake-ups", "of the library's own threads", Less),
@@ -162,24 +162,29 @@ const KNOWN: &[(&str, &str, &str, Better)] = &[
     ("threads", "Threads", "", Neither),
     ("readers", "Readers", "", Neither),
     ("grace_periods", "Grace periods", "", Neither),
-    ("scans", "Scans", "looks at readers", Less),
+    ("scans", "Scans", "scans of readers", Less),
     (
         "process_scans",
         "Scans of the process's domain",
-        "looks at readers",
+        "scans of readers",
         Less,
     ),
     (
         "leaves",
-        "Leaves that were looked at",
+        "Leaves that were scanned",
         "groups of 64 threads",
         Less,
     ),
     ("steps", "Steps of the engine", "", Less),
-    ("looks", "Looks of the worker", "", Less),
-    ("sleeps", "Sleeps", "of who drives a grace period", Neither),
+    ("looks", "Checks of the worker", "", Less),
+    (
+        "sleeps",
+        "Sleeps",
+        "of the thread that drives a grace period",
+        Neither,
+    ),
     ("reader_wakeups", "Wake-ups by readers", "", Neither),
-    ("held_up", "Grace periods that were held up", "", Less),
+    ("held_up", "Grace periods that were delayed", "", Less),
     ("not_at_rest", "Domains that are not at rest", "", Less),
     ("register_cpu_ns", "Registration: CPU time", "", Less),
     ("exit_cpu_ns", "Exit: CPU time", "", Less),

@@ -2,13 +2,13 @@
 //!
 //! | page | of | shows |
 //! |---|---|---|
-//! | [`measured`] | `bench` and its commands | each metric of the report: a chart with a panel for each case, a table with the ranges |
-//! | [`torture`], [`machines`] | `torture`, `torture --sim` | the verdict, what was found and what happened last, histograms, who did how much |
+//! | [`measured`] | `bench` and its commands | a chart and a table for each metric |
+//! | [`torture`], [`machines`] | `torture`, `torture --sim` | verdict, findings, last events, histograms, counts |
 //!
-//! Other crates make pages of their own from the same parts: [`head`], [`rows`], [`targets`], and [`page`]
+//! Other crates make their own pages from the same parts: [`head`], [`rows`], [`targets`], and [`page`]
 //! around them. The rows of a report decide what its page shows (`families`), so a new command needs no
 //! change here. The last table of every page has every row, whether a chart shows it or not. A run that was
-//! stopped has a page too, and its head says so.
+//! stopped has a page, too, and its head says so.
 
 mod families;
 pub mod head;
@@ -33,7 +33,7 @@ const PROGRAM: &str = "quiescent ";
 const BENCH: &str = "bench";
 const TORTURE: &str = "torture";
 
-/// Whether a file is a page of ours, and may be written anew.
+/// Is the file a page of this program, which may be overwritten?
 pub fn is_ours(text: &str) -> bool {
     document::made_by(text, PROGRAM)
 }

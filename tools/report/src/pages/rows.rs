@@ -1,4 +1,4 @@
-//! Every row of the report, as `--json` has it: what no chart shows is here too.
+//! Every row of the report, as in `--json`, including figures that no chart shows.
 
 use crate::Report;
 use crate::html::Markup;
@@ -6,7 +6,7 @@ use crate::html::table::Table;
 use crate::text::number::figure;
 
 const HEAD: [&str; 8] = [
-    "who", "case", "metric", "unit", "samples", "median", "smallest", "largest",
+    "subject", "case", "metric", "unit", "samples", "median", "smallest", "largest",
 ];
 
 /// Every row; nothing if there is none.

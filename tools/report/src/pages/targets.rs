@@ -7,7 +7,7 @@ use crate::verdict::{Sense, Target};
 
 const HEAD: [&str; 5] = ["target", "met?", "measured", "bound", "of bound"];
 
-/// Those that were not met, and all of them folded away; nothing if there is none.
+/// Those that were not met, and all of them folded; nothing without a target.
 pub fn body(targets: &[Target]) -> Option<Markup> {
     if targets.is_empty() {
         return None;
@@ -17,8 +17,8 @@ pub fn body(targets: &[Target]) -> Option<Markup> {
     let line = format!("All {} targets", targets.len());
     Some(html! {
         p class="soft" {
-            "A bound that names a peer is that peer's figure of this run. Times are medians on a machine that is shared; a \
-             target not met is told, and is no failure of the command."
+            "A bound that names a peer is that peer's figure of this run. Times are medians on a shared machine; a \
+             target not met is reported, and the command does not fail."
         }
         @if missed.is_empty() {
             p { "Of what was measured, every target is met." }

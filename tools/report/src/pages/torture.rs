@@ -1,8 +1,8 @@
-//! The page of `torture`: the verdict, what was found and what happened last, how old what readers saw was,
-//! how long grace periods took, who did how much.
+//! The page of `torture`: the verdict, the findings and the last events, the ages that readers saw, the
+//! durations of grace periods, the counts of each role.
 //!
-//! It is made from the report. A case there is a scenario's name and what was counted, with a value for each
-//! run of that scenario; without a scenario's name it is a sum over all runs. Charts are of the sums.
+//! It is made from the report. There a case is a scenario's name and a count, with a value for each run of
+//! that scenario; without a scenario's name it is a sum over all runs. Charts show the sums.
 
 use super::measured::options;
 use super::{head, rows};
@@ -14,18 +14,18 @@ use crate::text::number::figure;
 use crate::{Occasion, Report, Row};
 use serde_json::Value;
 
-/// What a scenario is about.
+/// A scenario's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// Its name.
     pub name: String,
-    /// In a sentence.
+    /// A sentence.
     pub about: String,
-    /// What it is hard on.
+    /// The parts that it stresses.
     pub stresses: Vec<String>,
 }
 
-/// Options that have a place of their own on the page.
+/// Options that are shown elsewhere on the page.
 const PLACED: [&str; 3] = ["runs", "scenarios", "stopped"];
 
 /// The page of a campaign of threads.
@@ -44,7 +44,7 @@ pub fn torture(report: &Report, scenarios: &[About], occasion: &Occasion) -> Str
             0 => head::alarm(occasion),
             _ => Some((
                 "Found".into(),
-                "the last run has found something that must not be; see below.".into(),
+                "the last run has found an error; see below.".into(),
             )),
         },
         counts: counts(report),
@@ -59,8 +59,8 @@ pub fn torture(report: &Report, scenarios: &[About], occasion: &Occasion) -> Str
         ),
         Section::new("runs", "Runs", run_table(report)),
         Section::new("ages", "What readers saw", sums.sections()),
-        Section::new("waits", "How long grace periods took", sums.waits()),
-        Section::new("who", "Who did what", sums.actors()),
+        Section::new("waits", "Durations of grace periods", sums.waits()),
+        Section::new("actors", "Actions of each role", sums.actors()),
         Section::new("kinds", "Ways to wait and to dispose", sums.kinds()),
         Section::new("scenarios", "The scenarios", about(scenarios)),
         Section::new("options", "Options in force", options(report, &PLACED)),
@@ -69,7 +69,7 @@ pub fn torture(report: &Report, scenarios: &[About], occasion: &Occasion) -> Str
     super::page(title.into(), super::TORTURE, head, sections)
 }
 
-/// A run, as the report has it.
+/// A run, from the report.
 struct Run<'a>(&'a Value);
 
 impl<'a> Run<'a> {
@@ -115,7 +115,7 @@ fn counts(report: &Report) -> Vec<Count> {
     ]
 }
 
-/// Everything about the runs that have found something.
+/// The details of the runs with findings.
 fn findings(report: &Report) -> Markup {
     html! {
         @for run in runs(report).filter(|it| !it.list("findings").is_empty()) {
@@ -129,7 +129,7 @@ fn findings(report: &Report) -> Markup {
             }
             @let events = run.list("events");
             @if !events.is_empty() {
-                p class="soft" { "The last events, until the first finding: seconds since the start, who, what." }
+                p class="soft" { "The last events, until the first finding: seconds since the start, thread, event." }
                 (verbatim("The last events", &events.join("\n")))
             }
         }
@@ -154,7 +154,7 @@ fn run_table(report: &Report) -> Option<Markup> {
     (!table.is_empty()).then(|| {
         html! {
             (table.render())
-            details { summary { "How each went, in a line" } (verbatim("How each run went", lines.trim_end())) }
+            details { summary { "Each run in a line" } (verbatim("The runs", lines.trim_end())) }
         }
     })
 }
@@ -207,7 +207,7 @@ impl<'a> Sums<'a> {
         rows.map(|it| it.median).sum()
     }
 
-    /// Ages, and how many grace periods a section saw end.
+    /// Ages, and the number of grace periods that ended during a section.
     fn sections(&self) -> Option<Markup> {
         let names = [
             ("age_0", "0: published"),
@@ -264,7 +264,7 @@ impl<'a> Sums<'a> {
         })
     }
 
-    /// What each role did.
+    /// The actions of each role.
     fn actors(&self) -> Option<Markup> {
         let did = self
             .0
@@ -278,11 +278,11 @@ impl<'a> Sums<'a> {
         let bar = |(name, count): &(&str, f64)| chart::Row::one(name, Tone::Ours, *count);
         let panel = Panel::new("", rows.iter().map(bar).collect());
         let about =
-            "sections of readers, handlers and callbacks; deeds of all others; over all runs";
+            "sections of readers, handlers and callbacks; actions of all others; over all runs";
         (!rows.is_empty()).then(|| bars("Actors", about, "times", vec![panel]))
     }
 
-    /// Each way to dispose.
+    /// Each way to dispose of an element.
     fn kinds(&self) -> Option<Markup> {
         let head = ["way", "done", "not yet", "age 0", "age 1", "2 or more"];
         let mut table = Table::new("Ways to wait and to dispose", &head, 1);
@@ -315,7 +315,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// A count, in full.
+/// A count with all its digits.
 pub(super) fn number(count: f64) -> String {
     format!("{count:.0}")
 }
@@ -337,7 +337,7 @@ fn lower_end(case: &str) -> Option<f64> {
     rest.split(' ').next()?.parse().ok()
 }
 
-/// A time in microseconds, with the unit that suits it.
+/// A time in microseconds, shown in a suitable unit.
 fn time(us: f64) -> String {
     match us {
         us if us >= 1e6 => format!("{} s", figure(us / 1e6)),

@@ -1,4 +1,4 @@
-//! The machine a figure came from, as far as an unprivileged process can tell.
+//! The machine of a figure, as far as an unprivileged process can read it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub struct Host {
     pub model: String,
     /// Target architecture of this program.
     pub arch: String,
-    /// Whatever else is known: on-line CPUs, clock source, RCU settings, absent peers.
+    /// Other facts: on-line CPUs, clock source, RCU settings, absent peers.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
 }
@@ -63,7 +63,7 @@ impl Host {
     }
 }
 
-/// Debug builds measure the compiler, so a report says which one it was.
+/// Debug builds measure the compiler, so a report contains the kind of build.
 fn build() -> &'static str {
     if cfg!(debug_assertions) {
         "debug"

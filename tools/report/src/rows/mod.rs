@@ -1,5 +1,4 @@
-//! What was found: a report of rows, the machine they are from, and the statistics that make a row of
-//! samples.
+//! Measured figures: a report of rows, the machine, and the statistics that make a row of samples.
 
 pub mod host;
 mod report;
@@ -13,7 +12,7 @@ pub use samples::{Figure, Samples};
 /// The subject of this library's own rows.
 pub const OURS: &str = "quiescent";
 
-/// Bytes in a MiB, for metrics that are shown in it.
+/// Bytes in a MiB, for metrics that are shown in MiB.
 pub const MEBIBYTE: f64 = (1 << 20) as f64;
 
 /// For rates that are shown in millions a second.

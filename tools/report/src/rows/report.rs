@@ -1,13 +1,14 @@
-//! The one JSON shape of every command, and how to read it back.
+//! The one JSON form of every command, and its parser.
 //!
 //! ```json
 //! {"schema":"quiescent/1","command":"bench read","seed":1,"options":{},"host":{},
-//!  "rows":[{"subject":"quiescent","case":"empty","metric":"cpu_ns","unit":"ns/pair","n":5,"median":1.4,"min":1.3,"max":1.9}]}
+//!  "rows":[{"subject":"quiescent","case":"empty","metric":"cpu_ns","unit":"ns/pair",
+//!           "n":5,"median":1.4,"min":1.3,"max":1.9}]}
 //! ```
 //!
-//! `subject` is what was measured, `case` the variant in words, `metric` the quantity. A single value has `n:
-//! 1` and `median = min = max`. A percentile is a metric of its own. [`Report::from_json`] refuses a report
-//! that breaks these rules. Each field is described in `docs/tools.md`, "Rows".
+//! `subject` is what was measured, `case` the variant, `metric` the quantity. A single value has `n: 1` and
+//! `median = min = max`. A percentile is a metric of its own. [`Report::from_json`] refuses a report that
+//! breaks these rules. `docs/tools.md`, "Rows", describes each field.
 
 use super::{Host, stats};
 use crate::Error;
@@ -18,14 +19,14 @@ use std::collections::BTreeMap;
 /// The value of `schema`.
 pub const SCHEMA: &str = "quiescent/1";
 
-/// What a command found.
+/// The results of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Always [`SCHEMA`].
     pub schema: String,
     /// The command in words, such as `bench read`.
     pub command: String,
-    /// What made the run repeatable: here, where the rotation of subjects starts.
+    /// The seed that repeats the run: it selects the first subject of the rotation.
     pub seed: u64,
     /// Every option in force, given or not, and how the figures were made.
     pub options: BTreeMap<String, Value>,
@@ -38,13 +39,13 @@ pub struct Report {
 /// One figure: the samples of one subject in one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Who was measured: `quiescent`, a peer's name, `published`, `model`, `kernel`, `recorded`.
+    /// The subject: `quiescent`, a peer's name, `published`, `model`, `kernel`, `recorded`.
     pub subject: String,
-    /// The variant, in words.
+    /// The variant.
     pub case: String,
-    /// What was measured; ends in its unit where it has one.
+    /// The quantity; ends in its unit where it has one.
     pub metric: String,
-    /// The unit in words.
+    /// The unit, as a text.
     pub unit: String,
     /// Number of samples.
     pub n: u64,
@@ -57,7 +58,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row over `samples`; `None` when there is none.
+    /// A row over `samples`; `None` without samples.
     pub fn of(
         subject: &str,
         case: &str,
@@ -110,7 +111,7 @@ impl Row {
     }
 }
 
-/// Six significant digits: more is noise, and makes reports hard to read and to compare.
+/// Rounds to six significant digits: more is noise, and makes reports hard to read and to compare.
 fn tidy(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
@@ -151,11 +152,11 @@ impl Report {
             .expect("strings, numbers and maps with string keys always serialise")
     }
 
-    /// Reads and checks a report.
+    /// Parses and checks a report.
     ///
     /// # Errors
-    /// [`Error::Failed`] when the text is no JSON, has another schema, or a row breaks the shape's rules; the
-    /// message names the row.
+    /// [`Error::Failed`] when the text is no JSON, has another schema, or a row breaks the rules of the form;
+    /// the message names the row.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let remedy = "expected the output of a `quiescent … --json` command";
         let report: Report =
@@ -164,7 +165,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Checks the rules of the shape.
+    /// Checks the rules of the form.
     ///
     /// # Errors
     /// [`Error::Failed`] names the first row that breaks one.

@@ -1,8 +1,7 @@
-//! Figures that measuring processes hand back, and the rows that become of them.
+//! Figures that measuring processes return, and the rows made of them.
 //!
 //! A process that measures once and ends (`bench retire`, `bench mixed`) prints its figures as one line of
-//! JSON. The parent puts the figures of all rounds together: a row is the median and the range over the
-//! rounds.
+//! JSON. The parent collects the figures of all rounds: a row is the median and the range over the rounds.
 
 use crate::Row;
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,7 @@ pub struct Figure {
     pub case: String,
     /// The metric of the row.
     pub metric: String,
-    /// The unit in words.
+    /// The unit, as a text.
     pub unit: String,
     /// The figure.
     pub value: f64,
@@ -44,7 +43,7 @@ struct Series {
 }
 
 impl Samples {
-    /// Takes the figures that a process of `subject` handed back.
+    /// Adds the figures that a process of `subject` returned.
     pub fn add(&mut self, subject: &str, figures: Vec<Figure>) {
         for figure in figures {
             let known = self.0.iter_mut().find(|series| {
@@ -65,8 +64,7 @@ impl Samples {
     }
 
     /// The rows: cases in the order of `cases`, in each the subjects in the order of `subjects`, whatever the
-    /// rotation of the first round was. A case is followed by those that say more about it (`CASE, thread
-    /// NAME`).
+    /// rotation of the first round was. A case is followed by its details (`CASE, thread NAME`).
     pub fn rows(&self, subjects: &[&str], cases: &[impl AsRef<str>]) -> Vec<Row> {
         let mut rows = Vec::new();
         for case in self.with_threads(cases) {
@@ -99,7 +97,7 @@ impl Samples {
     }
 }
 
-/// Names, each once, in the order of their first appearance.
+/// Each name once, in the order of their first appearance.
 pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut distinct = Vec::new();
     for name in names {

@@ -1,5 +1,4 @@
-//! Median, range, percentile. Nothing cleverer: samples from a shared machine are skewed, so no mean is
-//! compared.
+//! Median, range, percentile. Samples from a shared machine are skewed, so no means are compared.
 
 /// Median, smallest and largest of some samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,7 +13,7 @@ pub struct Summary {
     pub max: f64,
 }
 
-/// Summarises `samples`; `None` when there is none or one is not a number. O(n log n).
+/// Summarises `samples`; `None` without samples or if one is not a number. O(n log n).
 ///
 /// ```
 /// let s = quiescent_report::rows::stats::summary(&[3.0, 1.0, 10.0, 2.0]).unwrap();

@@ -5,13 +5,13 @@ use super::number::{short, spread};
 use crate::rows::MEBIBYTE;
 use crate::{Report, Row};
 
-/// The rows of a report with this metric: a subject a line, a case a column, in the order of their first
-/// appearance.
+/// The rows of a report with this metric: a line for each subject, a column for each case, in the order of
+/// their first appearance.
 pub fn by_case(report: &Report, metric: &str) -> Table {
     of_cases(report, metric, 1.0, |_| true)
 }
 
-/// As [`by_case`], for the cases that `wanted` says, in units of `scale`.
+/// As [`by_case`], for the cases that `wanted` selects, in units of `scale`.
 pub fn of_cases(report: &Report, metric: &str, scale: f64, wanted: impl Fn(&str) -> bool) -> Table {
     let wanted = |row: &&Row| row.metric == metric && wanted(&row.case);
     let rows = || report.rows.iter().filter(wanted);
@@ -43,8 +43,8 @@ pub fn of_cases(report: &Report, metric: &str, scale: f64, wanted: impl Fn(&str)
 #[derive(Debug, Clone, Copy)]
 pub struct Column(pub &'static str, pub &'static str);
 
-/// The rows of a report with the cases that `wanted` says: a subject and case a line, a metric a column. The
-/// case is left out where there is only one. Metrics in bytes are shown in MiB.
+/// The rows of a report with the cases that `wanted` selects: a line for each subject and case, a column for
+/// each metric. The case is left out where there is only one. Metrics in bytes are shown in MiB.
 pub fn of_metrics(report: &Report, wanted: impl Fn(&str) -> bool, columns: &[Column]) -> Table {
     let mut lines: Vec<(&str, &str)> = Vec::new();
     for row in &report.rows {
@@ -83,7 +83,7 @@ pub fn of_metrics(report: &Report, wanted: impl Fn(&str) -> bool, columns: &[Col
     table
 }
 
-/// Units of what is counted one by one.
+/// Units of things that are counted one by one.
 const COUNTS: [&str; 9] = [
     "wake-ups",
     "timers",

@@ -1,4 +1,4 @@
-//! Text for people: figures, tables, and tables made from the rows of a report.
+//! Text output: figures, tables, and tables made from the rows of a report.
 
 pub mod cases;
 pub mod number;

@@ -1,7 +1,7 @@
-//! Figures for people: as many digits as are worth reading, and a word for those that are none.
+//! Figures as texts: a fixed number of significant digits, and a dash for those that are no number.
 
-/// A figure with three significant digits or so: `0.057`, `1.45`, `26.1`, `1480`; with an exponent where
-/// there would be many noughts; a dash for what is no number.
+/// A figure with about three significant digits: `0.057`, `1.45`, `26.1`, `1480`; with an exponent where
+/// there would be many zeros; a dash for a value that is no number.
 ///
 /// ```
 /// use quiescent_report::text::number::figure;
@@ -46,7 +46,7 @@ pub fn spread(median: f64, min: f64, max: f64) -> String {
     format!("{} [{}..{}]", short(median), short(min), short(max))
 }
 
-/// A ratio to so many decimals; a dash for what is no number.
+/// A ratio with so many decimals; a dash for a value that is no number.
 ///
 /// ```
 /// use quiescent_report::text::number::ratio;
@@ -59,9 +59,9 @@ pub fn ratio(value: f64, decimals: usize) -> String {
     }
 }
 
-/// The label of a tick: no digit that says nothing.
+/// The label of a tick, without trailing zeros.
 pub(crate) fn tick(value: f64) -> String {
-    // Ticks are sums of steps; this takes the rounding errors away again.
+    // Ticks are sums of steps; this removes the rounding errors.
     let rounded: f64 = format!("{value:.6e}").parse().unwrap_or(value);
     match rounded.abs() {
         v if v >= 1e7 || (v > 0.0 && v < 1e-5) => format!("{rounded:e}"),
@@ -69,12 +69,12 @@ pub(crate) fn tick(value: f64) -> String {
     }
 }
 
-/// Decimals until the first digit of a small figure.
+/// The number of decimals before the first digit of a small figure.
 fn decimals(value: f64) -> usize {
     (-value.log10().floor()).clamp(0.0, 15.0) as usize
 }
 
-/// A place across: a share of the width.
+/// A horizontal place: a share of the width.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}%", 100.0 * share)
 }

@@ -1,5 +1,5 @@
-//! Text tables: the first column left, figures right, a rule under the head. Nothing else, so that they
-//! paste.
+//! Text tables: the first column left, figures right, a rule under the head; no other decoration, so that
+//! they can be pasted.
 
 /// A table under construction.
 #[derive(Debug, Default, Clone)]
@@ -27,12 +27,12 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Whether no row was added.
+    /// Does it have no row?
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The table as text, one line a row, each ending in a line feed.
+    /// The table as text, one line for each row, each ending in a line feed.
     pub fn render(&self) -> String {
         let widths: Vec<usize> = (0..self.head.len())
             .map(|column| {

@@ -1,22 +1,22 @@
 //! Targets: a figure of quiescent, a bound on one side of it, and whether it was met.
 //!
-//! A bound is a number or a figure of another subject *of the same run* times a factor; a figure of another
+//! A bound is a number, or a figure of another subject *of the same run* times a factor; a figure of another
 //! run is never a bound. Where a figure is missing (a package is not installed, the run was stopped) the
-//! target is "not measured", never met. A target not met is printed; it is no failure of the command, since
-//! timing targets are medians on a shared machine.
+//! target is "not measured", never met. A target not met is printed; the command does not fail, since timing
+//! targets are medians on a shared machine.
 
 use crate::text::Table;
 use crate::text::number::short;
 use crate::{OURS, Row};
 
-/// One target and what became of it.
+/// A target and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// The bound, in words.
+    /// The bound, as a text.
     pub what: String,
-    /// Our figure; `None` when not measured.
+    /// This project's figure; `None` when not measured.
     pub ours: Option<f64>,
-    /// The largest that meets the target, or the smallest; `None` when what it depends on was not measured.
+    /// The largest or the smallest figure that meets the target; `None` when it was not measured.
     pub bound: Option<f64>,
     /// Which of the two.
     pub sense: Sense,
@@ -24,7 +24,7 @@ pub struct Target {
     pub unit: &'static str,
 }
 
-/// Which side of its bound a figure has to be on.
+/// The side of its bound on which a figure has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sense {
     /// Smaller is better.
@@ -34,7 +34,7 @@ pub enum Sense {
 }
 
 impl Target {
-    /// Whether it was met; `None` when it could not be measured.
+    /// Was it met? `None` when it could not be measured.
     pub fn met(&self) -> Option<bool> {
         let (ours, bound) = (self.ours?, self.bound?);
         Some(match self.sense {
@@ -43,7 +43,8 @@ impl Target {
         })
     }
 
-    /// Our figure over the bound, or the other way round: at most 1 when met. `None` without both, or over 0.
+    /// The figure over the bound, or the bound over the figure: at most 1 when met. `None` without both, or
+    /// over 0.
     pub fn ratio(&self) -> Option<f64> {
         let (ours, bound) = (self.ours?, self.bound?);
         let (over, under) = match self.sense {
@@ -53,7 +54,7 @@ impl Target {
         (under > 0.0).then(|| over / under)
     }
 
-    /// A target from above.
+    /// A target with an upper bound.
     pub fn at_most(
         what: String,
         ours: Option<f64>,
@@ -69,7 +70,7 @@ impl Target {
         }
     }
 
-    /// A target from below.
+    /// A target with a lower bound.
     pub fn at_least(
         what: String,
         ours: Option<f64>,
@@ -94,8 +95,7 @@ pub fn rows(targets: &[Target]) -> Vec<Row> {
         .collect()
 }
 
-/// The targets for `options.targets` of a report: also those that have no ratio, and those that were not
-/// measured.
+/// The targets for `options.targets` of a report, including those without a ratio and those not measured.
 pub fn json(targets: &[Target]) -> Vec<serde_json::Value> {
     let one = |target: &Target| {
         serde_json::json!({
@@ -108,7 +108,7 @@ pub fn json(targets: &[Target]) -> Vec<serde_json::Value> {
     targets.iter().map(one).collect()
 }
 
-/// The targets as a section of a report; nothing when nothing was measured that has one.
+/// The targets as a section of a report; nothing when no measured figure has one.
 pub fn section(targets: &[Target]) -> String {
     match targets.iter().any(|target| target.ours.is_some()) {
         true => format!("\nTargets\n\n{}", text(targets)),

@@ -32,7 +32,8 @@ impl Chance {
         self.below(1000) < p as u64
     }
 
-    /// The time until the next event of a kind that happens every `mean` on average and remembers nothing.
+    /// The exponentially distributed time until the next event of a kind that happens every `mean` on
+    /// average.
     ///
     /// In whole numbers: the integral part of -ln(u) is a count of halvings, the fraction comes from a table
     /// of the logarithm at 256 places, so that it is the same on every processor.

@@ -62,7 +62,8 @@ impl fmt::Display for Error {
         match self {
             Error::UnknownKey { key, nearest } => write!(
                 f,
-                "`{key}`: there is no such setting; did you mean `{nearest}`? `quiescent sim --list` has them all"
+                "`{key}`: there is no such setting; did you mean `{nearest}`? `quiescent sim --list` has \
+                 them all"
             ),
             Error::Value {
                 key,

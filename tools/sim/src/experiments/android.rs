@@ -37,11 +37,11 @@ const WAKERS: [(&str, &str); 4] = [
 
 /// A published thread: its name, its number, wake-ups, and the least, longest and mean time between two in
 /// microseconds.
-type Thread = (String, u32, f64, f64, f64, f64);
+type PublishedThread = (String, u32, f64, f64, f64, f64);
 
 #[derive(Deserialize)]
 struct StaticImage {
-    threads: Vec<Thread>,
+    threads: Vec<PublishedThread>,
 }
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ struct Batches {
 struct Batch(f64, String, f64);
 
 /// The model's table, with the published lines beside: those that were woken most first.
-fn listing(case: &str, published: &[Thread], stats: &Stats) -> Listing {
+fn listing(case: &str, published: &[PublishedThread], stats: &Stats) -> Listing {
     let threads = stats.wakeups.iter().zip(&stats.intervals);
     let named = threads.filter(|((name, woken), _)| *woken > 0 && !name.starts_with("other/"));
     let line = |((name, woken), it): (&(String, u64), &crate::record::stats::Intervals)| {
@@ -163,15 +163,20 @@ pub fn static_image(seed: u64) -> Outcome {
     let once = gps.iter().filter(|gp| gp.scans <= 1).count();
     let n = gps.len().max(1) as f64;
     outcome.notes.extend([
-        "wake-ups of `idd` and `idd@1.0.` are the workload's input, and so are their mean intervals; that a wake-up is for 1 to 10 callbacks rests on the files assumed".into(),
+        "wake-ups of `idd` and `idd@1.0.` are the workload's input, and so are their mean intervals; that a \
+         wake-up is for 1 to 10 callbacks rests on the files assumed".into(),
         format!(
-            "rcu_preempt is woken {:.2} times a grace period here, and as often as twice in the 8 ms between published batches: here the next grace period is asked \
-             for before one ends, so it goes on without sleeping. Published is also a least interval of 39 us: it seems to have slept, and been woken at once",
+            "rcu_preempt is woken {:.2} times a grace period here, and as often as twice in the 8 ms \
+             between published batches: here the next grace period is asked \
+             for before one ends, so it goes on without sleeping. Published is also a least interval of 39 \
+             us: it seems to have slept, and been woken at once",
             offload.wakeups_of("rcu_preempt") as f64 / n
         ),
         format!(
-            "{:.0} % of the grace periods take one wait (8 ms), the others two: some CPU of the daemon's is in the way at the first scan. Where nearly none takes \
-             two (`smp=serial`), each rcuop/N is within 6 % of its published wake-ups, and rcuog/0 at 0.84 of its. Which kernel was published is not known; before 6.9 \
+            "{:.0} % of the grace periods take one wait (8 ms), the others two: some CPU of the daemon's is \
+             in the way at the first scan. Where nearly none takes \
+             two (`smp=serial`), each rcuop/N is within 6 % of its published wake-ups, and rcuog/0 at 0.84 \
+             of its. Which kernel was published is not known; before 6.9 \
              timers moved between CPUs otherwise",
             100.0 * once as f64 / n
         ),
@@ -182,7 +187,7 @@ pub fn static_image(seed: u64) -> Outcome {
 
 /// The batches that threads began while the machine was traced, in the order of time.
 fn batches(machine: &Machine) -> Vec<Batch> {
-    let lines = machine.rcu.told.notes.lines();
+    let lines = machine.rcu.observed.notes.lines();
     let start = |(place, what): &(crate::record::notes::Place, What)| match *what {
         What::Rcu(Event::Callbacks(CallbackEvent::BatchStart { n_cbs, .. })) => {
             let name = &machine.tasks[place.task?].name;
@@ -213,7 +218,10 @@ fn traced(seed: u64) -> Vec<Batch> {
     (plan.warm_up, plan.length) = (0, 2_000_000_000);
     let mut machine = plan.machine();
     machine.keep_trace();
-    assert!(plan.run_on(&mut machine, || false), "nobody stops it");
+    assert!(
+        plan.run_on(&mut machine, || false),
+        "no caller stops the plan"
+    );
     // Not the first tenth of a second, in which lists fill.
     let mut all = batches(&machine);
     all.retain(|it| it.0 >= 0.1);
@@ -249,7 +257,8 @@ pub fn android_batches(seed: u64) -> Outcome {
         rows.join("; ")
     ));
     outcome.notes.push(
-        "8 ms are two ticks: one is waited for at HZ=250, and a timer that is set in one tick rings with the second after it".into(),
+        "8 ms are two ticks: one is waited for at HZ=250, and a timer that is set in one tick rings with \
+         the second after it".into(),
     );
     notes(NAME, &mut outcome);
     outcome

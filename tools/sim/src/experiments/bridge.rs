@@ -95,7 +95,7 @@ impl Figures {
             min_ms: bridge.per_synchronize_us.min[0] / 1000.0,
             max_ms: bridge.per_synchronize_us.max[0] / 1000.0,
             total_s: bridge.real_s[0],
-            rcu_s: f64::NAN, // nobody says
+            rcu_s: f64::NAN, // not published
         }
     }
 
@@ -170,7 +170,8 @@ pub fn bridge(seed: u64) -> Outcome {
     push_all(push, &figures, &ratios);
     for ((early_qs, wake), it) in VARIANTS.into_iter().zip(figures) {
         outcome.notes.push(format!(
-            "early_qs={early_qs} rcu_normal_wake_from_gp={wake}: median {:.1} ms, least {:.1}, longest {:.1}, total {:.1} s",
+            "early_qs={early_qs} rcu_normal_wake_from_gp={wake}: median {:.1} ms, least {:.1}, longest \
+             {:.1}, total {:.1} s",
             it.median_ms, it.min_ms, it.max_ms, it.total_s
         ));
     }
@@ -224,9 +225,10 @@ pub fn cpu_overhead(seed: u64) -> Outcome {
     let rcu_time = ("rcu_time_ratio_to_default", "of the default's RCU time");
     push(rcu_time, [1.0, early / default]);
     outcome.notes.push(format!(
-        "RCU's own CPU time in a run of `bridge`: {:.0} ms without the early report, {:.0} ms with it; published is the \
-         whole system's, {:.1} to {:.1} s without, and \"no measurable increase\": the model has RCU's part alone, and the rest is \
-         taken as unchanged",
+        "RCU's own CPU time in a run of `bridge`: {:.0} ms without the early report, {:.0} ms with it; \
+         published is the \
+         whole system's, {:.1} to {:.1} s without, and \"no measurable increase\": the model has RCU's part \
+         alone, and the rest is taken as unchanged",
         1000.0 * default,
         1000.0 * early,
         published.default_s[0],

@@ -40,14 +40,14 @@ const EXPERIMENTS: &[Experiment] = experiments! {
     "bridge", bridge::bridge => "variants over the default, 64 CPUs (published)";
     "cpu-overhead", bridge::cpu_overhead
         => "CPU time of the same with the early report (published)";
-    "fast-no-hz", fast_no_hz::fast_no_hz => "how often an idle CPU looks at its callbacks (told)";
+    "fast-no-hz", fast_no_hz::fast_no_hz => "how often an idle CPU looks at its callbacks (statements)";
     "boot-selinux", waits::boot_selinux
-        => "a boot that waits again and again, jiffies raised, and expedited (told)";
+        => "a boot that waits again and again, jiffies raised, and expedited (statements)";
     "ftrace-start-stop", waits::ftrace_start_stop
-        => "the same of starting and stopping the function tracer (told)";
+        => "the same of starting and stopping the function tracer (statements)";
     "percpu-ref", percpu_ref::percpu_ref
-        => "the mode switch before a runtime suspend: raised jiffies, lazy, hurried (told)";
-    "memory-pressure", memory_pressure::memory_pressure => "lazy callbacks and the shrinker (told)";
+        => "the mode switch before a runtime suspend: raised jiffies, lazy, hurried (statements)";
+    "memory-pressure", memory_pressure::memory_pressure => "lazy callbacks and the shrinker (statements)";
     "nohz-full", nohz_full::nohz_full
         => "CPUs that run without a tick, and who turns it on (the rules)";
     "local-video", idle::local_video
@@ -57,7 +57,7 @@ const EXPERIMENTS: &[Experiment] = experiments! {
     "jiffies-power", idle::jiffies_power
         => "power that raised jiffies save while a video is played (published)";
     "display-pipeline", pipeline::display_pipeline
-        => "buffers closed at every frame: each callback and the system call that queued it (told)";
+        => "buffers closed at every frame: each callback and the system call that queued it (statements)";
     "home-screen-swipe", swipe::home_screen_swipe
         => "power that lazy callbacks save while a phone's home screen is swiped (published)";
     "chromeos-idle", chromeos_idle::chromeos_idle
@@ -185,7 +185,8 @@ mod tests {
                 "idle_ticks_per_s",
             ),
             (
-                "classic-b-nocb-file100 jiffies_till_first_fqs=32 jiffies_till_next_fqs=32 for classic-d-nocb-j32-file100",
+                "classic-b-nocb-file100 jiffies_till_first_fqs=32 jiffies_till_next_fqs=32 for \
+                 classic-d-nocb-j32-file100",
                 "idle_ticks_per_s",
             ),
             (

@@ -28,7 +28,7 @@ const WINDOWS: u64 = 20;
 const FLUSH_MS: f64 = 12_000.0;
 
 #[derive(Deserialize)]
-struct Published {
+struct PublishedTable {
     before: BTreeMap<String, [f64; 2]>,
     lazy: BTreeMap<String, [f64; 2]>,
 }
@@ -99,7 +99,8 @@ fn before(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outco
             (f64::min(least, it), f64::max(most, it))
         });
         outcome.notes.push(format!(
-            "rcu={rcu}: of {} callbacks a window those that were in flight when it began make {least:+} to {most:+} executed beyond those queued; published are {:+} of {}",
+            "rcu={rcu}: of {} callbacks a window those that were in flight when it began make {least:+} to \
+             {most:+} executed beyond those queued; published are {:+} of {}",
             sum(0),
             sum(1) - sum(0),
             sum(0),
@@ -170,7 +171,7 @@ fn long(seed: u64, outcome: &mut Outcome) {
 
 /// Both tables.
 pub fn chromeos_idle(seed: u64) -> Outcome {
-    let published: Published = published("chromeos-idle");
+    let published: PublishedTable = published("chromeos-idle");
     let mut outcome = Outcome::default();
     before(seed, &published.before, &mut outcome);
     lazy(seed, &published.lazy, &mut outcome);
@@ -178,8 +179,10 @@ pub fn chromeos_idle(seed: u64) -> Outcome {
         "queued is an input: the published counts are the workload's rates. Executed is the model's".into(),
     );
     outcome.notes.push(
-        "why the table before laziness has more executed than queued is not known: in the model a grace period's worth of callbacks from before the \
-         window is far too little. What waits for seconds would do it, and so would a burst just before, or callbacks that are queued where the tool does not look"
+        "why the table before laziness has more executed than queued is not known: in the model a grace \
+         period's worth of callbacks from before the \
+         window is far too little. What waits for seconds would do it, and so would a burst just before, or \
+         callbacks that are queued where the tool does not look"
             .into(),
     );
     notes("chromeos-idle", &mut outcome);
@@ -227,7 +230,7 @@ mod tests {
             names.sort_unstable();
             names
         };
-        let published: Published = published("chromeos-idle");
+        let published: PublishedTable = published("chromeos-idle");
         assert!(functions(&[]).iter().eq(published.before.keys()));
         assert!(functions(&LAZY).iter().eq(published.lazy.keys()));
     }

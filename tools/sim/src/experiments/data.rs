@@ -11,7 +11,7 @@ const MEASUREMENTS: &str = include_str!("../../../../data/kernel-measurements.js
 const PUBLISHED: &str = include_str!("../../../../data/published-figures.json");
 
 #[derive(Deserialize)]
-struct File {
+struct MeasurementFile {
     synchronize: BTreeMap<String, Measured>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Measurements {
 }
 
 pub(super) fn measurements() -> Measurements {
-    let file: File = parse(MEASUREMENTS);
+    let file: MeasurementFile = parse(MEASUREMENTS);
     Measurements {
         synchronize: file.synchronize.into_values().collect(),
     }

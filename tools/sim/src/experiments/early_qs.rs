@@ -26,22 +26,22 @@ use crate::kernel::machine::Machine;
 const MOVES: u64 = 1_000_000_000;
 
 #[derive(Deserialize)]
-struct Experiment {
+struct PublishedVersions {
     calls_per_run: u64,
-    baseline: Vec<Run>,
-    early_qs: Vec<Run>,
+    baseline: Vec<PublishedRun>,
+    early_qs: Vec<PublishedRun>,
 }
 
 /// A run, as it was published.
 #[derive(Deserialize)]
-struct Run {
+struct PublishedRun {
     mean_ms: f64,
     min_ms: f64,
     max_ms: f64,
 }
 
-impl Experiment {
-    fn of(&self, early_qs: EarlyQs) -> &[Run] {
+impl PublishedVersions {
+    fn of(&self, early_qs: EarlyQs) -> &[PublishedRun] {
         match early_qs {
             EarlyQs::Off => &self.baseline,
             _ => &self.early_qs,
@@ -87,11 +87,11 @@ struct Version {
 }
 
 /// The latencies of a run, in milliseconds.
-struct Latencies(Vec<f64>);
+struct CallTimes(Vec<f64>);
 
-impl Latencies {
+impl CallTimes {
     /// Of `calls` calls on `cpu`.
-    fn of(options: &Options, cpu: CpuId, calls: u64, every: Option<u64>) -> Latencies {
+    fn of(options: &Options, cpu: CpuId, calls: u64, every: Option<u64>) -> CallTimes {
         let mut machine = Machine::new(options.clone());
         let mut chance = Chance::new(options.seed);
         if let Some(every) = every {
@@ -101,7 +101,7 @@ impl Latencies {
         machine.run_tasks(u64::MAX);
         // The first call is not in step with the tick.
         let calls = machine.stats_so_far().calls[1..].iter();
-        Latencies(calls.map(|it| (it.end - it.start) as f64 / 1e6).collect())
+        CallTimes(calls.map(|it| (it.end - it.start) as f64 / 1e6).collect())
     }
 
     fn mean(&self) -> f64 {
@@ -120,7 +120,7 @@ impl Latencies {
     }
 }
 
-impl Run {
+impl PublishedRun {
     fn line(&self) -> String {
         format!(
             "{:.2} ({:.2} to {:.2})",
@@ -136,7 +136,7 @@ impl Version {
     }
 
     /// As many runs as were published; each has its caller on any CPU.
-    fn runs(&self, early_qs: EarlyQs, experiment: &Experiment) -> Vec<Latencies> {
+    fn runs(&self, early_qs: EarlyQs, experiment: &PublishedVersions) -> Vec<CallTimes> {
         let n = experiment.of(early_qs).len() as u64;
         let runs = (0..n).map(|n| {
             let options = Options {
@@ -145,18 +145,18 @@ impl Version {
                 ..self.base.clone()
             };
             let cpu = Chance::new(!options.seed).below(options.cpus.into()) as CpuId;
-            Latencies::of(&options, cpu, experiment.calls_per_run, self.background)
+            CallTimes::of(&options, cpu, experiment.calls_per_run, self.background)
         });
         runs.collect()
     }
 
     /// Pooled means of all runs, before and after; each run, and how many calls took two waits, in notes.
-    fn pooled(&self, experiment: &Experiment, outcome: &mut Outcome) {
+    fn pooled(&self, experiment: &PublishedVersions, outcome: &mut Outcome) {
         for (early_qs, name) in self.both() {
             let runs = self.runs(early_qs, experiment);
             let published = experiment.of(early_qs);
             let real = mean(published.iter().map(|run| run.mean_ms));
-            let all = Latencies(runs.iter().flat_map(|it| it.0.iter().copied()).collect());
+            let all = CallTimes(runs.iter().flat_map(|it| it.0.iter().copied()).collect());
             let case = format!("{} early_qs={name}", self.name);
             let basis = match early_qs {
                 EarlyQs::Off => self.before,
@@ -168,8 +168,8 @@ impl Version {
             let longer = runs.iter().filter(|it| it.share_above(limit) > 0.0);
             let published_longer = published.iter().filter(|it| it.max_ms > limit);
             outcome.notes.push(format!(
-                "early_qs={name}: {:.1} % of the calls took two waits (more than {limit} ms); runs that have such a call: \
-                 published {} of {}, model {}",
+                "early_qs={name}: {:.1} % of the calls took two waits (more than {limit} ms); runs that \
+                 have such a call: published {} of {}, model {}",
                 100.0 * all.share_above(limit),
                 published_longer.count(),
                 published.len(),
@@ -178,11 +178,11 @@ impl Version {
             let lines = |lines: Vec<String>| lines.join("; ");
             outcome.notes.push(format!(
                 "early_qs={name}, mean (least to longest) ms of each run, published: {}",
-                lines(published.iter().map(Run::line).collect())
+                lines(published.iter().map(PublishedRun::line).collect())
             ));
             outcome.notes.push(format!(
                 "early_qs={name}, the same, model: {}",
-                lines(runs.iter().map(Latencies::line).collect())
+                lines(runs.iter().map(CallTimes::line).collect())
             ));
         }
     }
@@ -190,7 +190,7 @@ impl Version {
 
 /// The second version, `early-qs-v2`.
 pub fn v2(seed: u64) -> Outcome {
-    let experiment: Experiment = published("early-qs-v2");
+    let experiment: PublishedVersions = published("early-qs-v2");
     let version = Version {
         name: "early-qs-v2",
         base: Options {
@@ -212,8 +212,8 @@ pub fn v2(seed: u64) -> Outcome {
         100.0 * (pooled - 6.0) / 4.0
     ));
     outcome.notes.push(
-        "assumed: CPUs in parallel, calls one after the other, callbacks in the soft interrupt; in the pooled rows the \
-         grace-period thread is moved once a second to any CPU"
+        "assumed: CPUs in parallel, calls one after the other, callbacks in the soft interrupt; in the \
+         pooled rows the grace-period thread is moved once a second to any CPU"
             .into(),
     );
     outcome
@@ -223,7 +223,7 @@ pub fn v2(seed: u64) -> Outcome {
 ///
 /// A published run whose shortest call took one wait had both on one CPU for a while: its shortest call is
 /// what that regime takes. All other runs had them on different ones.
-fn placed(version: &Version, experiment: &Experiment, outcome: &mut Outcome) {
+fn placed(version: &Version, experiment: &PublishedVersions, outcome: &mut Outcome) {
     for (early_qs, name) in version.both() {
         let runs = experiment.of(early_qs);
         let one_wait = runs.iter().filter(|run| run.min_ms < version.two_waits);
@@ -239,22 +239,22 @@ fn placed(version: &Version, experiment: &Experiment, outcome: &mut Outcome) {
                 moves: None,
                 ..version.base.clone()
             };
-            let latencies = Latencies::of(&options, cpu, experiment.calls_per_run, None);
+            let latencies = CallTimes::of(&options, cpu, experiment.calls_per_run, None);
             let case = format!("{} early_qs={name}, both on {place}", version.name);
             let by = Judged::published(version.name, 0.05, Basis::Assumed);
             outcome.compare(by, case, LATENCY_MS, [real, latencies.mean()]);
         }
     }
     outcome.notes.push(
-        "on one CPU: the shortest calls of the runs that have calls of one wait; on different CPUs: the runs that have none \
-         (with early_qs=init all runs: it makes no difference)"
+        "on one CPU: the shortest calls of the runs that have calls of one wait; on different CPUs: the \
+         runs that have none (with early_qs=init all runs: it makes no difference)"
             .into(),
     );
 }
 
 /// The first version, `early-qs-rfc`.
 pub fn rfc(seed: u64) -> Outcome {
-    let experiment: Experiment = published("early-qs-rfc");
+    let experiment: PublishedVersions = published("early-qs-rfc");
     let version = Version {
         name: "early-qs-rfc",
         base: Options {
@@ -270,8 +270,10 @@ pub fn rfc(seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
     version.pooled(&experiment, &mut outcome);
     outcome.notes.push(
-        "assumed: CPUs in parallel, rcu_normal_wake_from_gp=1 (a mean of 4 ms is one wait and nothing else), 16 CPUs each \
-         of which queues a callback every eight seconds (fitted: half of the published runs before have a call of two waits)"
+        "assumed: CPUs in parallel, rcu_normal_wake_from_gp=1 (a mean of 4 ms is one wait and nothing \
+         else), 16 CPUs each \
+         of which queues a callback every eight seconds (fitted: half of the published runs before have a \
+         call of two waits)"
             .into(),
     );
     outcome

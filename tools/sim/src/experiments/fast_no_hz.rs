@@ -23,19 +23,19 @@ const DELAY: Named = ("delay_ms_mean", "ms");
 const SELDOM: [(&str, &str); 2] = [("rate", "0.047"), ("lazy", "1")];
 
 /// The shortest and the longest sleep in ticks, ticks of idle CPUs for each callback, and its mean delay.
-struct Figures {
+struct Sleeps {
     least: f64,
     most: f64,
     ticks: f64,
     delay_ms: f64,
 }
 
-impl Figures {
-    fn of(stats: &Stats) -> Figures {
+impl Sleeps {
+    fn of(stats: &Stats) -> Sleeps {
         let end = |it: Option<(&u64, &u64)>| it.map_or(f64::NAN, |it| *it.0 as f64);
         let func = &stats.funcs[0];
         let n = func.invoked.max(1) as f64;
-        Figures {
+        Sleeps {
             least: end(stats.looks.first_key_value()),
             most: end(stats.looks.last_key_value()),
             ticks: stats.totals.idle_ticks as f64 / n,
@@ -49,7 +49,7 @@ pub fn fast_no_hz(seed: u64) -> Outcome {
     let seed = seed.to_string();
     let of = |rule: &str, sets: &[(&str, &str)]| {
         let own = [("fast_no_hz", rule), ("seed", &*seed)];
-        Figures::of(&run("idle-callbacks", &[&own[..], sets].concat()))
+        Sleeps::of(&run("idle-callbacks", &[&own[..], sets].concat()))
     };
     let (tick, fast) = (of("off", &[]), of("v5.10", &[]));
     let (old, newer) = (of("v5.6", &SELDOM), of("v5.10", &SELDOM));
@@ -84,7 +84,8 @@ pub fn fast_no_hz(seed: u64) -> Outcome {
         }
     }
     outcome.notes.push(
-        "told are \"4 jiffies (6 or so when all are kfree callbacks)\"; the dated facts are 4 to 7 jiffies, and about six seconds up to 5.6".into(),
+        "the talk says \"4 jiffies (6 or so when all are kfree callbacks)\"; the dated facts are 4 to 7 \
+         jiffies, and about six seconds up to 5.6".into(),
     );
     notes("idle-callbacks", &mut outcome);
     outcome

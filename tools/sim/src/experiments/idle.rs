@@ -119,13 +119,15 @@ pub fn local_video(seed: u64) -> Outcome {
             .push(states(format!("rcu={rcu}"), &runs[index]));
         let blocked = |rcu| 100.0 * it.blocked_ns(ON, rcu) as f64 / it.ns as f64;
         outcome.notes.push(format!(
-            "rcu={rcu}: {:.0} wake-ups/s, RCU {:.2} % of a CPU, PC8 {:.1} % of the time; kept out of it by RCU {:.1} %, by others {:.1} %",
+            "rcu={rcu}: {:.0} wake-ups/s, RCU {:.2} % of a CPU, PC8 {:.1} % of the time; kept out of it by \
+             RCU {:.1} %, by others {:.1} %",
             wakes[index], load[index], deep[index], blocked(true), blocked(false)
         ));
     }
     outcome
         .notes
-        .push("published: RCU keeps the package out of PC8 for \"25+ %\"; without a word on whose callbacks are offloaded".into());
+        .push("published: RCU keeps the package out of PC8 for \"25+ %\"; without a word on whose callbacks \
+         are offloaded".into());
     let frame =
         |rcu| super::frame::first("local-video", &[("rcu", rcu), ("seed", &seed)], FRAME_NS);
     outcome.frames = ["default", "lazy"].map(frame).into();
@@ -157,7 +159,8 @@ pub fn lazy_power(seed: u64) -> Outcome {
         );
         push(("package_watts", "W"), [power, (low + high) / 2.0], 0.25);
         outcome.notes.push(format!(
-            "rcu={rcu}: PC10 {deep:.1} %; {low:.2} to {high:.2} W by the profile `{}` (FITTED to the published pair); kept out of PC10 by RCU {:.1} %",
+            "rcu={rcu}: PC10 {deep:.1} %; {low:.2} to {high:.2} W by the profile `{}` (FITTED to the \
+             published pair); kept out of PC10 by RCU {:.1} %",
             energy.profile,
             100.0 * it.blocked_ns(OFF, true) as f64 / it.ns as f64,
         ));
@@ -169,7 +172,8 @@ pub fn lazy_power(seed: u64) -> Outcome {
     let fewer =
         ["offload", "lazy"].map(|rcu| idled(&run("screen-off", &sets(rcu))).package_pct(OFF));
     outcome.notes.push(format!(
-        "with 20 callbacks a second in place of 50: PC10 {:.1} and {:.1} %. So the sign is the mechanism's, and the size the assumed rate's",
+        "with 20 callbacks a second in place of 50: PC10 {:.1} and {:.1} %. So the sign is the mechanism's, \
+         and the size the assumed rate's",
         fewer[0], fewer[1]
     ));
     notes("screen-off", &mut outcome);
@@ -213,13 +217,16 @@ pub fn jiffies_power(seed: u64) -> Outcome {
     let levels = (savings[3] - savings[2]).abs() <= 0.5;
     let word = |it| if it { "holds" } else { "does NOT hold" };
     outcome.notes.push(format!(
-        "the published shape: that it rises from 8 to 16 to 24 {} of the model; that 24 and 32 are within half a point {}",
+        "the published shape: that it rises from 8 to 16 to 24 {} of the model; that 24 and 32 are within \
+         half a point {}",
         word(rises),
         word(levels)
     ));
     outcome.notes.push(
-        "the watts are the middle of the range of the profile `video` (another machine's, as remembered), whose PC0 takes four times what \
-         PC8 does: how much is saved follows from that and from the assumed load; what the publication measured is the SoC and its memory"
+        "the watts are the middle of the range of the profile `video` (another machine's, as remembered), \
+         whose PC0 takes four times what \
+         PC8 does: how much is saved follows from that and from the assumed load; what the publication \
+         measured is the SoC and its memory"
             .into(),
     );
     notes("local-video", &mut outcome);

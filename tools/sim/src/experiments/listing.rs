@@ -34,8 +34,10 @@ impl Listing {
     /// ```
     /// use quiescent_sim::experiments::{Line, Listing};
     /// let columns = vec![("queued", "callbacks"), ("executed", "callbacks")];
-    /// let line = Line { name: "i_callback".into(), published: Some(vec![55.0, 0.0]), model: vec![54.5, 0.0] };
-    /// let listing = Listing { case: "chromeos-idle rcu=lazy".into(), about: "function", columns, lines: vec![line] };
+    /// let model = vec![54.5, 0.0];
+    /// let line = Line { name: "i_callback".into(), published: Some(vec![55.0, 0.0]), model };
+    /// let case = "chromeos-idle rcu=lazy".into();
+    /// let listing = Listing { case, about: "function", columns, lines: vec![line] };
     /// assert_eq!(listing.case_of(&listing.lines[0]), "chromeos-idle rcu=lazy, function i_callback");
     /// ```
     pub fn case_of(&self, line: &Line) -> String {

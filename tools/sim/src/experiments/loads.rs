@@ -15,11 +15,11 @@ const SEEDS: u64 = 10;
 
 #[derive(Deserialize)]
 struct Accelerate {
-    runs: Vec<Run>,
+    runs: Vec<PublishedLoad>,
 }
 
 #[derive(Deserialize)]
-struct Run {
+struct PublishedLoad {
     gps_with: f64,
     gps_without: f64,
     wakeups_with: f64,
@@ -41,7 +41,7 @@ pub(super) fn plan(workload: &str, sets: &[(&str, &str)]) -> Plan {
 /// What it shows.
 pub(super) fn run(workload: &str, sets: &[(&str, &str)]) -> Stats {
     let plan = plan(workload, sets);
-    plan.run(|| false).expect("nobody stops it")
+    plan.run(|| false).expect("no caller stops the plan")
 }
 
 /// What it shows with each of `n` seeds that follow from this one.
@@ -69,7 +69,7 @@ pub(super) fn notes(workload: &str, outcome: &mut Outcome) {
 /// new.
 pub fn accelerate(seed: u64) -> Outcome {
     let published = published::<Accelerate>("accelerate").runs;
-    let of = |figure: fn(&Run) -> f64| mean(published.iter().map(figure));
+    let of = |figure: fn(&PublishedLoad) -> f64| mean(published.iter().map(figure));
     let fewer = |with: f64, without: f64| 100.0 * (1.0 - with / without);
     let counts = |only_new: &str| {
         let runs = runs(

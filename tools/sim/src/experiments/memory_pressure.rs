@@ -24,7 +24,7 @@ const GPS: Named = ("grace_periods_per_s", "1/s");
 const DELAY: Named = ("delay_ms_max", "ms");
 
 /// What a run has come to.
-struct Figures {
+struct HeldMemory {
     held: f64,
     lost: f64,
     early: f64,
@@ -34,18 +34,21 @@ struct Figures {
     queued: u64,
 }
 
-impl Figures {
+impl HeldMemory {
     /// With looks at memory so often.
-    fn of(every: &str, seed: &str) -> Figures {
+    fn of(every: &str, seed: &str) -> HeldMemory {
         let sets = [("every", every), ("seed", seed)];
         let plan = loads::plan("memory-pressure", &sets);
         let mut machine = plan.machine();
-        assert!(plan.run_on(&mut machine, || false), "nobody stops it");
+        assert!(
+            plan.run_on(&mut machine, || false),
+            "no caller stops the plan"
+        );
         let stats = machine.stats();
         let limit = plan.parameters.iter().find(|it| it.0 == "limit");
         let limit: f64 = limit.and_then(|it| it.1.parse().ok()).unwrap_or(f64::NAN);
         let delays = stats.funcs.iter().flat_map(|it| &it.delays);
-        Figures {
+        HeldMemory {
             held: stats.held.most.1 as f64 / limit,
             lost: machine.owed() as f64,
             early: machine.too_early() as f64,
@@ -60,7 +63,7 @@ impl Figures {
 /// With the shrinker, and without.
 pub fn memory_pressure(seed: u64) -> Outcome {
     let seed = seed.to_string();
-    let (with, without) = (Figures::of("10ms", &seed), Figures::of("0", &seed));
+    let (with, without) = (HeldMemory::of("10ms", &seed), HeldMemory::of("0", &seed));
     let (shrunk, control) = ("memory-pressure", "memory-pressure without the shrinker");
     let mut outcome = Outcome::default();
     shown! { outcome;
@@ -100,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn where_memory_does_not_run_low_nobody_is_flushed() {
+    fn where_memory_does_not_run_low_nothing_is_flushed() {
         let workload = Workload::named("memory-pressure").unwrap();
         let plan = workload.plan(&[("limit", "100000000")]).unwrap();
         let mut machine = plan.machine();

@@ -37,13 +37,15 @@ pub fn nohz_full(seed: u64) -> Outcome {
     shown! { outcome;
         "nohz-full", TICKS => per_s(&user, ticks(&user).ticks),
             AtMost(0.0) => "a CPU that computes in user space takes no ticks";
-        "nohz-full", ("scans_per_gp", "scans") => mean(user.grace_periods.iter().map(|gp| f64::from(gp.scans))),
+        "nohz-full", ("scans_per_gp", "scans") =>
+            mean(user.grace_periods.iter().map(|gp| f64::from(gp.scans))),
             AtMost(1.0) => "a grace period sees it there with its first scan";
         "nohz-full readers=1", RCU => per_s(&kernel, asked),
             AtLeast(1.0) => "in the kernel a grace period has its tick turned on";
         // The tick that finds the request answered stops it: one for each that reports in another way than by
         // a tick.
-        "nohz-full readers=1", ("ticks_for_nobody_pct", "% of ticks there") => 100.0 * (all - asked) as f64 / all.max(1) as f64,
+        "nohz-full readers=1", ("ticks_for_nobody_pct", "% of ticks there") =>
+            100.0 * (all - asked) as f64 / all.max(1) as f64,
             AtMost(50.0) => "until it has reported, and nothing else turns it on";
     }
     for (case, it) in [

@@ -46,7 +46,8 @@ pub fn percpu_ref(seed: u64) -> Outcome {
         "percpu-ref hurried", ("added_ms", "ms") => hurried.0 - plain.0,
             Between(-1.0, 1.0) => "a hurried one does not";
         // One or two waits of the own grace period, and as many of one in flight.
-        "percpu-ref hurried jiffies=32", ("longer_waits_per_switch", "waits/switch") => (raised.0 - hurried.0) / LONGER,
+        "percpu-ref hurried jiffies=32", ("longer_waits_per_switch", "waits/switch") =>
+            (raised.0 - hurried.0) / LONGER,
             Between(1.0, 4.0) => "raised jiffies delay it by the wait";
     }
     for (case, it) in [
@@ -61,7 +62,8 @@ pub fn percpu_ref(seed: u64) -> Outcome {
         }
     }
     outcome.notes.push(
-        "a lazy one may take twice the ten seconds: Linux 6.12 begins the time anew when another CPU of the group queues its first lazy callback (`policy=quiescent` does not)".into(),
+        "a lazy one may take twice the ten seconds: Linux 6.12 begins the time anew when another CPU of the \
+         group queues its first lazy callback (`policy=quiescent` does not)".into(),
     );
     notes("percpu-ref", &mut outcome);
     outcome

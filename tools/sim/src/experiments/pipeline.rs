@@ -144,8 +144,8 @@ pub fn display_pipeline(seed: u64) -> Outcome {
         let freed = shot.freed_ms();
         let longest = freed.last().copied().unwrap_or(f64::NAN);
         // Two grace periods of three ticks each, twice as much if a second wait is needed, and a tick until
-        // the CPU is looked at: within 20 ms or so. Lazily ten seconds, up to 0.512 s that the wheel rounds up
-        // by, and the grace period.
+        // the CPU is looked at: within 20 ms or so. Lazily ten seconds, up to 0.512 s that the wheel rounds
+        // up by, and the grace period.
         let (says, most) = match rcu {
             "lazy" => (
                 "no callback waits longer than until the next flush",
@@ -197,7 +197,8 @@ fn note(rcu: &str, shot: &Shot) -> String {
         .map(|it| it.callbacks.len())
         .sum();
     format!(
-        "rcu={rcu}: {} calls of close, {callbacks} callbacks, joined both by what the machine knows and by what its trace shows; PC8 {:.1} % of the time, \
+        "rcu={rcu}: {} calls of close, {callbacks} callbacks, joined both by what the machine knows and by \
+         what its trace shows; PC8 {:.1} % of the time, \
          kept out of it by RCU {:.1} %",
         shot.stats.syscalls.len(),
         it.package_pct("PC8"),

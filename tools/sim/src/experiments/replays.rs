@@ -228,8 +228,8 @@ pub fn all() -> Outcome {
         compare(trace, &background, &mut outcome);
     }
     outcome.notes.push(format!(
-        "one CPU executes at a time, as on the machine that was traced; added is what an idle machine does anyway: {:.1} \
-         ticks and {:.1} idle entries a second; frozen=220 is fitted to these traces",
+        "one CPU executes at a time, as on the machine that was traced; added is what an idle machine does \
+         anyway: {:.1} ticks and {:.1} idle entries a second; frozen=220 is fitted to these traces",
         background.ticks, background.entries
     ));
     outcome

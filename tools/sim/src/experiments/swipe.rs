@@ -33,7 +33,7 @@ const PLACES: [(&str, &str); 2] = [
 ];
 
 #[derive(Deserialize)]
-struct Published {
+struct PublishedSwipe {
     power_delta_pct: f64,
 }
 
@@ -52,7 +52,7 @@ fn saved(from: &Stats, to: &Stats) -> (f64, f64) {
 
 /// Offloaded and lazy callbacks while the home screen is swiped, with both placements of RCU's threads.
 pub fn home_screen_swipe(seed: u64) -> Outcome {
-    let published: Published = published("home-screen-swipe");
+    let published: PublishedSwipe = published("home-screen-swipe");
     let mut outcome = Outcome::default();
     for (place, moves) in PLACES {
         let case = format!("home-screen-swipe, {place}");
@@ -83,12 +83,14 @@ pub fn home_screen_swipe(seed: u64) -> Outcome {
         }
     }
     outcome.notes.push(
-        "where RCU's threads run decides: on CPUs that are awake anyway they cost next to nothing, and waking others they cost what was published. The second placement was added after \
+        "where RCU's threads run decides: on CPUs that are awake anyway they cost next to nothing, and \
+         waking others they cost what was published. The second placement was added after \
          the first one had shown 0.06 %; moves every 5 ms to 1 s give 1.5 to 4.1 % there, by seed"
             .into(),
     );
     outcome.notes.push(
-        "these are shares of the phone's whole power, most of which no CPU takes; which power was published is not known".into(),
+        "these are shares of the phone's whole power, most of which no CPU takes; which power was published \
+         is not known".into(),
     );
     notes("home-screen-swipe", &mut outcome);
     outcome

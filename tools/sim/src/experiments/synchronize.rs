@@ -129,8 +129,8 @@ pub fn all() -> Outcome {
     }
     let worst = medians.into_iter().fold(0.0, f64::max);
     outcome.notes.push(format!(
-        "one CPU executes at a time, as on the machine that was measured; {one} configurations take one wait a grace \
-         period, {two} take two; medians of the latency are met to {:.2} % at worst",
+        "one CPU executes at a time, as on the machine that was measured; {one} configurations take one \
+         wait a grace period, {two} take two; medians of the latency are met to {:.2} % at worst",
         100.0 * worst
     ));
     outcome.notes.push(expedited(&rows));
@@ -148,7 +148,8 @@ fn expedited(rows: &[Row]) -> String {
         format!("{} to {} us", us(least), us(most))
     };
     format!(
-        "expedited, {} configurations: measured {}, model {} (an order of magnitude: there an instruction took 1 ns)",
+        "expedited, {} configurations: measured {}, model {} (an order of magnitude: there an instruction \
+         took 1 ns)",
         rows().count(),
         range(rows().map(|row| row.mean_ms).collect()),
         range(rows().map(|row| mean(run(row.options()).0)).collect())

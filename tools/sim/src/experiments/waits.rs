@@ -23,8 +23,8 @@ const JIFFIES: [&str; 5] = ["3", "8", "16", "24", "32"];
 const LONGER: f64 = 29.0;
 
 /// Five per cent either way. A call's latency depends on where the grace period in flight is: of 100 calls,
-/// the mean is off by some 3 %, and the ratio of two such by 5 %. So this one is taken from [`Waiting::many`]
-/// calls, that it may be judged at all.
+/// the mean is off by some 3 %, and the ratio of two such by 5 %. So the statement is judged on
+/// [`WaitLoad::many`] calls.
 const TWICE: Bound = Bound::Between(1.9, 2.1);
 /// Waits a call.
 const EACH: Bound = Bound::Between(1.0, 4.0);
@@ -37,7 +37,7 @@ const WORST: Named = ("interruption_us_max", "us");
 const LATENCY: Named = ("latency_ms_mean", "ms");
 
 /// A workload with a parameter that says how often it waits.
-struct Waiting {
+struct WaitLoad {
     name: &'static str,
     parameter: &'static str,
     /// Its value where durations are compared.
@@ -47,7 +47,7 @@ struct Waiting {
     seed: String,
 }
 
-impl Waiting {
+impl WaitLoad {
     fn run(&self, jiffies: &str, times: &str, expedited: &str) -> Stats {
         let sets = [
             ("jiffies_till_first_fqs", jiffies),
@@ -83,7 +83,8 @@ impl Waiting {
                 TWICE => "raising jiffies lengthens it in proportion to the number of waits";
             &raised, ("longer_waits_per_call", "waits/call") => 1000.0 * lengthened / calls / LONGER,
                 EACH => "each call takes one to four of the longer waits";
-            &hurried, ("added_pct_of_normal", "%") => 100.0 * added(&expedited[0], &expedited[1]) / lengthened,
+            &hurried, ("added_pct_of_normal", "%") =>
+                100.0 * added(&expedited[0], &expedited[1]) / lengthened,
                 LEFT => "expedited removes it";
         }
         let mut beside = |case: &str, it: &Stats| {
@@ -108,7 +109,7 @@ impl Waiting {
 
 /// A boot.
 pub fn boot_selinux(seed: u64) -> Outcome {
-    let it = Waiting {
+    let it = WaitLoad {
         name: "boot-selinux",
         parameter: "waits",
         few: "100",
@@ -120,7 +121,7 @@ pub fn boot_selinux(seed: u64) -> Outcome {
 
 /// The function tracer, on and off.
 pub fn ftrace_start_stop(seed: u64) -> Outcome {
-    let it = Waiting {
+    let it = WaitLoad {
         name: "ftrace-start-stop",
         parameter: "switches",
         few: "40",

@@ -87,7 +87,7 @@ fn read(trace: &Trace, window: Option<Window>) -> whatif::Trace {
     whatif::read(trace.name, input, known).expect("it is whole, and has a window")
 }
 
-/// The machine that the trace was recorded on, as far as it is told, and what it does not tell.
+/// The machine that the trace was recorded on, as far as the trace shows it, and what it does not show.
 fn machine(trace: &Trace, read: &whatif::Trace) -> Options {
     Options {
         smp: crate::input::options::Smp::Serial,
@@ -100,7 +100,7 @@ fn machine(trace: &Trace, read: &whatif::Trace) -> Options {
 fn lines(trace: &whatif::Trace, options: &Options, real: &whatif::Trace) -> Vec<Line> {
     let times = trace.times([options]);
     let stats = trace.run(options, times, || false);
-    let stats = stats.expect("nobody stops it");
+    let stats = stats.expect("no caller stops the plan");
     whatif::lines(real, &stats, &stats)
 }
 
@@ -122,7 +122,8 @@ pub fn as_recorded() -> Outcome {
         add(&mut outcome, &case, &lines, AS_RECORDED, Basis::Predicted);
     }
     outcome.notes.push(
-        "fed: what every thread but RCU's did, callbacks as part of it, ticks of other timers, where RCU's threads ran; given: smp=serial and idle_loop, which no trace tells".into(),
+        "fed: what every thread but RCU's did, callbacks as part of it, ticks of other timers, where RCU's \
+         threads ran; given: smp=serial and idle_loop, which no trace tells".into(),
     );
     outcome
 }

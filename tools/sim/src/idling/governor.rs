@@ -55,7 +55,7 @@ pub enum Governor {
     Shallowest,
 }
 
-/// What a CPU that goes idle knows. Times in nanoseconds from now.
+/// What the governor knows about a CPU that goes idle. Times in nanoseconds from now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
     /// To the next timer, if the tick stops; a very large value, if there is none.
@@ -64,7 +64,7 @@ pub(crate) struct Ask {
     pub tick: u64,
     /// Its tick is stopped already.
     pub stopped: bool,
-    /// Its tick will go on, whatever the governor says.
+    /// Its tick continues, independently of the governor.
     pub needs_tick: bool,
     /// The length of a tick.
     pub period: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Ask {
 pub(crate) struct Choice {
     /// The state's index.
     pub state: usize,
-    /// The tick goes on because the governor wants it.
+    /// The tick continues because the governor keeps it.
     pub keeps_tick: bool,
 }
 

@@ -19,7 +19,7 @@ pub use table::{AWAKE, BUSY, Kind, PackageState, State, Table};
 pub struct Setup {
     /// The table; none: a CPU that halts is in no state, and wakes at once.
     pub table: Option<Arc<Table>>,
-    /// Who chooses among its states.
+    /// The governor that chooses among its states.
     pub governor: Governor,
     /// The longest exit that is allowed, in nanoseconds.
     pub latency_limit: Option<u64>,

@@ -11,16 +11,19 @@
 //! The next CPU that wakes takes it up to state 0 at once, and pays its exit. Between settling and that
 //! nothing can change: a CPU's state changes by waking only.
 //!
-//! # Attribution
-//! Whenever the package is not in a state, or a deeper one, that time is charged to one cause, for each state
-//! apart:
+//! All time in which the package is in no state, or in one less deep than a given state, is charged to one
+//! cause, separately for each state:
 //!
 //! | cause | charged to |
 //! |---|---|
-//! | a CPU was awake | the wake-up of the CPU that has been awake for the longest time (of several, the lowest number) |
-//! | a CPU's idle state was too shallow | the wake-up that ended this idle time; but if the idle time was so long that a state that allows it was worth it, the governor ([`Who::Governor`]). Of several such CPUs the one whose state is the shallowest, and of these the lowest number |
+//! | a CPU was awake | the wake-up of the CPU that has been awake longest (of several: the lowest number) |
+//! | a CPU's idle state was too shallow | the wake-up that ended this idle time, or the governor: see below |
 //! | a timer was near | the wake-up that ended the package's sleep |
 //! | the package was entering the state | the wake-up that the last CPU to go idle was awake for |
+//!
+//! A CPU whose idle state is too shallow: if the idle time was long enough for a state that allows the
+//! package's, the governor chose wrongly and is charged ([`Who::Governor`]). Of several such CPUs the one
+//! with the shallowest state is charged, and of these the lowest number.
 //!
 //! So a state's charges and the time in it and deeper ones add up to the whole time, to the nanosecond. Time
 //! without a cause at the end of the run is charged to [`Who::End`]. At boot all CPUs count as idle for an
@@ -44,19 +47,19 @@ pub(crate) enum Who {
     Tick,
     /// A clock that was set for timers which were stopped later.
     Clock,
-    /// A look at callbacks (`RCU_FAST_NO_HZ`).
+    /// A check of callbacks (`RCU_FAST_NO_HZ`).
     Look,
-    /// An interrupt by which RCU asks or tells a CPU something.
+    /// An interrupt of RCU's to a CPU.
     Interrupt,
-    /// A CPU went or came.
+    /// A CPU went offline or came online.
     Hotplug,
     /// The governor: it chose too shallow a state for the time.
     Governor,
-    /// The run has ended before that was to be said.
+    /// The run ended before the cause was known.
     End,
 }
 
-/// A cause: who, and, where it is about callbacks, the function of the oldest one.
+/// A cause: its kind and, where it is about callbacks, the function of the oldest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cause {
     pub who: Who,
@@ -272,7 +275,7 @@ impl Package {
         let from = std::mem::replace(&mut self.until, now);
         let Some(settled) = self.settled else {
             let time = within(window, from, now);
-            let &(_, oldest) = self.awake.first().expect("somebody is awake");
+            let &(_, oldest) = self.awake.first().expect("a CPU is awake");
             let cause = self.causes[oldest as usize];
             self.films(from, now, 0);
             self.spend(0, time, |_| Some(cause));

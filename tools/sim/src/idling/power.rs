@@ -143,12 +143,14 @@ impl Profile {
         if let Some(it) = self.package.iter().find(|it| !known(it)) {
             let state = &it.state;
             return Err(format!(
-                "`power={power}` has a figure for {state}, which `idle_table={name}` has not: its states are {list}; give another of the two"
+                "`power={power}` has a figure for {state}, which `idle_table={name}` has not: its states \
+                 are {list}; give another of the two"
             ));
         }
         match states.iter().find(|it| cost(&self.package, it).is_none()) {
             Some(state) => Err(format!(
-                "`power={power}` has no figure for {state} of `idle_table={name}`: give one, or one for `other`, or another profile"
+                "`power={power}` has no figure for {state} of `idle_table={name}`: give one, or one for \
+                 `other`, or another profile"
             )),
             None => Ok(()),
         }
@@ -253,7 +255,8 @@ mod tests {
 
     #[test]
     fn exits_and_cpus_cost_what_the_profile_says() {
-        let text = "about = \"a\"\norigin = \"b\"\n[[package]]\nstate = \"other\"\nmw = \"1..2\"\nexit_uj = 3\n\
+        let text = "about = \"a\"\norigin = \"b\"\n[[package]]\nstate = \"other\"\nmw = \"1..2\"\nexit_uj = \
+         3\n\
                     [[cpu]]\nstate = \"C0\"\nmw = 10\n";
         let profile = Profile::read("p", "p.toml", text).unwrap();
         let idled = Idled {

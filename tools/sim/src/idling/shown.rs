@@ -14,14 +14,14 @@ pub const EDGES: [u64; 18] = {
     edges
 };
 
-/// A state, and how much of the time something was in it.
+/// A state, and the share of the time in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Residency {
     /// Its name, with the kind's of CPU before it where there are several.
     pub name: String,
     /// The time in it, in nanoseconds: of all CPUs, or cores, of the kind together.
     pub ns: u64,
-    /// The time of all of them, in whatever state.
+    /// The time of all of them, in any state.
     pub of_ns: u64,
     /// Times that it was entered.
     pub entries: u64,
@@ -44,7 +44,7 @@ pub struct Period {
     pub ns: u64,
 }
 
-/// Who kept the package out of a state, or woke it.
+/// The cause that kept the package out of a state, or woke it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct By {
     /// A thread, or what else it was, in words.

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use crate::base::error::Error;
 use crate::text::sheet::{BuiltIn, Form, Sheet, built_in, text_of};
 
-/// The name of the package's state in which anything may run.
+/// The name of the package's state 0.
 pub const AWAKE: &str = "PC0";
 
 /// The name of the state of a CPU, or of a core, that is not idle; waking up is part of it.

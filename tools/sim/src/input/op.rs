@@ -105,7 +105,7 @@ impl<W: Work> Work for Endless<W> {
 /// A system call by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SysCallName {
-    /// `close(fd)`: the descriptor goes, and with the last one the file.
+    /// `close(fd)`: drops the descriptor, and with the last one the file.
     Close,
 }
 

@@ -33,7 +33,7 @@ pub enum IdleLoop {
     Retain,
 }
 
-/// What things cost, in nanoseconds. Medians of the shared traces; hardly anything depends on them but the
+/// Costs of actions, in nanoseconds. Medians of the shared traces; hardly anything depends on them but the
 /// order of things within one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
@@ -55,7 +55,7 @@ pub struct Costs {
     pub gp_thread: u64,
     /// The same, for each CPU that a scan looks at.
     pub scan: u64,
-    /// An offload group's thread: one look at all its members.
+    /// An offload group's thread: one check of all its members.
     pub rcuog: u64,
     /// A thread that invokes offloaded callbacks, without them.
     pub rcuop: u64,
@@ -107,7 +107,7 @@ pub struct Options {
     pub first_fqs: Option<u64>,
     /// Ticks between later scans.
     pub next_fqs: Option<u64>,
-    /// `rcu_normal_wake_from_gp`: who waits is woken by the grace-period thread, and not by a callback.
+    /// `rcu_normal_wake_from_gp`: the grace-period thread wakes waiters itself, without a callback.
     pub wake_from_gp: bool,
     /// `rcu_expedited`: every waiter gets an expedited grace period.
     pub expedited: bool,
@@ -115,7 +115,7 @@ pub struct Options {
     pub normal: bool,
     /// Stamping asks for a grace period only for what is new.
     pub accelerate_only_new: bool,
-    /// `rcu_nocbs`: whose callbacks are offloaded.
+    /// `rcu_nocbs`: the CPUs whose callbacks are offloaded.
     pub nocbs: Vec<CpuId>,
     /// `nohz_full`: CPUs that run without a tick while one task runs there. Their callbacks are offloaded.
     pub nohz_full: Vec<CpuId>,
@@ -125,7 +125,7 @@ pub struct Options {
     pub lazy: bool,
     /// The time that lazy callbacks wait at most, in milliseconds.
     pub lazy_flush_ms: u64,
-    /// Whose rules offloaded callbacks follow.
+    /// The rules for offloaded callbacks.
     pub policy: Policy,
     /// A CPU may change sides, offloaded or not, while it is online, as in Linux 5.12 to 6.11.
     pub online_toggle: bool,
@@ -133,7 +133,7 @@ pub struct Options {
     pub leaf_fanout: u32,
     /// Children of an inner node.
     pub fanout: u32,
-    /// What things cost.
+    /// The costs of actions.
     pub costs: Costs,
     /// The jiffy counter at time 0.
     pub jiffies: u64,
@@ -152,7 +152,7 @@ pub struct Options {
     pub idle: crate::idling::Setup,
     /// The library's settings, on a machine of threads.
     pub threads: crate::input::policy::Policy,
-    /// The seed of everything that is chosen by chance.
+    /// The seed of all random choices.
     pub seed: u64,
 }
 
@@ -207,7 +207,7 @@ impl Options {
         1_000_000_000 / u64::from(self.hz)
     }
 
-    /// Whose callbacks are offloaded: those of `nocbs`, and of `nohz_full`.
+    /// The CPUs whose callbacks are offloaded: those of `nocbs`, and of `nohz_full`.
     ///
     /// ```
     /// use quiescent_sim::Options;
@@ -221,7 +221,7 @@ impl Options {
         all
     }
 
-    /// Which kind of grace period those who wait get.
+    /// The kind of grace period that waiters get.
     pub fn expedite(&self) -> Expedite {
         Expedite {
             expedited: self.expedited,

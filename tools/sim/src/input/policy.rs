@@ -24,12 +24,13 @@ pub struct Policy {
     pub stall_ns: u64,
     /// The library's clock when the run begins, in nanoseconds; none: somewhere in a second, by chance.
     pub clock: Option<u64>,
-    /// What things cost.
+    /// The costs of actions.
     pub prices: Prices,
 }
 
-/// What things cost, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on a
-/// machine of two processors. No count depends on them but by the order of things within microseconds.
+/// Costs of actions, in nanoseconds: about what `bench sync`, `bench retire` and `bench trickle` show on a
+/// machine of two processors. The cost of a fence decides how large batches are; no other count depends on
+/// them but by the order of things within microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
     /// A process-wide fence.
@@ -46,6 +47,8 @@ pub struct Prices {
     pub push: u64,
     /// A trip to the queue's lock and the engine's.
     pub help: u64,
+    /// Asking one thread for a fence, and answering.
+    pub ask: u64,
 }
 
 impl Policy {
@@ -69,6 +72,7 @@ impl Policy {
                 spin: 300,
                 push: 10,
                 help: 250,
+                ask: 100,
             },
         }
     }

@@ -64,7 +64,7 @@ pub struct Churn {
     arrivals: std::vec::IntoIter<Arrivals>,
     pending: std::vec::IntoIter<(usize, bool, bool)>,
     next: Option<Arrivals>,
-    stage: Stage,
+    stage: TurnStage,
 }
 
 /// What is queued at one time.
@@ -77,7 +77,7 @@ pub struct Arrivals {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum TurnStage {
     Sleeps,
     Works,
     Queues,
@@ -93,7 +93,7 @@ impl Churn {
             arrivals: arrivals.into_iter(),
             pending: Vec::new().into_iter(),
             next: None,
-            stage: Stage::Sleeps,
+            stage: TurnStage::Sleeps,
         }
     }
 }
@@ -102,24 +102,24 @@ impl Work for Churn {
     fn next(&mut self, now: u64) -> Op {
         loop {
             match self.stage {
-                Stage::Sleeps => {
+                TurnStage::Sleeps => {
                     let Some(next) = self.arrivals.next() else {
                         return Op::Exit;
                     };
                     let at = next.at.saturating_sub(LEAD);
                     self.next = Some(next);
-                    self.stage = Stage::Works;
+                    self.stage = TurnStage::Works;
                     if at > now {
                         return Op::SleepUntil(at);
                     }
                 }
-                Stage::Works => {
+                TurnStage::Works => {
                     let next = self.next.take().expect("one is to come");
                     self.pending = next.calls.into_iter();
-                    self.stage = Stage::Queues;
+                    self.stage = TurnStage::Queues;
                     return Op::Kernel(next.at.saturating_sub(now).min(LEAD));
                 }
-                Stage::Queues => match self.pending.next() {
+                TurnStage::Queues => match self.pending.next() {
                     Some((func, lazy, can_wake)) => {
                         return Op::Call {
                             func,
@@ -127,7 +127,7 @@ impl Work for Churn {
                             can_wake,
                         };
                     }
-                    None => self.stage = Stage::Sleeps,
+                    None => self.stage = TurnStage::Sleeps,
                 },
             }
         }

@@ -17,17 +17,17 @@ use crate::kernel::machine::Machine;
 use crate::kernel::task::Waits;
 use crate::record::notes::What;
 
-/// The barrier in flight, and who wants the next one.
+/// The barrier in flight, and the tasks that want the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Barriers {
     pub engine: Barrier,
-    /// Whose turn it is.
-    turn: Option<Caller>,
-    waiting: VecDeque<Caller>,
+    /// The task of the current barrier.
+    turn: Option<BarrierCaller>,
+    waiting: VecDeque<BarrierCaller>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Caller {
+struct BarrierCaller {
     task: usize,
     snap: Seq,
     /// Callbacks below this are waited for.
@@ -61,7 +61,7 @@ impl Machine {
             made: None,
         });
         self.barrier_says("Begin", None, self.barrier.engine.snap());
-        let caller = Caller {
+        let caller = BarrierCaller {
             task,
             snap: self.barrier.engine.snap(),
             until: self.oracle.until(),
@@ -76,13 +76,13 @@ impl Machine {
         self.barrier_goes_on(cpu)
     }
 
-    /// Is it this task's turn, and has it something to do?
+    /// Is the current barrier this task's, and can it make progress?
     pub(crate) fn has_turn(&self, task: usize) -> bool {
         let turn = self.barrier.turn;
         turn.is_some_and(|it| it.task == task && !it.sleeps)
     }
 
-    /// The barrier whose turn it is, on `cpu`, begins, or continues its visits.
+    /// Begins the current barrier on `cpu`, or continues its visits.
     pub(crate) fn barrier_goes_on(&mut self, cpu: CpuId) -> Act {
         let mut cost = self.options.costs.callback;
         let turn = self.barrier.turn.expect("it has its turn");
@@ -188,7 +188,7 @@ impl Machine {
             true => engine.remaining(),
             false => 0, // not begun, or over
         };
-        self.rcu.told.notes.say(What::Barrier {
+        self.rcu.observed.notes.say(What::Barrier {
             step,
             whose,
             remaining,
@@ -196,7 +196,7 @@ impl Machine {
         });
     }
 
-    /// The barrier whose turn it was is complete; returns its task. The next one has its turn.
+    /// The current barrier is complete; returns its task, and begins the next one.
     fn barrier_over(&mut self, cpu: CpuId) -> usize {
         let over = self.barrier.turn.take().expect("it had its turn");
         self.oracle.drained(over.until);

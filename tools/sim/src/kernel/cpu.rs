@@ -7,12 +7,12 @@ use crate::kernel::syscalls::Whose;
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Exec {
-    /// Nothing: it idles, and waits for an interrupt.
+    /// It idles, and waits for an interrupt.
     #[default]
     Halted,
-    /// It has something to do, and its turn has not come.
+    /// It has work, and waits for its turn.
     Waiting,
-    /// A piece of kernel work, which nothing interrupts.
+    /// A piece of kernel work; interrupts wait for its end.
     Running,
     /// A program's work, which any interrupt interrupts.
     Computing,
@@ -54,7 +54,7 @@ pub(crate) struct Core {
     pub work: u64,
     /// A tick is due.
     pub tick: bool,
-    /// The tick that is due comes from a clock that was set while the tick was stopped.
+    /// The due tick comes from a clock that was set while the tick was stopped.
     pub rung: bool,
     /// An interrupt from another CPU has arrived.
     pub ipi: bool,
@@ -133,7 +133,7 @@ impl Core {
         self.tick || self.ipi || !self.alarms.is_empty()
     }
 
-    /// It is in the idle loop, and nothing else.
+    /// Is it in the idle loop, without any other work?
     pub fn is_idle(&self) -> bool {
         self.idle && self.current.is_none()
     }

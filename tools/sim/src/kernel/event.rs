@@ -2,7 +2,7 @@
 
 use quiescent_engine::CpuId;
 
-/// Something that happens at a time of its own.
+/// An event with a time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     /// A jiffy begins: every CPU with a running tick takes it.
@@ -11,7 +11,7 @@ pub(crate) enum Event {
     Done { cpu: CpuId, work: u64 },
     /// An interrupt from another CPU arrives.
     Ipi { cpu: CpuId },
-    /// A CPU is to go, or comes back.
+    /// A CPU goes offline, or comes back.
     Plug { cpu: CpuId, online: bool },
     /// A wake-up that was late arrives.
     Late { task: usize, waker: CpuId },

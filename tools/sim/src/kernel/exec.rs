@@ -15,11 +15,11 @@ use crate::kernel::task::State;
 use crate::kernel::wheel::Timer;
 use crate::record::notes::{Level, Place, Softirq, What};
 
-/// What comes after a piece of work was begun.
+/// What follows the beginning of a piece of work.
 pub(crate) enum Act {
     /// It takes so long.
     Busy(u64),
-    /// Nothing: on with the next.
+    /// No piece of work was begun: the next kind is tried.
     Again,
     /// A program computes for so long, unless it is interrupted.
     Compute(u64),
@@ -75,7 +75,7 @@ impl Machine {
             level: Level::Task,
         };
         self.rcu
-            .told
+            .observed
             .notes
             .go_to(place, self.stats.counts(self.now));
         if core.has_irq() {
@@ -91,7 +91,7 @@ impl Machine {
             self.interrupted(cpu);
             self.look_after_full_tick(cpu);
             if std::mem::take(&mut self.cores[cpu as usize].from_halt) {
-                self.rcu.told.notes.say(What::IdleExit);
+                self.rcu.observed.notes.say(What::IdleExit);
                 let watch = &mut self.rcu.watch[cpu as usize];
                 watch.irq_exit();
                 watch.idle_exit();
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     fn interrupt(&mut self, cpu: CpuId, from_user: bool) -> Act {
-        self.rcu.told.notes.level(Level::Irq);
+        self.rcu.observed.notes.level(Level::Irq);
         let core = &mut self.cores[cpu as usize];
         if !core.in_irq {
             core.in_irq = true;
@@ -168,7 +168,7 @@ impl Machine {
     }
 
     fn tick(&mut self, cpu: CpuId) {
-        self.rcu.told.notes.say(What::Tick);
+        self.rcu.observed.notes.say(What::Tick);
         let core = &mut self.cores[cpu as usize];
         let idle = core.is_idle();
         core.ticked_in_idle = true;
@@ -218,8 +218,11 @@ impl Machine {
     /// The timers' soft interrupt.
     fn timers(&mut self, cpu: CpuId) -> Act {
         let now = self.jiffies();
-        self.rcu.told.notes.level(Level::Softirq);
-        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Timer));
+        self.rcu.observed.notes.level(Level::Softirq);
+        self.rcu
+            .observed
+            .notes
+            .say(What::SoftirqEntry(Softirq::Timer));
         loop {
             let cores = &self.cores;
             let ticking = |cpu: CpuId| {
@@ -234,7 +237,10 @@ impl Machine {
                 Timer::Group(_) => "do_nocb_deferred_wakeup_timer",
             };
             let jiffies = now;
-            self.rcu.told.notes.say(What::Timer { jiffies, function });
+            self.rcu
+                .observed
+                .notes
+                .say(What::Timer { jiffies, function });
             match timer {
                 Timer::Wake(task) => self.wake(task, cpu),
                 Timer::Group(group) => {
@@ -245,7 +251,10 @@ impl Machine {
                 }
             }
         }
-        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Timer));
+        self.rcu
+            .observed
+            .notes
+            .say(What::SoftirqExit(Softirq::Timer));
         Act::Busy(self.options.costs.timers)
     }
 
@@ -257,7 +266,7 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         let woken = core.ready.iter().position(|&it| !self.tasks[it].gave_way);
         let next = core.ready.remove(woken.unwrap_or(0));
-        let next = next.expect("somebody is ready");
+        let next = next.expect("a task is ready");
         self.tasks[next].gave_way = false;
         core.current = Some(next);
         core.runs_since = self.now;
@@ -289,7 +298,7 @@ impl Machine {
 
     pub(crate) fn say_switch(&self, cpu: CpuId, next: Option<usize>) {
         let state = |task: usize| self.tasks[task].state_letter();
-        self.rcu.told.notes.switched(cpu, next, state);
+        self.rcu.observed.notes.switched(cpu, next, state);
     }
 
     /// The running task has been asked to give way.

@@ -28,10 +28,10 @@ use crate::kernel::wheel::{Timer, expiry};
 pub(crate) struct Expediting {
     /// The task `kworker/rcu_exp`.
     pub worker: usize,
-    stage: Stage,
+    stage: WorkerStage,
     /// The holder of the role: its cookie, and the task that waits.
     job: Option<(Seq, usize)>,
-    /// Want the role, in the order in which they came.
+    /// Tasks that want the role, in the order of their arrival.
     contenders: VecDeque<(Seq, usize)>,
     /// Sleep at a node, on a queue of it.
     waiters: BTreeMap<(usize, u8), Vec<(Seq, usize)>>,
@@ -39,13 +39,13 @@ pub(crate) struct Expediting {
 
 /// What the worker does next.
 #[derive(Clone, Copy, Debug, Default)]
-enum Stage {
+enum WorkerStage {
     /// Begins the job, if there is one.
     #[default]
     Begins,
     /// The next step.
     Drives(ExpNext),
-    /// Wakes those whose grace period is over.
+    /// Wakes the tasks whose grace period is over.
     Wakes,
 }
 
@@ -85,9 +85,9 @@ impl Machine {
     /// kworker/rcu_exp: from one sleep, or wake-up of others, to the next.
     pub(crate) fn exp_worker(&mut self, cpu: CpuId) -> Act {
         let act = match self.exp.stage {
-            Stage::Begins => self.exp_begins(cpu),
-            Stage::Drives(next) => self.exp_drives(cpu, next),
-            Stage::Wakes => self.exp_wakes(cpu),
+            WorkerStage::Begins => self.exp_begins(cpu),
+            WorkerStage::Drives(next) => self.exp_drives(cpu, next),
+            WorkerStage::Wakes => self.exp_wakes(cpu),
         };
         if let Act::Busy(cost) = act {
             self.took(cost);
@@ -103,7 +103,7 @@ impl Machine {
         match global.exp_begin(cookie, &view) {
             ExpBegin::Begun => {
                 self.tally.starts(true, &self.oracle);
-                self.exp.stage = Stage::Drives(ExpNext::Again);
+                self.exp.stage = WorkerStage::Drives(ExpNext::Again);
             }
             ExpBegin::Done => {
                 self.exp_role_is_free();
@@ -135,8 +135,8 @@ impl Machine {
                     next
                 }
                 ExpNext::Sleep(ticks) => {
-                    // Whatever wakes it, it looks again.
-                    self.exp.stage = Stage::Drives(ExpNext::Again);
+                    // After every wake-up it checks again.
+                    self.exp.stage = WorkerStage::Drives(ExpNext::Again);
                     if let Some(ticks) = ticks {
                         let at = expiry(self.jiffies(), ticks);
                         self.set_timer(Timer::Wake(self.exp.worker), cpu, at);
@@ -144,18 +144,18 @@ impl Machine {
                     return self.then_sleeps(cpu, cost);
                 }
                 ExpNext::Done => {
-                    self.exp.stage = Stage::Wakes;
+                    self.exp.stage = WorkerStage::Wakes;
                     return Act::Busy(cost);
                 }
             };
             if self.takes_steps() {
-                self.exp.stage = Stage::Drives(next);
+                self.exp.stage = WorkerStage::Drives(next);
                 return Act::Busy(self.step_cost());
             }
         }
     }
 
-    /// Does what it has been told, and is told what comes then.
+    /// Carries out the engine's last command, and asks for the next one.
     fn exp_step(&mut self, cpu: CpuId, next: ExpNext, cost: &mut u64) -> ExpNext {
         let costs = self.options.costs;
         let now = self.engine_now(cpu);
@@ -190,7 +190,7 @@ impl Machine {
                 continue;
             }
             if lo + bit == from {
-                // The worker has come here since it was told to ask: it is outside of every section.
+                // The worker has come here since the engine's command: it is outside of every section.
                 self.exp_interrupt(from);
                 continue;
             }
@@ -201,7 +201,7 @@ impl Machine {
     }
 
     fn exp_wakes(&mut self, cpu: CpuId) -> Act {
-        let (_, caller) = self.exp.job.take().expect("somebody had the role");
+        let (_, caller) = self.exp.job.take().expect("a task had the role");
         self.rcu.global.exp_release();
         self.wake(caller, cpu);
         let mut woken = 1;
@@ -222,7 +222,7 @@ impl Machine {
             }
         }
         self.exp_role_is_free();
-        self.exp.stage = Stage::Begins;
+        self.exp.stage = WorkerStage::Begins;
         Act::Busy(woken * self.options.costs.callback)
     }
 

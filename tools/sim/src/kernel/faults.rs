@@ -1,8 +1,7 @@
 //! Faults that are injected into a machine on request.
 //!
-//! No fault may make a grace period too short: an engine that learns of something late, or never, waits
-//! longer. And everything that was held up must go on when the faults end ([`Machine::calm`]), since no fault
-//! lasts for ever.
+//! No fault may make a grace period too short: an engine that learns of an event late, or never, waits
+//! longer. When the faults end ([`Machine::calm`]), everything that was held up must make progress again.
 //!
 //! | fault | what |
 //! |---|---|
@@ -14,7 +13,7 @@
 //! | standstill | a CPU stops in the middle of what it does, as a virtual one whose host is busy |
 //! | skew | CPUs' clocks differ: each is ahead of time by an amount of its own |
 //!
-//! Wake-ups of the workload's tasks are left alone: that they are late tells nothing about the engine.
+//! Wake-ups of the workload's tasks are not delayed: their delay would not test the engine.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +29,7 @@ use crate::kernel::task::Kind;
 /// The longest that a starved thread waits, in nanoseconds.
 const STARVED: u64 = 3_000_000_000;
 
-/// How often what goes wrong, of a thousand times; and by how much at most clocks differ.
+/// The frequencies of faults, out of a thousand; and the largest difference between clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faults {
@@ -84,7 +83,7 @@ pub(crate) struct Faulty {
 }
 
 impl Machine {
-    /// From now on this goes wrong, by the chance of `seed`.
+    /// Injects these faults from now on, with the random numbers of `seed`.
     pub fn faulty(&mut self, faults: Faults, seed: u64) {
         let mut chance = Chance::new(seed);
         let cpus = 0..self.options.cpus;

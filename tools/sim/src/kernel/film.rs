@@ -16,7 +16,7 @@ use crate::kernel::task::Kind;
 use crate::record::film::{Doing, Film};
 use crate::record::notes::Level;
 
-/// The camera.
+/// The state of the recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Camera {
     window: (u64, u64),
@@ -44,7 +44,7 @@ impl Camera {
 }
 
 impl Machine {
-    /// What happens from `from` until `until` nanoseconds is filmed. To be said before the machine runs.
+    /// Films from `from` until `until` nanoseconds. To be called before the machine runs.
     ///
     /// ```
     /// use quiescent_sim::{Caller, Doing, Machine, Options};
@@ -69,7 +69,7 @@ impl Machine {
         self.film_package(from, until);
     }
 
-    /// What the camera has seen so far; none if it was not on.
+    /// The film so far; none if filming was not requested.
     pub fn filmed(&self) -> Option<Film> {
         let mut camera = self.camera.clone()?;
         let (from, until) = camera.window;
@@ -102,7 +102,7 @@ impl Machine {
             return;
         };
         let softirq = std::mem::take(&mut camera.softirq);
-        let doing = match (exec, self.rcu.told.notes.level_now(), task) {
+        let doing = match (exec, self.rcu.observed.notes.level_now(), task) {
             (Exec::Halted, ..) => Doing::Idle(self.idle_depth(cpu)),
             (_, Level::Softirq, _) if softirq => Doing::Softirq,
             (_, Level::Irq | Level::Softirq, _) => Doing::Interrupt,

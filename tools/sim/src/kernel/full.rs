@@ -62,7 +62,7 @@ impl Machine {
         }
     }
 
-    /// A program's own work is about to go on; false if something else comes first.
+    /// Prepares a program's own work; false if other work comes first.
     pub(crate) fn enter_user(&mut self, cpu: CpuId) -> bool {
         if !self.is_full(cpu) || self.depth(cpu) > 0 {
             return true;
@@ -133,11 +133,11 @@ impl Machine {
         self.cores[cpu as usize].exp_tick = self.is_exp_holdout(cpu);
         match self.tick_kept_by(cpu) {
             Some(by) => {
-                self.rcu.told.notes.say(What::TickStop(Some(by)));
+                self.rcu.observed.notes.say(What::TickStop(Some(by)));
                 self.wheel.start_tick(cpu);
             }
             None if self.wheel.ticks(cpu) => {
-                self.rcu.told.notes.say(What::TickStop(None));
+                self.rcu.observed.notes.say(What::TickStop(None));
                 self.wheel.stop_tick(cpu);
             }
             None => {}
@@ -155,7 +155,7 @@ impl Machine {
         }
     }
 
-    /// Where a task goes that would go to `target`: RCU's threads do not run on such CPUs.
+    /// The CPU of a task that would run on `target`: RCU's threads do not run on such CPUs.
     pub(crate) fn housekeeping(&self, task: usize, target: CpuId) -> CpuId {
         let it = &self.tasks[task];
         let unbound = match it.kind {

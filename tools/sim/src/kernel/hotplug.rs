@@ -45,7 +45,7 @@ impl Machine {
         self.cores[cpu as usize].online
     }
 
-    /// Times that a CPU has gone.
+    /// Times that a CPU went offline.
     pub fn departures(&self) -> u64 {
         self.departures
     }
@@ -85,7 +85,7 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    /// `cpu`, which has nothing to do that cannot wait, goes.
+    /// Takes `cpu` offline; it has no work that cannot wait.
     pub(crate) fn dies(&mut self, cpu: CpuId) -> Act {
         let core = &mut self.cores[cpu as usize];
         core.dying = false;

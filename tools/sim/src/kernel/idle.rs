@@ -5,7 +5,7 @@
 //!
 //! | the engine says | the CPU |
 //! |---|---|
-//! | nothing | stops its tick; the last one to do so sets its clock for everybody's timers (`wheel`) |
+//! | nothing | stops its tick; the last one to do so sets its clock for the timers of all CPUs (`wheel`) |
 //! | tick | keeps its tick |
 //! | wake up in so many ticks (`RCU_FAST_NO_HZ`) | stops its tick, and sets its clock for itself |
 //! | soft interrupt | runs it first |
@@ -49,7 +49,7 @@ impl Machine {
         let owes = matches!(needs, IdleNeeds::Tick | IdleNeeds::WakeIn(_));
         self.cores[cpu as usize].looked_at = owes.then_some(now);
         self.stats.totals.idle_entries += u64::from(self.stats.counts(self.now));
-        self.rcu.told.notes.say(What::IdleEnter);
+        self.rcu.observed.notes.say(What::IdleEnter);
         let watch = &mut self.rcu.watch[cpu as usize];
         if watch.is_watching() {
             watch.idle_enter();
@@ -82,7 +82,7 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    /// What was found when the CPU looked at its callbacks.
+    /// The result of the CPU's check of its callbacks.
     fn idle_look(&mut self, cpu: CpuId, look: IdleLook) -> IdleNeeds {
         if look.wake_gp {
             self.wake(self.gp_thread, cpu);
@@ -91,7 +91,7 @@ impl Machine {
         look.needs
     }
 
-    /// Everything is stamped. Is there something to run now?
+    /// Has everything stamped. Is a callback ready now?
     fn prepare_for_idle(&mut self, cpu: CpuId) -> bool {
         let now = self.jiffies();
         let (global, cpus, _, view) = self.rcu.parts();

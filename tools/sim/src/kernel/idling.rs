@@ -57,7 +57,7 @@ struct IdleCpu {
     /// Since when.
     since: u64,
     menu: Menu,
-    /// What was chosen for the halt that comes.
+    /// The state chosen for the next halt.
     choice: Choice,
     ticks: Ticks,
     /// Why it is woken next.
@@ -204,7 +204,7 @@ impl Idling {
         self.package.idles(cpu, allows, now, timer, window);
     }
 
-    /// Something wakes `cpu`, which is halted.
+    /// Wakes `cpu`, which is halted.
     fn wakes(&mut self, cpu: CpuId, now: u64, period: u64, window: Window) {
         let it = &mut self.cpus[cpu as usize];
         let cause = it.because.take().unwrap_or(Cause::of(Who::Interrupt));
@@ -308,7 +308,7 @@ impl Machine {
         idling.halts(cpu, now, away, window);
     }
 
-    /// Something wakes `cpu`, which is halted.
+    /// Wakes `cpu`, which is halted.
     pub(crate) fn leaves_halt(&mut self, cpu: CpuId) {
         let (now, window) = (self.now, self.window_of());
         let period = self.options.jiffy_ns();

@@ -17,7 +17,7 @@ use crate::record::notes::What;
 use crate::record::stats::{GracePeriod, Synchronized};
 
 impl Machine {
-    /// The task that runs on `cpu` goes on.
+    /// Continues the task that runs on `cpu`.
     pub(crate) fn run_task(&mut self, cpu: CpuId, task: usize) -> Act {
         match self.tasks[task].kind {
             Kind::GpThread => self.gp_thread(cpu),
@@ -54,7 +54,7 @@ impl Machine {
     /// rcu_preempt: from one sleep to the next.
     fn gp_thread(&mut self, cpu: CpuId) -> Act {
         self.rcu.drive_on(cpu);
-        self.rcu.told.notes.gp_thread();
+        self.rcu.observed.notes.gp_thread();
         let mut cost = self.options.costs.gp_thread;
         loop {
             let now = self.engine_now(cpu);
@@ -64,7 +64,7 @@ impl Machine {
             } else {
                 0
             };
-            let scans_before = self.rcu.told.scans.get();
+            let scans_before = self.rcu.observed.scans.get();
             let (global, cpus, _, view) = self.rcu.parts();
             let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
             let waits = matches!(self.rcu.global.phase(), Phase::Wait(_));
@@ -91,7 +91,7 @@ impl Machine {
                 }
                 Next::Sleep(Until::Jiffies(ticks)) => Some(ticks),
                 Next::Done => None,
-                other => unreachable!("a grace-period thread is told {other:?}"),
+                other => unreachable!("a grace-period thread cannot do {other:?}"),
             };
             if let Some(ticks) = ticks {
                 let at = expiry(self.jiffies(), ticks);
@@ -102,7 +102,7 @@ impl Machine {
         }
     }
 
-    /// Are steps taken one by one? Where one CPU executes at a time nothing could come in between.
+    /// Are steps taken one by one? Where one CPU executes at a time no other work could come in between.
     pub(crate) fn takes_steps(&self) -> bool {
         self.options.stepwise && self.options.smp == Smp::Parallel
     }
@@ -121,18 +121,18 @@ impl Machine {
     /// Grace periods that have begun, or ended.
     fn note_edges(&mut self) {
         self.tally.step(&self.rcu, &self.oracle);
-        if self.rcu.told.ended.take() {
+        if self.rcu.observed.ended.take() {
             self.tally.ends(false, &mut self.oracle);
             let ended = GracePeriod {
                 end: self.now,
-                scans: self.rcu.told.scans.get(),
+                scans: self.rcu.observed.scans.get(),
                 ..self.in_flight.clone()
             };
             if self.stats.counts(self.now) {
                 self.stats.grace_periods.push(ended);
             }
         }
-        if self.rcu.told.started.take() {
+        if self.rcu.observed.started.take() {
             self.tally.starts(false, &self.oracle);
             self.in_flight.start = self.now;
             self.in_flight.holdouts.clear();
@@ -204,7 +204,7 @@ impl Machine {
         woken
     }
 
-    /// Invokes `whose` callbacks.
+    /// Invokes callbacks of the CPU `whose`.
     fn rcuop(&mut self, cpu: CpuId, whose: CpuId) -> Act {
         let mut cost = self.options.costs.rcuop;
         loop {
@@ -325,7 +325,7 @@ impl Machine {
                     // A kernel's caller looks once more when it wakes up.
                     let event = ExpEvent::Done;
                     let done = Event::ExpGracePeriod { gp_seq, event };
-                    self.rcu.told.notes.say(What::Rcu(done));
+                    self.rcu.observed.notes.say(What::Rcu(done));
                 }
                 if counts {
                     self.stats.calls.push(Synchronized {

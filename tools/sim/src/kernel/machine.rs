@@ -49,11 +49,11 @@ pub struct Machine {
     pub(crate) oracle: Oracle,
     pub(crate) preempted: u64,
     pub(crate) departures: u64,
-    /// Whose tick keeps the time for CPUs of `nohz_full`, if there are any.
+    /// The CPU whose tick keeps the time for CPUs of `nohz_full`, if there are any.
     pub(crate) timekeeper: Option<CpuId>,
     /// The next jiffy to begin, if a CPU needs it.
     jiffy_at: Option<u64>,
-    /// One CPU at a time: who executes, who did last, and who wants to.
+    /// With one CPU at a time: the one that executes, the last one, and those that want to.
     pub(crate) executing: Option<CpuId>,
     pub(crate) last: CpuId,
     pub(crate) waiting: BTreeSet<CpuId>,
@@ -65,12 +65,12 @@ pub struct Machine {
     pub(crate) idling: Option<Box<Idling>>,
     pub(crate) tally: Tally,
     pub(crate) syscalls: SysCalls,
-    /// The camera, on request.
+    /// The film's recording, on request.
     pub(crate) camera: Option<Box<Camera>>,
 }
 
 impl Machine {
-    /// A machine that has booted: nothing runs, and nothing was ever queued.
+    /// A machine that has booted: no task runs, and no callback was ever queued.
     pub fn new(options: Options) -> Machine {
         let cpus = options.cpus;
         let rcu = Rcu::new(&options);
@@ -211,7 +211,7 @@ impl Machine {
         }
     }
 
-    /// What things cost.
+    /// The costs of actions.
     pub(crate) fn costs(&self) -> Costs {
         self.options.costs
     }
@@ -255,7 +255,7 @@ impl Machine {
         let named = |task: &Task| (task.name.clone(), task.wakeups);
         stats.wakeups = self.tasks.iter().map(named).collect();
         stats.intervals = self.tasks.iter().map(|it| it.intervals).collect();
-        stats.credits = self.rcu.told.notes.credits();
+        stats.credits = self.rcu.observed.notes.credits();
         stats.idled = self.idled();
         stats.syscalls = self.syscalls.records.clone();
         stats.held.pass(self.now, stats.from, stats.until);
@@ -379,7 +379,7 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    // Who runs.
+    // The task that runs.
 
     /// `waker` wakes a task.
     pub(crate) fn wake(&mut self, task: usize, waker: CpuId) {
@@ -415,7 +415,7 @@ impl Machine {
         }
         let target = it.target(self.now, waker);
         let target = self.housekeeping(task, target);
-        self.rcu.told.notes.say(What::Wakeup { task, target });
+        self.rcu.observed.notes.say(What::Wakeup { task, target });
         self.wheel.stop(Timer::Wake(task));
         self.make_ready(task, self.heir(target), waker);
     }

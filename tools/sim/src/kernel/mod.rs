@@ -16,7 +16,7 @@
 //! | `expedited`, `barrier` | expedited grace periods, `rcu_barrier` |
 //! | `idle`, `idling` | the idle loop; idle states, what wakes CPUs out of them |
 //! | `full` | CPUs that run without a tick (`nohz_full`) |
-//! | `hotplug`, `toggle` | CPUs that go and come; that are offloaded and taken back at run time; the shrinker |
+//! | `hotplug`, `toggle` | CPUs that go offline; CPUs that change between offloaded and not; the shrinker |
 //! | `syscalls` | which system call each callback comes from |
 //! | `faults` | what goes wrong, if that is asked for |
 //! | `tally`, `pending` | how much a run has tested; what is still to be done, in words |

@@ -6,7 +6,7 @@ use crate::kernel::event::Event;
 use crate::kernel::machine::Machine;
 
 impl Machine {
-    /// Ticks that have nothing to do with RCU: whose, and when, in nanoseconds.
+    /// Ticks unrelated to RCU: CPU, and time in nanoseconds.
     pub(crate) fn outside_ticks(&mut self, ticks: &[(CpuId, u64)]) {
         let (jiffy, first) = (self.options.jiffy_ns(), self.options.jiffies);
         for &(cpu, at) in ticks {
@@ -16,7 +16,7 @@ impl Machine {
         self.expect_jiffy();
     }
 
-    /// Interrupts that have nothing to do with RCU, and ask for nothing: whose, and when, in nanoseconds.
+    /// Interrupts without an effect: CPU, and time in nanoseconds.
     pub(crate) fn outside_interrupts(&mut self, interrupts: &[(CpuId, u64)]) {
         for &(cpu, at) in interrupts {
             let cpu = cpu.min(self.options.cpus - 1);

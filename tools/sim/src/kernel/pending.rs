@@ -10,8 +10,8 @@ use crate::kernel::task::{Kind, State, Waits};
 const MOST: usize = 8;
 
 impl Machine {
-    /// What the machine still owes, a line each: grace periods with who is in their way, callbacks and whose
-    /// they are, tasks that wait, wake-ups that a fault has held up. Empty if everything is done.
+    /// The machine's unfinished work, a line each: grace periods with their holdouts, callbacks with their
+    /// CPUs, tasks that wait, wake-ups that a fault has held up. Empty if everything is done.
     ///
     /// ```
     /// use quiescent_sim::{Caller, Machine, Options};
@@ -51,7 +51,7 @@ impl Machine {
             });
             return wanted.into_iter().collect();
         }
-        let scans = self.rcu.told.scans.get();
+        let scans = self.rcu.observed.scans.get();
         let mut lines = vec![format!(
             "a grace period is under way: {phase:?}, {scans} scans"
         )];

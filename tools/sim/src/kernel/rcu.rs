@@ -30,12 +30,12 @@ pub(crate) struct Rcu {
     leaf_of: Vec<u16>,
     /// Which CPUs are in `nohz_full`; empty if none is.
     pub full: Vec<bool>,
-    pub told: Told,
+    pub observed: Observed,
 }
 
-/// What the engine's trace events have told.
+/// What the trace events of the engine have shown.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Observed {
     /// The grace period in flight started (set by its event, taken by the machine).
     pub started: Cell<bool>,
     pub ended: Cell<bool>,
@@ -48,7 +48,7 @@ pub(crate) struct View<'a> {
     watch: &'a [Watching],
     present: &'a [u64],
     full: &'a [bool],
-    told: &'a Told,
+    observed: &'a Observed,
 }
 
 impl View<'_> {
@@ -80,15 +80,15 @@ impl Host for View<'_> {
     }
 
     fn trace(&self, event: &Event) {
-        self.told.notes.event(event);
+        self.observed.notes.event(event);
         if let Event::GracePeriod { event, .. } = event {
             match event {
                 GpEvent::Start => {
-                    self.told.started.set(true);
-                    self.told.scans.set(0);
+                    self.observed.started.set(true);
+                    self.observed.scans.set(0);
                 }
-                GpEvent::Fqsstart => self.told.scans.set(self.told.scans.get() + 1),
-                GpEvent::End => self.told.ended.set(true),
+                GpEvent::Fqsstart => self.observed.scans.set(self.observed.scans.get() + 1),
+                GpEvent::End => self.observed.ended.set(true),
                 _ => {}
             }
         }
@@ -122,9 +122,9 @@ impl Rcu {
                 [] => Vec::new(),
                 those => (0..cpus).map(|cpu| those.contains(&cpu)).collect(),
             },
-            told: Told {
+            observed: Observed {
                 notes: Notes::new(cpus, leaf_level),
-                ..Told::default()
+                ..Observed::default()
             },
         };
         let stride = offload::stride(cpus, config.offload.stride);
@@ -144,7 +144,7 @@ impl Rcu {
             watch: &self.watch,
             present: &self.present,
             full: &self.full,
-            told: &self.told,
+            observed: &self.observed,
         };
         (&mut self.global, &mut self.cpus, &mut self.groups, view)
     }
@@ -193,7 +193,7 @@ impl Rcu {
         })
     }
 
-    /// Who drives, and where.
+    /// The driver and its CPU.
     pub fn drive_on(&mut self, cpu: CpuId) {
         let _ = self.global.leave();
         assert!(self.global.try_drive(Some(cpu), Interest::GpThread));
@@ -261,7 +261,7 @@ impl Machine {
         let n_cbs = core.fifo.len() as u64;
         let func = callback.func;
         self.stats.holds(self.now, func, true);
-        self.rcu.told.notes.say(What::Queued {
+        self.rcu.observed.notes.say(What::Queued {
             whose: cpu,
             pos,
             func,

@@ -1,10 +1,10 @@
 //! Read-side sections of tasks, and context switches.
 //!
-//! The kernel modelled here can preempt readers. A section belongs to its task: while the task runs, its CPU
-//! represents it, because ticks and interrupts read the task's nesting depth and note nothing. When the task
-//! is switched out in a section, preempted or asleep, it is queued in the engine's tree before the CPU notes
-//! a quiescent state; from then on the task itself blocks the grace period, on whichever CPU it runs, until
-//! its outermost section ends ([`quiescent_engine::blocked`]).
+//! The kernel modelled here can preempt readers. A section belongs to its task. While the task runs, its CPU
+//! blocks the grace period: ticks and interrupts read the task's nesting depth. When the task is switched out
+//! in a section, preempted or asleep, it is queued in the engine's tree before the CPU notes a quiescent
+//! state; from then on the task itself blocks the grace period, on whichever CPU it runs, until its outermost
+//! section ends ([`quiescent_engine::blocked`]).
 //!
 //! A task that waits for a grace period inside a section waits for itself: a deadlock, as in a kernel.
 
@@ -91,7 +91,7 @@ impl Machine {
         current.map_or(0, |task| self.tasks[task].sections.depth)
     }
 
-    /// RCU is told of a context switch, away from this task.
+    /// Reports a context switch away from this task to RCU.
     pub(crate) fn note_switch(&mut self, cpu: CpuId, from: Option<usize>) {
         let preempted = from.filter(|&task| {
             let it = self.tasks[task].sections;

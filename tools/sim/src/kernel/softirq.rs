@@ -57,7 +57,7 @@ impl Machine {
         task
     }
 
-    /// ksoftirqd: one round, as long as there is something to do.
+    /// ksoftirqd: one round, as long as there is work.
     pub(crate) fn ksoftirqd(&mut self, cpu: CpuId) -> Act {
         if self.cores[cpu as usize].soft_rcu {
             return Act::Busy(self.softirq(cpu));
@@ -70,8 +70,11 @@ impl Machine {
     fn softirq(&mut self, cpu: CpuId) -> u64 {
         self.cores[cpu as usize].soft_rcu = false;
         self.films_softirq();
-        self.rcu.told.notes.level(Level::Softirq);
-        self.rcu.told.notes.say(What::SoftirqEntry(Softirq::Rcu));
+        self.rcu.observed.notes.level(Level::Softirq);
+        self.rcu
+            .observed
+            .notes
+            .say(What::SoftirqEntry(Softirq::Rcu));
         let (global, cpus, _, view) = self.rcu.parts();
         let it = &mut cpus[cpu as usize];
         let noticed = it.core(global, &view);
@@ -86,7 +89,7 @@ impl Machine {
         self.deliver_wake(cpu);
         let (_, cpus, _, view) = self.rcu.parts();
         cpus[cpu as usize].core_done(&view);
-        self.rcu.told.notes.say(What::SoftirqExit(Softirq::Rcu));
+        self.rcu.observed.notes.say(What::SoftirqExit(Softirq::Rcu));
         self.took(cost);
         self.stats.totals.softirqs += u64::from(self.stats.counts(self.now));
         cost
@@ -99,7 +102,7 @@ impl Machine {
         }
     }
 
-    /// A batch of `whose` callbacks, invoked on `cpu`. What it costs.
+    /// Invokes a batch of callbacks of the CPU `whose` on `cpu`. Returns its cost.
     pub(crate) fn batch(&mut self, whose: CpuId, cpu: CpuId, context: Context) -> u64 {
         let (global, cpus, _, view) = self.rcu.parts();
         let begun = cpus[whose as usize].begin_batch_traced(global, context, &view);
@@ -114,7 +117,10 @@ impl Machine {
             let callback = core.fifo.pop_front().expect("it was queued");
             let (pos, func) = (range.start.wrapping_add(invoked), callback.func);
             self.stats.holds(self.now, func, false);
-            self.rcu.told.notes.say(What::Invoke { whose, pos, func });
+            self.rcu
+                .observed
+                .notes
+                .say(What::Invoke { whose, pos, func });
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;

@@ -1,13 +1,13 @@
 //! System calls that queue callbacks: which call each callback comes from.
 //!
-//! A callback outlives the call that has queued it, by milliseconds or by seconds, and runs in another
-//! context: nothing in it says where it comes from. Here the machine knows. A task says when it enters a
-//! system call and when it leaves it; what is queued meanwhile by that task is the call's own, and is noted
-//! in the call's record ([`SysCall`]) when it is queued and when it is invoked.
+//! A callback outlives the call that queued it by milliseconds or seconds, runs in another context, and
+//! contains no reference to the call. The machine knows the call: a task reports when it enters and leaves a
+//! system call, and what it queues in between is noted in the call's record ([`SysCall`]), when it is queued
+//! and when it is invoked.
 //!
-//! A trace has less to go by: the task's `sys_enter` and `sys_exit`, the `rcu_callback` between them, and the
-//! `rcu_invoke_callback` of the same address ([`join`]). Both ways have to find the same: that is what an
-//! experiment checks (`experiments::pipeline`).
+//! A reader of a trace has the task's `sys_enter` and `sys_exit`, the `rcu_callback` between them, and the
+//! `rcu_invoke_callback` of the same address ([`join`]). An experiment checks that both ways find the same
+//! call (`experiments::pipeline`).
 //!
 //! # Invariants
 //! A task is in one call at most. Calls are numbered as they are entered, all of them, so that a number is a
@@ -80,7 +80,7 @@ impl Machine {
                 callbacks: Vec::new(),
             });
         }
-        self.rcu.told.notes.say(What::SysEnter(name, argument));
+        self.rcu.observed.notes.say(What::SysEnter(name, argument));
         Act::Busy(COST)
     }
 
@@ -96,7 +96,7 @@ impl Machine {
         if let Some(record) = record {
             self.syscalls.records[record].left = Some(self.now);
         }
-        self.rcu.told.notes.say(What::SysExit(name));
+        self.rcu.observed.notes.say(What::SysExit(name));
         Act::Busy(COST)
     }
 

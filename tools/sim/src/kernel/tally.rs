@@ -19,7 +19,7 @@ use crate::kernel::rcu::Rcu;
 use crate::record::oracle::Oracle;
 use crate::record::points::Point;
 
-/// What a run has come across.
+/// The counts of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// States are counted.
@@ -40,7 +40,7 @@ impl Tally {
         self.spanned += u64::from(oracle.is_open());
     }
 
-    /// It ends: it is looked at.
+    /// The end of a grace period: it counts as checked.
     pub fn ends(&mut self, expedited: bool, oracle: &mut Oracle) {
         if let Some(since) = self.under_way[usize::from(expedited)].take() {
             oracle.waited(since);
@@ -82,10 +82,10 @@ impl Tally {
 }
 
 impl Machine {
-    /// From now on it is counted which states and trace points the run comes across. That takes time.
+    /// Counts states and trace points from now on. That takes time.
     pub fn keep_tally(&mut self) {
         self.tally.on = true;
-        self.rcu.told.notes.count_points();
+        self.rcu.observed.notes.count_points();
     }
 
     /// Grace periods of both kinds at whose end the oracle looked for sections older than their beginning.
@@ -105,6 +105,6 @@ impl Machine {
 
     /// The engine's trace points that were reached, if they are counted.
     pub fn reached(&self) -> BTreeSet<Point> {
-        self.rcu.told.notes.points()
+        self.rcu.observed.notes.points()
     }
 }

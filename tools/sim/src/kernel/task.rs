@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Rcuog(GroupId),
     /// It invokes the callbacks of this CPU.
     Rcuop(CpuId),
-    /// It goes on with soft interrupts.
+    /// It continues with soft interrupts.
     Ksoftirqd,
     /// It wakes waiters.
     Kworker,
@@ -106,7 +106,7 @@ impl Task {
         }
     }
 
-    /// Where it goes when `waker` wakes it at `now`.
+    /// The CPU on which it runs when `waker` wakes it at `now`.
     pub fn target(&self, now: u64, waker: CpuId) -> CpuId {
         let placed = self.places.iter().rev().find(|&&(from, _)| from <= now);
         placed.map_or_else(|| self.cpu.unwrap_or(waker), |&(_, cpu)| cpu)

@@ -53,21 +53,21 @@ pub(crate) struct Wheel {
     own: BTreeSet<(CpuId, u64, Timer)>,
     /// Timers of all others, the earliest first.
     pool: BTreeSet<(u64, CpuId, Timer)>,
-    /// Whose ticks run.
+    /// The CPUs whose ticks run.
     active: BTreeSet<CpuId>,
     migrator: Option<CpuId>,
     /// Clocks of CPUs whose tick is stopped, by jiffy.
     clocks: BTreeSet<(u64, CpuId, For)>,
 }
 
-/// For whose sake a clock is set.
+/// The purpose of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum For {
     /// All CPUs' timers: taken by the CPU that stopped last.
     All,
     /// The CPU's own callbacks.
     Itself,
-    /// Something of which nothing but its tick is known: it rings whatever the CPU does meanwhile.
+    /// An external timer, of which only its tick is known: it fires whatever the CPU does meanwhile.
     Outside,
 }
 
@@ -143,7 +143,7 @@ impl Wheel {
         }
     }
 
-    /// `gone` goes: its timers and clocks are `heir`'s from now on.
+    /// `gone` goes offline: its timers and clocks move to `heir`.
     pub fn migrate(&mut self, gone: CpuId, heir: CpuId) {
         self.stop_tick(gone);
         let timers: Vec<_> = self
@@ -174,7 +174,7 @@ impl Wheel {
         }
     }
 
-    /// `cpu`, whose tick is stopped, sets its clock for its own sake; or does not any more.
+    /// Sets the clock of `cpu`, whose tick is stopped, for its own purpose; or stops it.
     pub fn look_after_itself(&mut self, cpu: CpuId, at: Option<u64>) {
         self.clocks.retain(|it| (it.1, it.2) != (cpu, For::Itself));
         self.clocks.extend(at.map(|at| (at, cpu, For::Itself)));
@@ -185,7 +185,7 @@ impl Wheel {
         self.clocks.insert((at, cpu, For::Outside));
     }
 
-    /// Clocks that go off in jiffy `now`, and for whose sake; they are not set any more.
+    /// Removes the clocks that expire in jiffy `now`, and returns them with their purposes.
     pub fn ring(&mut self, now: u64) -> Vec<(CpuId, For)> {
         let mut rung = Vec::new();
         while let Some(&it) = self.clocks.first()
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jiffy_is_looked_for_only_where_somebody_ticks_or_has_a_clock() {
+    fn a_jiffy_is_looked_for_only_where_a_cpu_ticks_or_has_a_clock() {
         let mut wheel = Wheel::default();
         assert_eq!(wheel.next_jiffy(7), None);
         wheel.look_after_itself(2, Some(20));

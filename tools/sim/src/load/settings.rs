@@ -101,7 +101,7 @@ pub fn listed(options: &Options) -> Vec<(&'static str, String)> {
     all().filter(has).map(text).collect()
 }
 
-/// Has a machine of this kind this setting? An unknown one belongs to none.
+/// Does a machine of this kind have this setting? An unknown setting belongs to no kind.
 pub(crate) fn is_of(key: &str, options: &Options) -> bool {
     find(key).is_some_and(|it| threads::serves(it.key, options.kind))
 }

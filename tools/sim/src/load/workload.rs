@@ -21,25 +21,31 @@
 //!
 //! | `work` | what the task does | fields |
 //! |---|---|---|
-//! | `rounds` | calls of `synchronize_rcu` with pauses, and a rest after each round | `rounds`, `calls`, `pause`, `compute`, `rest`, `vary` |
-//! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep`, `vary` |
-//! | `queue` | queues callbacks, so many times a second | `rate`, `vary`, `times`, `compute`, `between`, `stop` (nothing from then on), `callbacks` |
-//! | `read` | reads: section after section | `sections` (0: for ever), `inside`, `outside`, `sleeps`, `vary` |
-//! | `switch` | queues one callback, waits until it has been invoked, and rests | `times`, `compute`, `rest`, `vary`, `callbacks` |
-//! | `reclaim` | reads the memory held by callbacks, and calls the shrinker if it is more than `above` | `every` (0: never), `above` (bytes), `lazy` (callbacks asked for) |
-//! | `close` | at each frame computes, then closes so many buffers, a system call each, which queues callbacks | `rate`, `vary`, `compute`, `buffers`, `close` (what a call takes), `stop`, `callbacks` |
+//! | `rounds` | rounds of `synchronize_rcu` calls | `rounds`, `calls`, `pause`, `compute`, `rest` |
+//! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep` |
+//! | `queue` | queues callbacks | `rate`, `times`, `compute`, `between`, `stop`, `callbacks` |
+//! | `read` | one section after the other | `sections` (0: for ever), `inside`, `outside`, `sleeps` |
+//! | `switch` | queues one callback, waits for it, rests | `times`, `compute`, `rest`, `callbacks` |
+//! | `reclaim` | calls the shrinker | `every` (0: never), `above` (bytes), `lazy` |
+//! | `close` | closes buffers at each frame | `rate`, `compute`, `buffers`, `close`, `stop`, `callbacks` |
+//!
+//! * `rounds`: `rest` follows each round.
+//! * `queue`, `close`: nothing is queued from `stop` on. Each close is a system call of length `close`, and
+//!   it queues the callbacks.
+//! * All but `reclaim` have `vary`.
+//! * `reclaim`: if callbacks hold more than `above` bytes, it asks the shrinker to flush `lazy` callbacks.
 //!
 //! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of
 //! the list), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`) `registered`
 //! instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times between arrivals
-//! have the mean that is given, and remember nothing.
+//! are memoryless with the given mean.
 //!
 //! ```
 //! use quiescent_sim::Workload;
 //!
 //! let sync = Workload::named("sync")?;
 //! let plan = sync.plan(&[("calls", "5"), ("early_qs", "init")])?;
-//! let stats = plan.run(|| false).expect("nobody stopped it");
+//! let stats = plan.run(|| false).expect("no caller stopped the plan");
 //! assert_eq!(stats.calls.len(), 5);
 //! # Ok::<(), quiescent_sim::Error>(())
 //! ```
@@ -134,7 +140,7 @@ impl Workload {
     /// What it is about.
     ///
     /// # Errors
-    /// If the file does not say.
+    /// The default, if the file has none.
     pub fn about(&self) -> Result<String, Error> {
         self.top(&[]).need("about")
     }
@@ -144,7 +150,7 @@ impl Workload {
         &self.contents.assumes
     }
 
-    /// Which numbers in it were chosen so that a result comes out, in words.
+    /// The numbers in it that were fitted to a result, in words.
     pub fn fitted(&self) -> &[String] {
         &self.contents.fitted
     }

@@ -20,6 +20,12 @@ pub struct Counted {
     pub fences_flag: u64,
     /// … of take-overs.
     pub fences_take: u64,
+    /// Of all these, how many threads were asked for first, …
+    pub fences_asked: u64,
+    /// … and how many they have executed themselves.
+    pub fences_answered: u64,
+    /// Process-wide fences that were issued.
+    pub fences_issued: u64,
     /// Sleeps of drivers.
     pub sleeps: u64,
     /// Drivers that a reader has woken.
@@ -42,7 +48,7 @@ pub struct Counted {
     pub woken_timer: u64,
     /// Wake-ups of the worker by a kick.
     pub woken_kick: u64,
-    /// Times the worker looked whether anything is due.
+    /// Times the worker checked whether anything is due.
     pub worker_passes: u64,
     /// Barriers.
     pub barriers: u64,
@@ -51,7 +57,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Process-wide fences.
+    /// Fences that were needed.
     pub fn fences(&self) -> u64 {
         self.fences_gp + self.fences_flag + self.fences_take
     }
@@ -85,8 +91,8 @@ impl Counted {
             };
         }
         less! {
-            grace_periods sole scans steps fences_gp fences_flag fences_take sleeps
-            reader_wakeups hand_overs takeovers stalls refills helped gave_way over_budget
+            grace_periods sole scans steps fences_gp fences_flag fences_take fences_asked
+            fences_answered fences_issued sleeps reader_wakeups hand_overs takeovers stalls refills helped gave_way over_budget
             woken_timer woken_kick worker_passes barriers
         }
     }

@@ -16,7 +16,7 @@ pub enum Doing {
     Softirq,
     /// An interrupt, a tick, or the timers' soft interrupt.
     Interrupt,
-    /// The scheduler, and the idle loop where it does something.
+    /// The scheduler, and the idle loop while it works.
     Scheduler,
     /// It leaves an idle state.
     Waking,
@@ -37,7 +37,7 @@ pub struct Film {
     pub states: Vec<Vec<String>>,
     /// Where the package was; empty where there are no idle states.
     pub package: Vec<Span<u8>>,
-    /// The names of its states: 0 is the one in which anything may run.
+    /// The names of its states, from state 0.
     pub package_states: Vec<String>,
 }
 

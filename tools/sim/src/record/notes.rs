@@ -1,8 +1,8 @@
 //! Records of a running machine: which event credited which CPU and, on request, every trace event.
 //!
-//! The engine reports its events through the view that answers its questions. Before a CPU does something,
-//! the machine says here which CPU that is and when. So a line has a place without the engine knowing one.
-//! Everything is in cells, because the machine's parts are borrowed while the engine asks.
+//! The engine reports its events through the view that answers its questions, without a CPU or a time. Before
+//! a CPU acts, the machine stores here which CPU it is and when, so that each line has both. Everything is in
+//! cells, because the machine's parts are borrowed while the engine asks.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(crate) enum Level {
     Irq,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Rcu(Event),
@@ -84,7 +84,7 @@ pub(crate) enum What {
 }
 
 impl What {
-    /// Is it about which system call a callback comes from?
+    /// Does it say which system call a callback comes from?
     const fn is_of_calls(&self) -> bool {
         matches!(
             self,
@@ -93,7 +93,7 @@ impl What {
     }
 }
 
-/// Who wants the tick of a CPU that could do without.
+/// What needs the tick of a CPU that could run without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptBy {
     /// Tasks take turns.
@@ -105,7 +105,7 @@ pub(crate) enum KeptBy {
 }
 
 impl KeptBy {
-    /// As a trace says it.
+    /// The words of a trace.
     pub const fn name(self) -> &'static str {
         match self {
             KeptBy::Sched => "SCHED",
@@ -141,7 +141,7 @@ pub(crate) struct Notes {
     /// Of all lines only those are kept that join callbacks to system calls.
     only_calls: Cell<bool>,
     lines: RefCell<Vec<(Place, What)>>,
-    /// Who ran last on each CPU, while tracing.
+    /// The task that ran last on each CPU, while tracing.
     ran: RefCell<Vec<Option<usize>>>,
 }
 

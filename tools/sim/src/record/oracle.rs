@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-/// Sections, callbacks, and what came too early.
+/// Open sections, callbacks, and the count of violations.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     sections: u64,
@@ -65,13 +65,13 @@ impl Oracle {
         self.callbacks
     }
 
-    /// All callbacks below have been invoked, it is said.
+    /// A barrier claims that all callbacks below this number have been invoked.
     pub fn drained(&mut self, until: u64) {
         let left = self.owed.first().is_some_and(|&oldest| oldest < until);
         self.early += u64::from(left);
     }
 
-    /// What came too early.
+    /// The number of violations.
     pub fn early(&self) -> u64 {
         self.early
     }

@@ -7,7 +7,7 @@ use quiescent_engine::event::{
     SegcbEvent, SrEvent, StallEvent, UtilizationEvent,
 };
 
-/// A trace point: an event's name, and what it says.
+/// A trace point: an event's name and its first word.
 pub type Point = (&'static str, &'static str);
 
 /// Which trace point this event is.

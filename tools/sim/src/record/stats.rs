@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiescent_engine::CpuId;
 
-/// Ticks on CPUs of `nohz_full`, and who wanted them.
+/// Ticks on CPUs of `nohz_full`, and what needed them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FullTicks {
     /// All of them.
@@ -150,7 +150,7 @@ pub struct Totals {
 /// What a run has shown, within its window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// From when on things count, in nanoseconds.
+    /// The start of the counted time, in nanoseconds.
     pub from: u64,
     /// Until when.
     pub until: u64,
@@ -190,7 +190,7 @@ pub struct Stats {
     pub counted: Option<crate::record::counted::Counted>,
     /// Callbacks that had not been invoked at the end, on a machine of threads.
     pub left: u64,
-    /// What was over too early there: the oracle's word. Anything but 0 is a bug.
+    /// Violations that the oracle counted. Anything but 0 is a bug.
     pub early: u64,
 }
 
@@ -198,7 +198,7 @@ pub struct Stats {
 pub(crate) const BYTES_PER_CPU: usize = size_of::<Credits>() + size_of::<u64>();
 
 impl Stats {
-    /// A callback of this function was queued, or (`false`) is gone.
+    /// A callback of this function was queued, or (`false`) is finished.
     pub(crate) fn holds(&mut self, now: u64, func: usize, more: bool) {
         self.held.pass(now, self.from, self.until);
         let bytes = self.funcs[func].bytes;

@@ -27,7 +27,7 @@ pub struct SysCall {
     pub name: SysCallName,
     /// Its argument: of `close` the descriptor.
     pub argument: u64,
-    /// Who called: an index of [`Stats::wakeups`](crate::Stats::wakeups), which has the name.
+    /// The calling task: an index of [`Stats::wakeups`](crate::Stats::wakeups), which has the name.
     pub task: usize,
     /// Where.
     pub cpu: CpuId,

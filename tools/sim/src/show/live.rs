@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn who_computes_has_the_cpu_and_nobody_has_more_than_there_is() {
+    fn who_computes_has_the_cpu_and_none_has_more_than_there_is() {
         let mut machine = Machine::new(Options::kernel_6_12(2, 1000));
         machine.spawn_endless("hog", 1, 0, Hog);
         machine.run(SECOND);

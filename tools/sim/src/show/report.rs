@@ -8,7 +8,7 @@
 //! use quiescent_sim::{Workload, report};
 //!
 //! let plan = Workload::named("sync")?.plan(&[("calls", "20"), ("caller_cpu", "1")])?;
-//! let figures = report::figures(&[plan.run(|| false).expect("nobody stopped it")]);
+//! let figures = report::figures(&[plan.run(|| false).expect("no caller stopped the plan")]);
 //! let find = |metric: &str| figures.iter().find(|it| it.metric == metric).expect("it is there");
 //! assert_eq!(find("two_wait_pct").values, [100.0]);
 //! assert_eq!(find("scans_per_gp").values, [2.0]);
@@ -63,7 +63,7 @@ impl Figures {
     }
 }
 
-/// CPUs up to whose number each has figures of its own.
+/// CPUs below this number have figures of their own.
 const MOST_CPUS: usize = 64;
 
 /// The figures of runs that differ in their seed.
@@ -201,7 +201,7 @@ fn totals(it: &mut Figures, stats: &Stats) {
     full::add(it, stats);
 }
 
-/// The function of the callback that wakes who called `synchronize_rcu`: no work of the workload's.
+/// The function of the callback that wakes callers of `synchronize_rcu`: it is no work of the workload's.
 const WAKES: &str = "wakeme_after_rcu";
 
 fn callbacks(it: &mut Figures, stats: &Stats) {

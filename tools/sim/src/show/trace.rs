@@ -37,17 +37,17 @@ impl Machine {
     /// From now on every event is kept, for [`write_trace`](Machine::write_trace). That takes memory: about a
     /// hundred bytes an event.
     pub fn keep_trace(&mut self) {
-        self.rcu.told.notes.trace();
+        self.rcu.observed.notes.trace();
     }
 
     /// From now on system calls and callbacks are kept, and nothing else.
     pub(crate) fn keep_calls(&mut self) {
-        self.rcu.told.notes.trace_calls();
+        self.rcu.observed.notes.trace_calls();
     }
 
     /// What was kept.
     pub(crate) fn kept(&self) -> std::cell::Ref<'_, Vec<(Place, What)>> {
-        self.rcu.told.notes.lines()
+        self.rcu.observed.notes.lines()
     }
 
     /// The events that were kept, as a kernel's tracer prints them.
@@ -68,7 +68,7 @@ impl Machine {
     /// # Errors
     /// If `out` cannot be written to.
     pub fn write_trace(&self, out: &mut impl Write) -> io::Result<()> {
-        let lines = self.rcu.told.notes.lines();
+        let lines = self.rcu.observed.notes.lines();
         let (n, cpus) = (lines.len(), self.options.cpus);
         write!(
             out,

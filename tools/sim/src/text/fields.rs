@@ -88,7 +88,7 @@ impl Fields<'_> {
         Ok(read.unwrap_or(default))
     }
 
-    /// So many a second, as nanoseconds between two; 0 if none ever comes.
+    /// A rate a second, as nanoseconds between two; 0 if none ever comes.
     pub fn rate(&self, key: &str) -> Result<u64, Error> {
         let allowed = "a number a second, such as 100 or 0.5, up to 1000000";
         let read = self.read(key, allowed, |it| {

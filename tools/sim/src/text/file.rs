@@ -264,7 +264,7 @@ fn a(value: &DeValue<'_>) -> String {
 }
 
 impl Place {
-    /// The error that something is wrong there.
+    /// The error at this place.
     pub fn wrong(self, file: &str, why: String) -> Error {
         Error::File {
             file: file.into(),

@@ -34,7 +34,7 @@ impl Sheet {
     /// Reads `text`, which is the file `file`.
     ///
     /// # Errors
-    /// If it is no TOML, or something in it is not of the form.
+    /// If it is no TOML, or not of the form.
     pub fn read(file: &str, text: &str, form: &Form) -> Result<Sheet, Error> {
         let reader = Reader { name: file, text };
         let table = reader.parse()?;
@@ -86,7 +86,7 @@ impl Sheet {
         those.map(|it| self.fields(it.1, &it.2))
     }
 
-    /// The error that something is wrong with the file as a whole.
+    /// An error about the file as a whole.
     pub fn wrong(&self, why: String) -> Error {
         Place { line: 1, column: 1 }.wrong(&self.file, why)
     }
@@ -104,7 +104,7 @@ impl Sheet {
 }
 
 impl Fields<'_> {
-    /// The error that something is wrong with this section.
+    /// An error about this section.
     pub fn wrong(&self, why: String) -> Error {
         self.place.wrong(self.file, why)
     }

@@ -20,7 +20,7 @@ const SECOND: u64 = 1_000_000_000;
 pub struct Threads {
     pub(super) machine: Machine,
     pub(super) world: Rc<World>,
-    /// From when on things count, until that time has come.
+    /// The start of the counted time, until it has come.
     opens: Option<u64>,
     before: Counted,
 }
@@ -42,6 +42,7 @@ impl Threads {
                 step: prices.step,
                 spin: prices.spin,
                 help: prices.help,
+                ask: prices.ask,
             },
         });
         let config = policy.config(options.lazy_flush_ms);

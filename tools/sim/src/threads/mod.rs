@@ -38,7 +38,7 @@ pub use crate::record::counted::Counted;
 
 use crate::base::error::nearest;
 
-/// How something is handed over.
+/// The ways to hand over an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verb {
     /// Memory; lazily, and its owner frees what is done.

@@ -47,7 +47,7 @@ impl Process {
     pub fn new(mut config: Config) -> Process {
         config.geometry.leaf_fanout = LEAF_SLOTS as u32;
         let place = Box::leak(Box::<Inner>::new_uninit()).as_mut_ptr();
-        // SAFETY: made here, at the place that it is told, and freed at the end of the machine.
+        // SAFETY: made here, at the given place, and freed at the end of the machine.
         let inner: &'static Inner = unsafe {
             let env = Env::new(&raw const (*place).env, config, &*place);
             place.write(Inner { env });
@@ -129,7 +129,7 @@ impl Process {
         waited.expect("a machine refuses nothing");
     }
 
-    /// Waits until everything queued so far is gone. Not in a section.
+    /// Waits until everything queued so far is freed or run. Not in a section.
     pub fn barrier(self) {
         let waited = self.state().barrier();
         waited.expect("a machine refuses nothing");
@@ -187,6 +187,9 @@ impl Process {
             fences_gp: value(&counters.fences_gp),
             fences_flag: value(&counters.fences_flag),
             fences_take: value(&counters.fences_take),
+            fences_asked: value(&counters.fences_asked),
+            fences_answered: value(&counters.fences_answered),
+            fences_issued: self.env().fences.issued(),
             sleeps: value(&counters.sleeps),
             reader_wakeups: value(&counters.reader_wakeups),
             hand_overs: value(&counters.hand_overs),
@@ -202,7 +205,7 @@ impl Process {
         counted.with(&self.state().lock().engine.counts())
     }
 
-    /// Readers in the way of the grace period under way.
+    /// The readers that block the grace period in progress.
     pub fn holdouts(self) -> Vec<u32> {
         self.state().lock().engine.holdouts().collect()
     }

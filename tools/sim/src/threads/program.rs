@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// The thread hands something over.
+    /// The thread hands over an object.
     fn hand_over(&self, func: usize) {
         let object = self.queued(func);
         let known = self.known.borrow();

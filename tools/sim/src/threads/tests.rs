@@ -93,7 +93,7 @@ fn a_thread_that_retires_alone_needs_neither_a_wake_up_nor_a_fence() {
         (counted.fences(), it.stats().wakeups_of("quiescent")),
         (0, 0)
     );
-    // With somebody else registered each of them takes one; nobody is woken.
+    // With another thread registered each of them takes one; no thread is woken.
     let mut it = machine(|_| ());
     producer(&mut it, Verb::Retire, 96, 10_000);
     reader(&mut it, 0, 1000);
@@ -102,6 +102,97 @@ fn a_thread_that_retires_alone_needs_neither_a_wake_up_nor_a_fence() {
     assert_eq!(counted.fences(), counted.fences_gp);
     assert!(counted.fences_gp > 10 && counted.sole == 0, "{counted:?}");
     assert_eq!(it.stats().wakeups_of("quiescent"), 0);
+}
+
+/// Fences between retiring at this rate (a second), alone with a reader, by the recurrence of `engine::batch`.
+fn fences_at(rate: u64, fence: u64, seconds: f64) -> f64 {
+    let (least, most) = (2048.0, 8192.0);
+    let (mut batch, mut now, mut count) = (least, 0.0, 0.0);
+    while now < seconds * 1e9 {
+        let since = batch * 1e9 / rate as f64;
+        now += since;
+        count += 1.0;
+        let often = since - (fence as f64) < 50.0 * fence as f64;
+        batch = if often { batch * 1.25 } else { batch * 0.875 };
+        batch = f64::clamp(batch, least, most);
+    }
+    count
+}
+
+/// Where a thread is seldom on a processor every question times out, and the batch follows the fence's price.
+#[test]
+fn the_batch_follows_what_fences_cost() {
+    for (rate, price) in [
+        (1_000_000, 2000),
+        (1_000_000, 15_000),
+        (2_000_000, 15_000),
+        (5_000_000, 15_000),
+        (5_000_000, 100_000),
+    ] {
+        let mut it = machine(|it| it.threads.prices.fence = price);
+        producer(&mut it, Verb::Retire, 96, rate);
+        reader(&mut it, 0, 1000);
+        it.run(SECOND / 4);
+        let counted = it.counted();
+        assert_eq!(it.too_early(), 0);
+        assert_eq!(counted.fences(), counted.grace_periods, "{counted:?}");
+        let expected = fences_at(rate, price, 0.25);
+        let ratio = counted.fences() as f64 / expected;
+        assert!(
+            (0.95..1.05).contains(&ratio),
+            "{rate} {price}: {expected} {counted:?}"
+        );
+        let issued = counted.fences_issued + counted.fences_answered;
+        assert_eq!(issued, counted.fences(), "{counted:?}");
+        let timed_out = counted.fences_asked - counted.fences_answered;
+        assert!(timed_out <= 6 + counted.fences() / 60, "{counted:?}");
+    }
+}
+
+/// A producer that retires one after so many nanoseconds of other work, and never sleeps.
+fn busy_producer(machine: &mut Threads, between: u64) {
+    let func = machine.func("block", 96, Verb::Retire);
+    let work = Queuer {
+        every: 1,
+        vary: false,
+        times: 1 << 40,
+        callbacks: vec![Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        }],
+        work: 0,
+        between,
+        stop: u64::MAX,
+        chance: Chance::new(1),
+        at: Default::default(),
+    };
+    machine.spawn_endless("producer", 0, true, work);
+}
+
+/// Threads that retire and read answer in time: no grace period but the first few needs a process-wide fence.
+#[test]
+fn threads_that_come_by_are_not_interrupted() {
+    let mut it = machine(|it| it.threads.prices.fence = 15_000);
+    busy_producer(&mut it, 500);
+    busy_producer(&mut it, 503);
+    it.run(SECOND / 4);
+    let counted = it.counted();
+    assert_eq!(it.too_early(), 0);
+    // Each fills its batch of 2048 at about the same time; one grace period is for both, or each has its own.
+    let each = 2_000_000 / 4 / 2048;
+    assert!(
+        (each..=2 * each + 1).contains(&counted.fences()),
+        "{counted:?}"
+    );
+    assert!(
+        counted.fences_issued * 20 <= counted.fences(),
+        "{counted:?}"
+    );
+    assert!(
+        counted.fences_answered * 20 >= counted.fences() * 19,
+        "{counted:?}"
+    );
 }
 
 #[test]
@@ -163,7 +254,7 @@ fn near_the_budget_grace_periods_do_not_wait_for_a_batch() {
 }
 
 #[test]
-fn behind_a_stalled_reader_the_budget_is_passed_and_the_program_told() {
+fn behind_a_stalled_reader_the_budget_is_passed_and_the_program_notified() {
     let mut it = machine(|it| it.threads.budget_callbacks = 1000);
     reader(&mut it, 0, 20 * SECOND);
     producer(&mut it, Verb::Retire, 96, 1000);
@@ -208,7 +299,7 @@ fn a_driver_that_does_not_come_back_loses_its_role() {
 
 fn waiters(sets: &[(&str, &str)]) -> Stats {
     let plan = Workload::named("waiters").unwrap().plan(sets).unwrap();
-    plan.run(|| false).expect("nobody stops it")
+    plan.run(|| false).expect("no caller stops the plan")
 }
 
 #[test]
@@ -300,7 +391,7 @@ fn a_seed_is_a_run() {
             ("readers", "2"),
         ];
         let plan = Workload::named("trickle").unwrap().plan(&sets).unwrap();
-        plan.run(|| false).expect("nobody stops it")
+        plan.run(|| false).expect("no caller stops the plan")
     };
     assert_eq!(of("5"), of("5"));
     assert_ne!(of("5"), of("6"));

@@ -12,7 +12,7 @@ use crate::input::options::Options;
 use crate::record::oracle::Oracle;
 use crate::record::stats::{Func, GracePeriod, Intervals, Stats};
 
-/// Something queued.
+/// A queued object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Item {
     func: usize,
@@ -111,7 +111,7 @@ impl World {
         threads.len() - 1
     }
 
-    /// Something is queued; its number for the library.
+    /// Notes a queued object; returns its number for the library.
     pub fn queued(&self, func: usize) -> usize {
         let (now, known) = (time::now(), &mut *self.known.borrow_mut());
         known.stats.holds(now, func, true);

@@ -1,7 +1,7 @@
-//! What tasks of a torture case do: anything at any time, or mostly one thing.
+//! Actions of the tasks of a torture case: any action at any time, or mostly one kind.
 //!
-//! An actor's deeds are drawn from its own seed, so that taking one actor away leaves the others' deeds as
-//! they were.
+//! An actor's actions are drawn from its own seed, so removing one actor leaves those of the others as they
+//! were.
 
 use std::cell::Cell;
 use std::rc::Rc;

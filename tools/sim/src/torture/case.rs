@@ -20,18 +20,18 @@ use crate::kernel::faults::Faults;
 use crate::kernel::machine::Machine;
 use crate::load::settings;
 
-/// A machine, what goes wrong with it, and who does what on it.
+/// A machine, its faults and its actors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The machine.
     pub options: Options,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
     /// The seed of it.
     pub fault_seed: u64,
     /// When that ends, in virtual nanoseconds.
     pub calm: u64,
-    /// Who does what.
+    /// The actors.
     pub actors: Vec<Actor>,
 }
 
@@ -89,7 +89,7 @@ impl Case {
         }
     }
 
-    /// The machine, on which everything is about to begin.
+    /// The machine before its first event.
     pub fn machine(&self) -> Machine {
         let mut machine = Machine::new(self.options.clone());
         machine.func("callback");

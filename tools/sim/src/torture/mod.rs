@@ -37,14 +37,14 @@ const PATIENCE: u64 = 300_000_000_000;
 /// Virtual time then until the machine rests: lazy callbacks have their time, and a grace period after it.
 const REST: u64 = 30_000_000_000;
 
-/// How often it is looked, meanwhile, whether something came too early.
+/// The pause between two checks of the oracle.
 const LOOK: u64 = 1_000_000_000;
 
-/// What kind of thing was found.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Something was over while a section was open that it had to outlive.
+    /// A wait or a callback ended while a section was open that it had to outlive.
     TooEarly,
     /// A wait never ends.
     Stuck,
@@ -54,7 +54,7 @@ pub enum Kind {
     Panicked,
 }
 
-/// Something that must not be.
+/// A violation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Its kind.
@@ -65,10 +65,10 @@ pub struct Finding {
     pub words: Vec<String>,
 }
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What was found, if anything.
+    /// The finding, if there is one.
     pub finding: Option<Finding>,
     /// What was done, by name.
     pub counts: BTreeMap<&'static str, u64>,
@@ -165,7 +165,7 @@ fn both_phases(machine: &mut Machine, case: &Case) -> Option<Finding> {
     match (machine.too_early(), machine.owed()) {
         (0, _) if !over => found(Kind::Stuck, machine, "an actor waits for ever".into()),
         (0, 0) if machine.is_quiet() => None,
-        (0, 0) => found(Kind::Restless, machine, "work for nobody".into()),
+        (0, 0) => found(Kind::Restless, machine, "work that no task needs".into()),
         (0, left) => {
             let text = format!("{left} callbacks were never invoked");
             found(Kind::Restless, machine, text)

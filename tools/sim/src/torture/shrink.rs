@@ -1,9 +1,9 @@
 //! A case with a finding, made smaller.
 //!
-//! Greedy: of all ways to make the case a little simpler the first that still shows a finding of the same
-//! kind is taken, and it begins anew. The end is a case that no single step makes simpler, or that the number
-//! of runs allowed has led to. Steps, the largest first: half of the actors, one actor, half of an actor's
-//! deeds, a kind of fault, an option that is the kernel's default, one CPU less.
+//! Greedy: the first simpler case that still has a finding of the same kind is taken, and the search starts
+//! again from it. It ends with a case that no single step makes simpler, or at the limit of runs. Steps, the
+//! largest first: half of the actors, one actor, half of an actor's actions, a kind of fault, an option set
+//! back to the kernel's default, one CPU less.
 
 use super::{Case, Finding, run};
 use crate::input::options::Options;
@@ -26,7 +26,7 @@ pub fn shrink(case: &Case, most_runs: u64) -> Option<Shrunk> {
     shrink_by(case, most_runs, |case| run(case, false).finding)
 }
 
-/// The same of whatever `finds` something.
+/// The same for any function that `finds` a finding.
 fn shrink_by(
     case: &Case,
     most_runs: u64,
@@ -43,7 +43,7 @@ fn shrink_by(
     Some(shrunk)
 }
 
-/// The first simpler case that still finds the same kind of thing.
+/// The first simpler case with a finding of the same kind.
 fn simpler(
     shrunk: &mut Shrunk,
     most_runs: u64,

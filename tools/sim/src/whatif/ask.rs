@@ -23,7 +23,7 @@ pub struct Request {
     pub seed: u64,
 }
 
-/// What came out.
+/// The answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// What was asked.
@@ -121,7 +121,7 @@ pub fn check(request: &Request) -> Result<(), Error> {
 /// Replays the trace. None if it was stopped.
 ///
 /// # Errors
-/// [`Error::Usage`] for settings that make no sense, or change nothing.
+/// [`Error::Usage`] for impossible settings, or for settings that change nothing.
 pub fn ask(
     trace: &Trace,
     request: &Request,
@@ -152,7 +152,8 @@ pub fn ask(
     let machines = [fit.options.clone(), change(&fit.options)?];
     if machines[0] == machines[1] {
         let why = format!(
-            "--set {}: that is what the trace was recorded under; give another value, or say with --as what was in force",
+            "--set {}: that is what the trace was recorded under; give another value, or say with --as what \
+             was in force",
             request.set.join(" --set ")
         );
         return Err(Error::Usage(why));
@@ -262,7 +263,8 @@ impl Answer {
             n => format!(", {n} calls of rcu_barrier"),
         };
         let mut text = format!(
-            "{}: {} CPUs at {} ticks a second, {:.1} s; {} threads, {} callbacks, {} waits for a grace period{} are fed to the model",
+            "{}: {} CPUs at {} ticks a second, {:.1} s; {} threads, {} callbacks, {} waits for a grace \
+             period{} are fed to the model",
             self.request.file,
             it.cpus,
             it.hz,

@@ -13,11 +13,11 @@
 //! **Ticks of others.** Where a timer of the wheel that is not RCU's was taken, idle CPUs had a tick for its
 //! sake: all those that had one at that instant, since several may have set their clocks for it. They are
 //! kept by CPU and jiffy. `process_timeout` is RCU's if the grace-period thread wakes up within 100 µs, and
-//! `do_nocb_deferred_wakeup_timer` always is. A timer that may be deferred (its `baseclk` is behind) causes
-//! no tick where RCU's own was taken, too: it was taken along. A tick that only RCU had need of is not kept:
-//! the model has to have it by itself.
+//! `do_nocb_deferred_wakeup_timer` always is. A deferrable timer (its `baseclk` is behind) causes no tick
+//! where RCU's own timer was taken at the same time. A tick that only RCU needed is not kept: the model has
+//! to produce it.
 //!
-//! **Interrupts** that are neither, and only end a halt (`interrupts`), are kept by CPU and time.
+//! **Interrupts** that are neither and only end a halt (`interrupts`) are kept by CPU and time.
 //!
 //! Unknown: waits for anything except RCU. The wake-ups after them count as external.
 
@@ -46,7 +46,7 @@ pub enum Step {
     Busy(u64),
     /// It queues this callback: an index into [`Recorded::arrivals`](quiescent_trace::Recorded::arrivals).
     Call(usize),
-    /// It waits for something of RCU's, which in the trace it had done at this instant, in nanoseconds.
+    /// It waits for RCU; in the trace the wait ended at this instant, in nanoseconds.
     Wait {
         /// For what.
         what: Awaited,
@@ -55,7 +55,7 @@ pub enum Step {
     },
 }
 
-/// What a thread does from one wake-up to the next sleep of its own.
+/// The actions of a thread from one wake-up to its next sleep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// When it is woken, in nanoseconds of the trace.
@@ -79,7 +79,7 @@ pub struct Life {
     pub runs: Vec<Run>,
 }
 
-/// All that came from outside RCU.
+/// The input from outside RCU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doings {
     /// Threads, in the order in which they are seen.
@@ -119,7 +119,7 @@ struct Now {
     since: u64,
     running: bool,
     asleep: bool,
-    /// It waits for something of RCU's.
+    /// It waits for RCU.
     waits: Option<Waiting>,
 }
 
@@ -193,7 +193,7 @@ impl Follow {
         }
     }
 
-    /// Ticks that are under way, and whose they are.
+    /// Ticks in progress, and their owners.
     fn ticks(&mut self, record: &Record<'_>, event: &Event<'_>) {
         let now = record.time_ns;
         if now > self.instant.at + ONE_JIFFY {
@@ -338,10 +338,10 @@ impl Follow {
             self.goes_on(record.pid);
         }
         let waits = self.of(record.pid).is_some_and(|it| it.0.waits.is_some());
-        let nobody = format!("interrupts/{cpu}");
+        let interrupts = format!("interrupts/{cpu}");
         let who = match is_outside(record.task, record.pid) && !waits {
             true => (record.task, record.pid),
-            false => (nobody.as_str(), u32::MAX - cpu),
+            false => (interrupts.as_str(), u32::MAX - cpu),
         };
         let (now, life) = self.meet(who);
         let goes_on = now.running || (!life.runs.is_empty() && time < now.since + ONE_WORK);
@@ -421,14 +421,14 @@ impl Doings {
         those.count() as u64
     }
 
-    /// Threads: everything but what interrupts did.
+    /// Threads: all lives but those of interrupts.
     pub fn threads(&self) -> impl Iterator<Item = &Life> {
         self.lives
             .iter()
             .filter(|it| !it.name.starts_with(super::feed::INTERRUPTS))
     }
 
-    /// What of `recorded` is a callback of nobody's wait.
+    /// What of `recorded` is a callback that no wait needs.
     pub fn calls(&self) -> usize {
         let runs = self.lives.iter().flat_map(|it| &it.runs);
         let steps = runs.flat_map(|it| &it.steps);

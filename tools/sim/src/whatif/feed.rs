@@ -1,14 +1,13 @@
-//! A machine with the doings of a trace before it.
+//! A machine that executes the actions of a trace's threads.
 //!
-//! **What follows a wait.** A thread that waited for a grace period goes on when the model's is over. From
-//! then on everything it does is as much later, or earlier, as the wait's end was: its own pauses keep their
-//! length, as those of a script do that makes one call after another. A thread that nothing made wait does
-//! everything when it did. So the callbacks of a thread that waits move with it, and those of interrupts and
-//! of all others stay. Where a thread's pauses really end with something from outside (a key, a packet), this
-//! moves it by the sum of the differences; how many threads wait, and for how long, stands beside the
-//! figures.
+//! **After a wait.** A thread that waited for a grace period continues when the model's is over. All its
+//! later actions are shifted by the difference between the two ends, so its own pauses keep their length, as
+//! in a script that makes one call after another. A thread without waits acts at the recorded times. So the
+//! callbacks of a waiting thread move with it; those of interrupts and of other threads stay. Where a pause
+//! really ends with an external event (a key, a packet), the shift is wrong by the sum of the differences;
+//! the number and length of waits are shown beside the figures.
 //!
-//! A thread that is late (its CPU was taken by others) skips a sleep that would have ended more than 100 µs
+//! A thread that is late (its CPU was busy with others) skips a sleep that would have ended more than 100 µs
 //! ago.
 
 use std::cell::Cell;
@@ -25,7 +24,7 @@ use crate::kernel::machine::Machine;
 /// Longer work of a thread may be interrupted, and is taken as user space, in nanoseconds.
 const SHORT: u64 = 100_000;
 
-/// Who comes so late has not slept, in nanoseconds.
+/// A thread that is later than this skips its sleep, in nanoseconds.
 const LATE: u64 = 100_000;
 
 /// In the trace a thread is seen on its CPU when it is woken there; the model may wake it a little earlier.

@@ -1,9 +1,10 @@
-//! Which of the machines that a trace does not tell apart it was: the one whose replay comes nearest.
+//! Chooses the recorded machine among those that a trace cannot distinguish: the one whose replay comes
+//! nearest.
 //!
-//! A trace has no line about whether CPUs execute at the same time, and when an idle CPU's tick stops, and
-//! both matter much. So every combination of the two replays the trace, and the one whose rates are nearest
-//! to the recorded ones is used. That is a *fit*: the figures beside the column "model as recorded" choose
-//! two of its settings, and the output says so. The change is still a prediction. A given setting is not
+//! A trace does not show whether CPUs execute at the same time, nor when an idle CPU's tick stops, and both
+//! have large effects. So every combination of the two replays the trace, and the one whose rates are nearest
+//! to the recorded ones is used. That is a *fit*: the column "model as recorded" has chosen two of its own
+//! settings, and the output says so. The change is still a prediction. A setting that the user gives is not
 //! chosen.
 
 use super::{BAD_FIT, Line, Trace, lines};
@@ -63,7 +64,7 @@ impl Trace {
 }
 
 /// How far rates are off, on average: the logarithm of their ratios, so that half is as far as twice. Below a
-/// tenth of a bad fit nothing is told apart.
+/// tenth of a bad fit the candidates count as equal.
 fn distance(lines: &[Line]) -> f64 {
     let those = lines
         .iter()

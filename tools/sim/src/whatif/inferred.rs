@@ -2,8 +2,11 @@
 //!
 //! | setting | read off | example (`data/traces`) |
 //! |---|---|---|
-//! | `jiffies_till_first_fqs`, `…next_fqs` | the jiffy in which the grace-period thread's timer fires, less the one in which it began to wait, less the wheel's own | `classic-d-nocb-j8…`: 8, 8 |
-//! | `early_qs` | the thread itself reports a CPU between a grace period's start and its first wait | `…-early`: init |
+//! | `jiffies_till_first_fqs`, `…next_fqs` | the jiffies that the thread waits | `classic-d-nocb-j8…`: 8, 8 |
+//! | `early_qs` | the thread reports a CPU itself between start and first wait | `…-early`: init |
+//!
+//! "The thread" is the grace-period thread. Its wait is the jiffy in which its timer fires, less the one in
+//! which it began to wait, less the wheel's own.
 //!
 //! The number of jiffies is the one that is seen most often, of [`FEW`] or more; waits of 63 jiffies and more
 //! are rounded by the wheel and are ignored. **Not inferred**: whether CPUs execute at the same time (`smp`),
@@ -16,7 +19,7 @@ use quiescent_trace::{Event, Record, Recorded, Role, role};
 
 use crate::input::options::Options;
 
-/// Fewer waits tell nothing.
+/// The least number of waits.
 pub const FEW: u64 = 5;
 
 /// Waits that the wheel does not round.

@@ -1,7 +1,6 @@
-//! The three columns, figure by figure: of the real machine from the trace, of the model from what its runs
-//! have counted.
+//! The three columns, figure by figure: the real machine's from the trace, the model's from its runs.
 //!
-//! One table says what is a line, and how it is taken from either; so both sides are counted alike.
+//! One table defines each line and how it is computed from either source, so both are counted alike.
 
 use quiescent_trace::{Role, role};
 
@@ -17,7 +16,7 @@ pub struct Line {
     pub metric: &'static str,
     /// The unit.
     pub unit: &'static str,
-    /// The real machine's; none if the trace has nothing of it.
+    /// The real machine's; none if the trace does not show it.
     pub recorded: Option<f64>,
     /// The model's, under the settings of the trace.
     pub modelled: f64,
@@ -71,14 +70,14 @@ struct Of {
     scans: f64,
     gp_ms: f64,
     exp_gps: f64,
-    synchronize: Waits,
-    synchronize_expedited: Waits,
-    barrier: Waits,
+    synchronize: WaitTimes,
+    synchronize_expedited: WaitTimes,
+    barrier: WaitTimes,
 }
 
 /// Waits of one kind: how many a second, and how long.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waits {
+struct WaitTimes {
     rate: f64,
     ms: f64,
 }
@@ -97,7 +96,7 @@ impl Of {
         );
         let others = of(|it| matches!(it, Role::Other | Role::OtherRcu));
         let gps = &stats.grace_periods;
-        let waits = |all: &[(u64, u64)]| Waits {
+        let waits = |all: &[(u64, u64)]| WaitTimes {
             rate: rate(all.len() as u64),
             ms: mean(all.iter().map(|it| (it.1 - it.0) as f64 / 1e6)),
         };
@@ -135,7 +134,7 @@ impl Of {
         let waits = |what| {
             let (count, ms) = trace.waits(what);
             let rate = rate(count as u64);
-            Waits { rate, ms }
+            WaitTimes { rate, ms }
         };
         Of {
             wakeups: rate(figures.total_wakeups()),
@@ -161,9 +160,9 @@ impl Of {
 }
 
 /// What a line is about: its name, its unit, whether it decides, whether it is a rate, and how it is taken.
-type About = (&'static str, &'static str, bool, bool, fn(&Of) -> f64);
+type LineSpec = (&'static str, &'static str, bool, bool, fn(&Of) -> f64);
 
-const LINES: [About; 18] = [
+const LINES: [LineSpec; 18] = [
     ("wakeups_per_s", "1/s", true, true, |it| it.wakeups),
     ("grace_periods_per_s", "1/s", true, true, |it| it.gps),
     ("idle_ticks_per_s", "1/s", true, true, |it| it.idle_ticks),
@@ -198,7 +197,7 @@ const LINES: [About; 18] = [
 pub fn lines(trace: &Trace, modelled: &Stats, changed: &Stats) -> Vec<Line> {
     let (real, before, after) = (Of::kernel(trace), Of::model(modelled), Of::model(changed));
     let seconds = trace.recorded.window.seconds();
-    let line = |&(metric, unit, decides, is_rate, take): &About| {
+    let line = |&(metric, unit, decides, is_rate, take): &LineSpec| {
         let [recorded, modelled, changed] = [&real, &before, &after].map(take);
         let any = [recorded, modelled, changed].iter().any(|it| *it != 0.0);
         any.then(|| Line {

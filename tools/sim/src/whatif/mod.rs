@@ -76,7 +76,7 @@ use doings::{Awaited, Doings};
 /// A figure of the model as recorded that is off by more than this share is a bad fit.
 pub const BAD_FIT: f64 = 0.15;
 
-/// Virtual time between two looks at whether to stop, in nanoseconds.
+/// Virtual time between two checks whether to stop, in nanoseconds.
 const SLICE: u64 = 100_000_000;
 
 /// Flush times that a run with lazy callbacks lasts: a trace shorter than a flush time says nothing about how
@@ -93,7 +93,7 @@ pub struct Trace {
     pub recorded: Recorded,
     /// What the kernel did.
     pub figures: Figures,
-    /// What came from outside.
+    /// The input from outside RCU.
     pub doings: Doings,
     /// Settings that it tells.
     pub inferred: Inferred,
@@ -130,7 +130,7 @@ impl Reading {
     /// The trace.
     ///
     /// # Errors
-    /// If it has no window to look at, or does not tell its tick rate.
+    /// If it has no window, or does not show its tick rate.
     pub fn finish(self, summary: &quiescent_trace::Summary) -> Result<Trace, Error> {
         let recorded = self.recorder.finish(summary)?;
         Ok(Trace {

@@ -1,5 +1,5 @@
-//! The page of `whatif`: the table, what makes it doubtful, wake-ups by thread and the lengths of grace
-//! periods as charts.
+//! The page of `whatif`: the table, the doubts, and charts of wake-ups by thread and lengths of grace
+//! periods.
 
 use quiescent_report::html::chart::{Axis, Bar, Bars, Panel, Point, Points, Row, Series, Tone};
 use quiescent_report::html::layout::{self, Count, Fact, Head, News, Section, prose};
@@ -70,8 +70,10 @@ fn facts(answer: &Answer, report: &Report, occasion: &Occasion) -> Vec<Fact> {
 }
 
 fn figures(answer: &Answer) -> Markup {
-    let legend = "Ratio: the model as recorded over what was recorded; the first three lines decide whether the model fits. By placement: the least and \
-                  the most of the model with the change, wherever a scheduler has the grace-period thread run. Fitted: chosen because it fits.";
+    let legend = "Ratio: the model as recorded over what was recorded; the first three lines decide whether \
+     the model fits. By placement: the least and \
+                  the most of the model with the change, wherever a scheduler has the grace-period thread \
+                  run. Fitted: chosen because it fits.";
     html! {
         (table(answer))
         p class="soft" { (prose(legend)) }
@@ -117,7 +119,8 @@ fn rates(answer: &Answer) -> Markup {
     let rows = answer.lines.iter().filter(|it| it.unit == "1/s").map(row);
     let bars = Bars {
         title: "How often, before and after".into(),
-        about: "a line across a bar: the least and the most, wherever a scheduler has the grace-period thread run".into(),
+        about: "a line across a bar: the least and the most, wherever a scheduler has the grace-period \
+         thread run".into(),
         unit: "1/s".into(),
         linear: false,
         legend: COLUMNS.map(|(name, tone)| (tone, name.to_string())).to_vec(),

@@ -1,8 +1,8 @@
 //! A machine that replays a recorded trace.
 //!
-//! It is fed with what came from outside: which callbacks were queued when and on which CPU, and where RCU's
-//! threads were (a scheduler's choice, which nothing that RCU does predicts). Everything else it has to
-//! produce itself: grace periods, scans, wake-ups, ticks, delays.
+//! Its input is what came from outside RCU: which callbacks were queued when and on which CPU, and where
+//! RCU's threads ran (the scheduler's choice). It produces everything else itself: grace periods, scans,
+//! wake-ups, ticks, delays.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -23,7 +23,7 @@ const AHEAD: u64 = 100_000;
 /// Reads a trace once: what a machine is fed with, and what the kernel did. `name` is for errors.
 ///
 /// # Errors
-/// If it cannot be read to its end, or has no window to look at.
+/// If it cannot be read to its end, or has no window.
 pub fn read(name: &str, input: impl BufRead) -> Result<(Recorded, Figures), Error> {
     let mut reader = Reader::new(name, input);
     let mut recorder = Recorder::new(quiescent_trace::Options::default());

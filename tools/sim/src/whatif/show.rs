@@ -1,8 +1,7 @@
 //! An answer as rows and as text.
 //!
-//! The order of the columns is the order of reading: what was recorded, what the model makes of it, how far
-//! that is off, and then what the change does. What makes the last column doubtful is a warning above
-//! everything else.
+//! Columns in the order of reading: recorded, model as recorded, error, model with the change. What makes the
+//! last column doubtful is a warning above the table.
 
 use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
@@ -80,7 +79,7 @@ pub(super) fn cells(line: &Line) -> [String; 7] {
         ratio,
         short(line.changed),
         change.map_or("new".into(), |it| match it {
-            // More than ten times as much: a factor says more.
+            // An increase of more than ten times is shown as a factor.
             it if it > 900.0 => format!("x {}", short(it / 100.0 + 1.0)),
             it => format!("{it:+.1} %"),
         }),
@@ -116,8 +115,10 @@ pub fn text(answer: &Answer) -> String {
     }
     text += &format!("\n{}\n", table.render());
     text += &format!(
-        "ratio: model as recorded over recorded; the first three lines decide, `!` is more than {:.0} % off. by placement: least and most of the \
-         model\nwith the change, wherever the grace-period thread runs. `fitted`: chosen because it fits. What each line is: docs/tools.md\n",
+        "ratio: model as recorded over recorded; the first three lines decide, `!` is more than {:.0} % \
+         off. by placement: least and most of the \
+         model\nwith the change, wherever the grace-period thread runs. `fitted`: chosen because it fits. \
+         What each line is: docs/tools.md\n",
         100.0 * BAD_FIT
     );
     text

@@ -1,4 +1,4 @@
-//! `rcu_barrier`: it waits for callbacks, whoever looks after them, and for nothing else.
+//! `rcu_barrier`: it waits for all callbacks, also of offloaded and departed CPUs, and for nothing else.
 
 use crate::common::{List, MS, call};
 use quiescent_sim::{Machine, Op, Options};
@@ -70,7 +70,7 @@ fn callers_that_come_while_one_is_under_way_share_the_next() {
         let ops = vec![call(false), Op::Barrier];
         machine.spawn("caller", cpu, MS + u64::from(cpu) * 10_000, List::new(ops));
     }
-    assert!(machine.run_tasks(1_000 * MS), "somebody waits for ever");
+    assert!(machine.run_tasks(1_000 * MS), "a task waits for ever");
     assert_eq!((machine.barriers(), machine.too_early()), (2, 0));
 }
 

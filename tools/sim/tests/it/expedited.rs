@@ -46,7 +46,7 @@ fn run(options: &Options, callers: &[(u32, Op)]) -> Stats {
         let waits = Waits::new(kind.clone(), 50, 300_000);
         machine.spawn("caller", *cpu, 500_000, waits);
     }
-    assert!(machine.run_tasks(20_000_000_000), "somebody waits for ever");
+    assert!(machine.run_tasks(20_000_000_000), "a task waits for ever");
     machine.stats()
 }
 
@@ -62,7 +62,10 @@ fn on_an_idle_machine_a_call_takes_microseconds() {
             assert_eq!(stats.calls.len(), 50);
             let worst = latencies(&stats).max().expect("there are some");
             assert!(worst < 100_000, "{worst} ns on {cpus} CPUs, {smp:?}");
-            assert!(stats.grace_periods.is_empty(), "nobody wanted a normal one");
+            assert!(
+                stats.grace_periods.is_empty(),
+                "no task wanted a normal one"
+            );
         }
     }
 }
@@ -79,7 +82,7 @@ fn busy_cpus_are_interrupted_and_answer() {
     let stats = machine.stats();
     assert_eq!(stats.calls.len(), 50);
     assert!(latencies(&stats).all(|it| it < 200_000));
-    // A CPU that is interrupted is in the way of nobody for longer than that.
+    // A CPU that is interrupted delays a grace period no longer than that.
     assert!(stats.totals.ipis >= 50 * 14, "{}", stats.totals.ipis);
 }
 

@@ -77,7 +77,7 @@ fn lazy_ones_wait_for_seconds_in_old_kernels_only() {
     let urgent = seldom(IdleRule::FastNoHz(FastNoHz::v5_6(1000)), false);
     assert!(mean_delay(&old) > 5 * SECOND, "{}", mean_delay(&old));
     assert!(mean_delay(&new) < SECOND / 20, "{}", mean_delay(&new));
-    assert!(mean_delay(&urgent) < SECOND / 20, "nobody is lazy");
+    assert!(mean_delay(&urgent) < SECOND / 20, "no callback is lazy");
     // Whatever wakes the CPU up lets it look: callbacks that come often wait for each other only.
     let often = run(IdleRule::FastNoHz(FastNoHz::v5_6(1000)), true);
     assert!(mean_delay(&often) < SECOND / 2, "{}", mean_delay(&often));

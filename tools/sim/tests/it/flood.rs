@@ -80,7 +80,7 @@ fn the_sixth_waiter_is_woken_by_a_work_item() {
             let calls = vec![Op::Synchronize; 10];
             machine.spawn("caller", caller % 8, MS, List::new(calls));
         }
-        assert!(machine.run_tasks(1_000 * MS), "somebody waits for ever");
+        assert!(machine.run_tasks(1_000 * MS), "a task waits for ever");
         let stats = machine.stats();
         assert_eq!(stats.calls.len() as u32, 10 * callers);
         assert_eq!(stats.wakeups_of("kworker/rcu") > 0, works);

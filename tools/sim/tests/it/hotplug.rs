@@ -1,4 +1,4 @@
-//! CPUs that go and come: nothing that they had is lost, and nobody waits for them.
+//! CPUs that go offline and come back: no callback of theirs is lost, and no grace period waits for them.
 
 use crate::common::{List, MS, call};
 use quiescent_sim::{Caller, Hog, Machine, Op, Options};
@@ -34,7 +34,7 @@ fn grace_periods_go_on_without_the_cpu_of_their_thread() {
     for (at, cpu, online) in [(105, 0, false), (305, 1, false), (505, 0, true)] {
         machine.plug(at * MS, cpu, online);
     }
-    assert!(machine.run_tasks(3_000 * MS), "somebody waits for ever");
+    assert!(machine.run_tasks(3_000 * MS), "a task waits for ever");
     assert_eq!(machine.departures(), 2);
     let worst = machine
         .stats()
@@ -54,7 +54,7 @@ fn a_reader_is_waited_for_although_its_cpu_has_gone() {
         machine.spawn("reader", 2, 0, List::new(reads));
         machine.plug(5 * MS, 2, false);
         machine.spawn("caller", 1, 10 * MS, List::new(vec![kind]));
-        assert!(machine.run_tasks(1_000 * MS), "somebody waits for ever");
+        assert!(machine.run_tasks(1_000 * MS), "a task waits for ever");
         assert_eq!(machine.too_early(), 0);
         let end = machine.stats().calls[0].end;
         assert!((50 * MS..70 * MS).contains(&end), "{end}");

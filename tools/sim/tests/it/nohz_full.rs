@@ -33,7 +33,7 @@ fn latencies(stats: &Stats) -> Vec<u64> {
 }
 
 #[test]
-fn a_cpu_that_computes_has_no_tick_and_is_in_nobodys_way() {
+fn a_cpu_that_computes_has_no_tick_and_delays_no_grace_period() {
     let run = |options: Options| {
         let mut machine = Machine::new(options);
         for cpu in 1..4 {
@@ -78,7 +78,7 @@ fn a_grace_period_turns_the_tick_on_until_the_cpu_has_reported() {
     machine.keep_trace();
     machine.spawn_endless("in kernel", 1, 0, InKernel);
     machine.run(100 * MS);
-    assert_eq!(full(&machine.stats()).ticks, 0, "nobody has asked");
+    assert_eq!(full(&machine.stats()).ticks, 0, "RCU has not asked");
     machine.spawn("caller", 0, 100 * MS, Caller::new(1, 0));
     machine.run(SECOND);
     let stats = machine.stats();
@@ -112,7 +112,7 @@ fn patience_leaves_it_alone_for_so_long() {
 }
 
 #[test]
-fn an_expedited_grace_period_keeps_the_tick_of_whom_it_waits_for() {
+fn an_expedited_grace_period_keeps_the_tick_of_the_cpu_that_it_waits_for() {
     let mut machine = Machine::new(options());
     let reads = vec![
         Op::Lock,
@@ -198,7 +198,7 @@ fn the_timekeeper_ticks_and_stays() {
 }
 
 #[test]
-fn nothing_comes_too_early_and_nobody_waits_for_ever() {
+fn nothing_comes_too_early_and_no_task_waits_for_ever() {
     for seed in 0..100 {
         let mut case = Case::of_seed(seed);
         let (cpus, gp_cpu) = (case.options.cpus, case.options.gp_cpu);

@@ -24,7 +24,9 @@ fn all_of(seeds: u64) -> Outcome {
                 next.store(seeds, Ordering::Relaxed); // the others need not be looked at
                 panic!("seed {seed}: {found:?}\n{}", case.to_text());
             }
-            all.lock().expect("nobody panics under it").add(outcome);
+            all.lock()
+                .expect("no thread panics under the lock")
+                .add(outcome);
         }
     };
     thread::scope(|scope| {
@@ -32,7 +34,7 @@ fn all_of(seeds: u64) -> Outcome {
             scope.spawn(work);
         }
     });
-    all.into_inner().expect("nobody panics under it")
+    all.into_inner().expect("no thread panics under the lock")
 }
 
 #[test]

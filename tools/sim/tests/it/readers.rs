@@ -1,4 +1,4 @@
-//! Readers: sections that last, sections that are preempted, and who is told to hurry.
+//! Readers: sections that last, sections that are preempted, and which CPUs are asked to hurry.
 
 use crate::common::{List, MS};
 use quiescent_sim::{Caller, Machine, Op, Options};
@@ -15,13 +15,13 @@ fn returns(options: &Options, reader: List, with: Op, others: Vec<(u32, u64, Lis
         machine.spawn("other", cpu, start, work);
     }
     machine.spawn("caller", 1, MS, List::new(vec![with]));
-    assert!(machine.run_tasks(20_000 * MS), "somebody waits for ever");
+    assert!(machine.run_tasks(20_000 * MS), "a task waits for ever");
     assert_eq!(machine.too_early(), 0);
     machine.stats().calls[0].end
 }
 
 #[test]
-fn whoever_waits_waits_for_the_section_and_little_more() {
+fn a_waiter_waits_for_the_section_and_little_more() {
     let options = Options::kernel_6_12(4, 1000);
     for (kind, slack) in [(Op::Synchronize, 12 * MS), (Op::SynchronizeExpedited, MS)] {
         for long in [20, 200, 500] {
@@ -61,7 +61,7 @@ fn a_reader_that_loses_its_cpu_to_another_task_is_waited_for() {
 }
 
 #[test]
-fn short_sections_are_in_nobodys_way() {
+fn short_sections_delay_no_grace_period() {
     let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
     let ops: Vec<Op> = (0..10_000)
         .flat_map(|_| [Op::Lock, Op::Compute(5_000), Op::Unlock, Op::Compute(5_000)])
@@ -76,8 +76,8 @@ fn short_sections_are_in_nobodys_way() {
 
 #[test]
 fn a_holdout_is_asked_to_hurry_and_then_its_cpu_is_free() {
-    // Nobody else wants the CPU. A tick after 100 ms makes it reschedule, which queues the reader; the end of
-    // the section is then known at once, and not only to the next scan.
+    // No other task wants the CPU. A tick after 100 ms makes it reschedule, which queues the reader; the end
+    // of the section is then known at once, and not only to the next scan.
     let options = Options {
         first_fqs: Some(50),
         next_fqs: Some(50),

@@ -62,7 +62,7 @@ fn a_call_takes_the_ticks_that_the_mechanism_says_on_machines_of_every_size() {
 }
 
 #[test]
-fn one_cpu_reports_itself_and_waits_for_nobody() {
+fn one_cpu_reports_itself_and_waits_for_no_other() {
     for hz in HZ {
         let early = Options {
             early_qs: EarlyQs::Init,

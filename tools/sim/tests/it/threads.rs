@@ -108,6 +108,7 @@ fn options(chance: &mut Chance) -> Options {
     (prices.fence, prices.wake, prices.start) = (price(chance), price(chance), price(chance));
     (prices.step, prices.push, prices.help) = (short(chance), short(chance), short(chance));
     prices.spin = 1 + short(chance);
+    prices.ask = short(chance);
     it
 }
 
@@ -151,7 +152,7 @@ fn run(seed: u64) -> (quiescent_sim::Stats, Threads) {
     let hour = 3_600_000 * MS;
     assert!(
         machine.run_tasks(hour),
-        "seed {seed}: somebody waits for ever: {options:?}"
+        "seed {seed}: a task waits for ever: {options:?}"
     );
     let over = machine.now() + 60_000 * MS;
     assert!(
@@ -163,7 +164,7 @@ fn run(seed: u64) -> (quiescent_sim::Stats, Threads) {
     assert_eq!(machine.too_early(), 0, "seed {seed}: {options:?}");
     assert!(
         machine.is_quiet(),
-        "seed {seed}: work for nobody: {options:?}"
+        "seed {seed}: work that no task needs: {options:?}"
     );
     (machine.stats(), machine)
 }

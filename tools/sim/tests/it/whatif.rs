@@ -76,7 +76,7 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
         steps: vec![Step::Busy(at(20)), Step::Call(0), Step::Busy(at(10 + 40))],
     };
     assert_eq!(runs(&trace, "a-7"), [a]);
-    // Nobody was seen to wake it; its second wait has no end.
+    // No wake-up of it was seen; its second wait has no end.
     let [b] = runs(&trace, "b-8") else {
         panic!("the wake-up after a wait begins no run");
     };
@@ -116,15 +116,18 @@ fn a_life_is_wake_ups_work_callbacks_and_waits() {
 fn other_timers_ticks_are_fed_and_rcus_are_not() {
     let tick = |us: u64, cpu: u32| {
         format!(
-            "<idle>-0 [00{cpu}] d.h1. 0.{us:06}: hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=1\n"
+            "<idle>-0 [00{cpu}] d.h1. 0.{us:06}: hrtimer_expire_entry: hrtimer=ff \
+             function=tick_nohz_handler now=1\n"
         )
     };
     let timer = |us: u64, function: &str, clock: u64| {
         format!(
-            "<idle>-0 [001] d.s1. 0.{us:06}: timer_expire_entry: timer=ff function={function} now=100 baseclk={clock}\n"
+            "<idle>-0 [001] d.s1. 0.{us:06}: timer_expire_entry: timer=ff function={function} now=100 \
+             baseclk={clock}\n"
         )
     };
-    let rcu = "<idle>-0 [003] dNh2. 0.005020: sched_wakeup: comm=rcu_preempt pid=15 prio=120 target_cpu=003\n";
+    let rcu = "<idle>-0 [003] dNh2. 0.005020: sched_wakeup: comm=rcu_preempt pid=15 prio=120 \
+     target_cpu=003\n";
     let all = [
         tick(1001, 1) + &tick(1005, 2) + &timer(1008, "delayed_work_timer_fn", 100),
         // RCU's, and one that was only taken along.
@@ -132,7 +135,7 @@ fn other_timers_ticks_are_fed_and_rcus_are_not() {
             + &timer(5008, "process_timeout", 100)
             + &timer(5009, "delayed_work_timer_fn", 50)
             + rcu,
-        // Nobody of RCU's wakes up: somebody else's.
+        // It is no thread of RCU that wakes up: the wake-up is another task's.
         tick(8001, 1) + &timer(8008, "process_timeout", 100),
     ];
     let trace = text(&all.concat(), 0, 9000);
@@ -215,7 +218,7 @@ fn the_trace_tells_jiffies_and_the_early_report() {
 }
 
 #[test]
-fn what_is_not_told_is_the_machine_that_fits() {
+fn what_the_trace_does_not_show_is_the_machine_that_fits() {
     let retain = file("a-softirq-file100-cut", None);
     let fit = retain.fitted(&retain.options(), &[], || false).unwrap();
     assert_eq!(fit.options.idle_loop, IdleLoop::Retain);

@@ -35,7 +35,8 @@ fn steps(trace: &Trace, name: &str) -> Vec<Step> {
 /// `a` waits for an expedited grace period that a work item drives; `b` finds one done; `c` makes a barrier,
 /// for which it sleeps twice; interrupts queue a callback where `a` and `c` wait.
 const LINES: &str = "\
-x-5 [000] d..2. 0.001000: sched_switch: prev_comm=x prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=a next_pid=7 next_prio=120
+x-5 [000] d..2. 0.001000: sched_switch: prev_comm=x prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=a \
+next_pid=7 next_prio=120
 a-7 [000] ..... 0.001010: rcu_exp_grace_period: rcu_preempt 40 snap
 a-7 [000] d.s2. 0.001011: rcu_callback: rcu_preempt rhp=ff10 func=file_free 1
 a-7 [000] ..... 0.001012: rcu_exp_grace_period: rcu_preempt 40 start
@@ -279,7 +280,7 @@ fn a_change_of_how_waits_are_done_comes_near_to_the_run_that_had_it() {
 }
 
 #[test]
-fn who_has_come_to_the_end_of_the_trace_is_told() {
+fn who_has_come_to_the_end_of_the_trace_is_reported() {
     let ops = [Op::Synchronize, Op::Synchronize];
     let (_, text) = simulated(&ops, &[], true);
     let all = read(&text, FROM, 2 * UNTIL);

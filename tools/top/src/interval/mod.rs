@@ -11,14 +11,14 @@ use quiescent::telemetry::What;
 
 use crate::sample::{Function, Holdout, Sample, Subject};
 
-/// A callback function, in an interval; none: the source does not tell, or there was nothing to tell.
+/// A callback function in an interval; `None`: the source does not have the figure, or nothing was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its name.
     pub name: String,
     /// Its domain.
     pub domain: String,
-    /// What kind of thing it is.
+    /// Its kind.
     pub what: What,
     /// Times it was queued, a second.
     pub queued_per_s: Option<f64>,
@@ -28,11 +28,11 @@ pub struct Row {
     pub held: Option<u64>,
     /// Their bytes.
     pub held_bytes: Option<u64>,
-    /// How long those executed had waited on average, at most, ms.
+    /// Average delay of the executed ones, an upper bound, ms.
     pub delay_ms: Option<f64>,
     /// How many of those queued were queued lazily, per cent.
     pub lazy_pct: Option<f64>,
-    /// Times it broke the laziness of others, a second.
+    /// Times it ended the laziness of others, a second.
     pub broke_per_s: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ pub struct Interval {
     pub functions: Vec<Row>,
     /// Threads, those that were woken most often first.
     pub threads: Vec<ThreadRow>,
-    /// Threads there are beside these.
+    /// Number of threads that are not listed.
     pub more_threads: usize,
     /// Counters: the name, the value at the end, and how much more it is a second.
     pub counters: Vec<(String, u64, f64)>,
@@ -69,8 +69,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// What happened from `before` to `after`, of one source. What is new in `after` had counted nothing
-    /// before.
+    /// What happened from `before` to `after`, of one source. What is new in `after` counts from zero.
     pub fn between(before: &Sample, after: &Sample) -> Interval {
         let length = after.at.saturating_duration_since(before.at);
         let seconds = length.as_secs_f64().max(1e-9);
@@ -110,7 +109,7 @@ impl Interval {
         }
     }
 
-    /// How much more a counter is, a second; 0 if there is none of this name.
+    /// The increase of a counter, a second; 0 if there is none of this name.
     pub fn rate(&self, name: &str) -> f64 {
         let found = self.counters.iter().find(|it| it.0 == name);
         found.map_or(0.0, |it| it.2)
@@ -140,7 +139,7 @@ impl Interval {
         })
     }
 
-    /// All that is held, as far as the source tells; none if it tells of no function.
+    /// All that is held; `None` if the source has no figures by function.
     pub fn held(&self) -> Option<u64> {
         sum(self.functions.iter().filter_map(|it| it.held))
     }
@@ -155,12 +154,12 @@ fn sum(values: impl Iterator<Item = u64>) -> Option<u64> {
     values.reduce(u64::saturating_add)
 }
 
-/// By what it is found at another moment.
+/// The key that identifies it in another sample.
 fn by<'a, T, K: Eq + std::hash::Hash>(all: &'a [T], key: impl Fn(&'a T) -> K) -> HashMap<K, &'a T> {
     all.iter().map(|it| (key(it), it)).collect()
 }
 
-/// The same in two functions that are one, at two moments.
+/// The key of a function.
 fn alike(it: &Function) -> (&str, &str, What) {
     (&it.domain, &it.name, it.what)
 }
@@ -171,15 +170,14 @@ fn row(then: Option<&Function>, now: &Function, rate: impl Fn(u64, u64) -> f64) 
     let more = |of| both(of).map(|(then, now)| now.saturating_sub(then) as f64);
     let share = |part: Option<f64>, of: Option<f64>| Some(part? / of.filter(|&of| of > 0.0)?);
     let (queued, executed) = (more(|it| it.queued), more(|it| Some(it.executed)));
-    let held = now.held();
     Row {
         name: now.name.clone(),
         domain: now.domain.clone(),
         what: now.what,
         queued_per_s: per_s(|it| it.queued),
         executed_per_s: per_s(|it| Some(it.executed)).unwrap_or(0.0),
-        held,
-        held_bytes: held.zip(now.bytes_each).map(|(n, of)| n.saturating_mul(of)),
+        held: now.held(),
+        held_bytes: now.held_bytes,
         delay_ms: share(more(|it| it.waited_ns), executed).map(|ns| ns / 1e6),
         lazy_pct: share(more(|it| it.lazily), queued).map(|part| 100.0 * part),
         broke_per_s: per_s(|it| it.broke),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::interval::{Interval, Row};
 
-/// What rows are sorted by. All but names: the largest first.
+/// The order of rows. All but names: the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// The callback's name.
@@ -36,7 +36,7 @@ impl Order {
         Order::Broke,
     ];
 
-    /// As it is said on the command line.
+    /// Its name on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Order::Name => "name",
@@ -57,7 +57,7 @@ impl Order {
     }
 
     fn of(self, a: &Row, b: &Row) -> Ordering {
-        // What is not known comes last.
+        // Unknown values come last.
         let by = |of: fn(&Row) -> Option<f64>| {
             let value = |row: &Row| of(row).unwrap_or(-1.0);
             value(b).total_cmp(&value(a))
@@ -77,11 +77,11 @@ impl Order {
 /// Which rows are shown, and in which order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// Sorted by this; rows that are alike in it by their names.
+    /// Sorted by this; equal rows by their names.
     pub order: Order,
-    /// The other way round.
+    /// In reverse.
     pub reversed: bool,
-    /// Only those with this in their names or domains, in whatever case; empty: all.
+    /// Only those with this in their names or domains, ignoring case; empty: all.
     pub filter: String,
 }
 

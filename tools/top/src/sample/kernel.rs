@@ -1,8 +1,8 @@
-//! The running kernel's RCU as a source, by the best that it shows ([`Activity`]).
+//! The running kernel's RCU as a source, by the most exact method that it offers ([`Activity`]).
 //!
-//! A kernel counts other things than the library, and by most sources not all of what the columns ask for.
-//! What is not known is no zero: a rate that is not there is printed as `-`. Functions whose callbacks were
-//! invoked without having been seen queued have a row of their own, so that the others' delays are right.
+//! A kernel counts other things than the library, and most methods do not have all columns. An unknown rate
+//! is printed as `-`, not as zero. Functions whose callbacks were invoked without a queueing in the trace
+//! have a row of their own, so that the delays of the others are right.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,8 +28,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// By this source, or by the best there is. With `mount` tracefs is mounted if it is not, where no one
-    /// else sees it; this has to be before the process has a second thread.
+    /// By this source, or by the best there is. With `mount` tracefs is mounted if it is not, visible to this
+    /// process only; this must happen before the process has a second thread.
     ///
     /// ```
     /// use quiescent_live::Rung;
@@ -59,7 +59,7 @@ impl Kernel {
         self.activity.rung
     }
 
-    /// Why not from a better source; empty if there is none.
+    /// Why no better source is used; empty if there is none.
     pub fn why(&self) -> &str {
         &self.activity.why
     }
@@ -100,7 +100,7 @@ impl Source for Kernel {
     }
 
     fn read(&mut self) -> io::Result<Sample> {
-        self.activity.look()?;
+        self.activity.update()?;
         let rung = self.activity.rung;
         let functions = self.activity.counters.functions.iter();
         Ok(Sample {
@@ -117,7 +117,7 @@ impl Source for Kernel {
     }
 }
 
-/// A function, and again for those of its callbacks that were not seen queued.
+/// The row of a function, and a second one for those of its callbacks that were not seen queued.
 fn rows(rung: Rung, name: &str, function: &FunctionCounters) -> Vec<Function> {
     let mut rows = Vec::new();
     let unseen = function.executed - function.timed;
@@ -130,7 +130,7 @@ fn rows(rung: Rung, name: &str, function: &FunctionCounters) -> Vec<Function> {
             lazily: None,
             executed,
             waited_ns,
-            bytes_each: None,
+            held_bytes: None,
             broke: None,
         });
     };

@@ -1,4 +1,4 @@
-//! What can be read at one moment.
+//! One reading of a source.
 
 mod kernel;
 mod process;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use quiescent::telemetry::{self, What};
 
-/// What is looked at, by which other words and counters belong to it.
+/// The kind of source, which decides words and counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A program with this library.
@@ -36,7 +36,7 @@ impl Subject {
 /// RCU's soft interrupts: a counter of every kernel. By CPU it is `softirqs.cpu0`.
 pub const SOFTIRQS: &str = "softirqs";
 
-/// A callback function, and what has been counted of it; none: this source does not tell. Counts only grow.
+/// A callback function, and its counts; `None`: this source does not have the figure. Counts only grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its domain.
@@ -47,14 +47,14 @@ pub struct Function {
     pub what: What,
     /// Times it was queued.
     pub queued: Option<u64>,
-    /// Times it was queued to wait for company.
+    /// Times it was queued lazily.
     pub lazily: Option<u64>,
     /// Times it was executed.
     pub executed: u64,
-    /// What those executed had waited in all, at most, ns.
+    /// Sum of the delays of those executed, an upper bound, ns.
     pub waited_ns: Option<u64>,
-    /// Bytes that one holds.
-    pub bytes_each: Option<u64>,
+    /// Bytes of those queued and not executed.
+    pub held_bytes: Option<u64>,
     /// Times it ended the laziness of others.
     pub broke: Option<u64>,
 }
@@ -69,6 +69,7 @@ impl Function {
 impl From<telemetry::Function> for Function {
     fn from(it: telemetry::Function) -> Function {
         Function {
+            held_bytes: Some(it.held_bytes()),
             lazily: Some(match it.lazy {
                 true => it.queued.saturating_sub(it.hurried),
                 false => 0,
@@ -80,7 +81,6 @@ impl From<telemetry::Function> for Function {
             what: it.what,
             queued: Some(it.queued),
             executed: it.executed,
-            bytes_each: Some(it.bytes_each),
         }
     }
 }
@@ -105,10 +105,10 @@ pub enum Holdout {
     Thread {
         /// The kernel's number of it; 0: those without a slot.
         id: u32,
-        /// Its name; none if no such thread is to be found: it has ended inside its section, or its process
-        /// has other numbers for its threads than this one.
+        /// Its name; none if no such thread is found: it has ended inside its section, or its process has
+        /// other thread numbers than this one (a name space).
         name: Option<String>,
-        /// Sections it has open, one inside the other.
+        /// Nesting depth of its sections.
         nesting: u32,
     },
     /// A CPU that has not passed through a quiescent state.
@@ -125,10 +125,10 @@ pub enum Holdout {
     },
 }
 
-/// What a source said at one moment. All counts only grow.
+/// One reading of a source. All counts only grow.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Of what.
+    /// The kind of source.
     pub subject: Subject,
     /// When.
     pub at: Instant,
@@ -150,9 +150,9 @@ pub trait Source {
     /// What it is, in a few words, and how exact.
     fn about(&self) -> String;
 
-    /// What it says now.
+    /// Reads a sample.
     ///
     /// # Errors
-    /// There is nothing to be read there, or no more. The text says what to do.
+    /// The source does not exist, or has ended. The text has the remedy.
     fn read(&mut self) -> io::Result<Sample>;
 }

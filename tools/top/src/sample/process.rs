@@ -1,7 +1,7 @@
 //! A running process as a source.
 //!
-//! The page is looked for anew each time: a program may begin to count later, or execute another one in its
-//! place.
+//! The page is searched again at each reading: a program may begin to count later, or execute another
+//! program.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use quiescent::telemetry;
 
 use crate::sample::{Function, Holdout, Sample, Source, Subject, Thread};
 
-/// Threads that are looked at, at most.
+/// Threads that are read, at most.
 const MOST_THREADS: usize = 512;
 
 /// A running process.
@@ -29,7 +29,7 @@ impl Process {
         Process { pid, name }
     }
 
-    /// Its threads, as many as are looked at, and how many more there are.
+    /// Its threads, up to the limit, and the number of further ones.
     fn threads(&self) -> (Vec<Thread>, usize) {
         let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {
             return (Vec::new(), 0);
@@ -75,8 +75,8 @@ impl Source for Process {
     }
 }
 
-/// What a file of the kernel says. Names of threads are whatever their programs like: they may be cut inside
-/// a letter, and go to a terminal.
+/// A file of the kernel as text. Names of threads are arbitrary bytes: they may be cut inside a character,
+/// and they are printed on a terminal.
 fn said(path: impl AsRef<Path>) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -89,7 +89,7 @@ fn comm(folder: &str) -> Option<String> {
     Some(said(format!("{folder}/comm"))?.trim_end().to_owned())
 }
 
-/// What `/proc` says of a thread; nothing if it has ended meanwhile.
+/// The line of `/proc` about a thread; none if it has ended meanwhile.
 pub(crate) fn thread(task: PathBuf) -> Option<Thread> {
     let id = task.file_name()?.to_str()?.parse().ok()?;
     let status = said(task.join("status"))?;
@@ -117,16 +117,16 @@ mod tests {
         assert!(source.about().contains("counted exactly"));
         quiescent::defer(|| ());
         quiescent::barrier();
-        // The worker tells its counters before it sleeps.
+        // The worker publishes its counters before it sleeps.
         let mut looks = (0..10_000).map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
             source.read().expect("it counts")
         });
-        let told = |sample: &Sample| {
+        let has_counted = |sample: &Sample| {
             let mut counters = sample.counters.iter();
             counters.any(|it| it.0 == "barriers" && it.1 > 0)
         };
-        let sample = looks.find(told).expect("it is told some time");
+        let sample = looks.find(has_counted).expect("the page shows it in time");
         assert!(sample.functions.iter().any(|it| it.executed > 0));
         let worker = sample.threads.iter().find(|it| it.name == "quiescent");
         assert!(worker.is_some_and(|it| it.sleeps > 0), "{sample:?}");

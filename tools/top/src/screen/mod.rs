@@ -1,4 +1,4 @@
-//! What is drawn on a terminal. The same words as in the text, in as much room as there is.
+//! The terminal display: the words of the text, fitted to the size of the terminal.
 
 mod state;
 mod watch;

@@ -1,8 +1,7 @@
-//! Pictures of the screen for the documents: drawn by the very code, from a program that was made up, and
-//! held against the files in `docs/pictures`.
+//! Pictures of the screen for the documents: drawn by the screen's own code from an invented program, and
+//! compared with the files in `docs/pictures`.
 //!
-//! `QUIESCENT_BLESS=1 cargo test -p quiescent-top pictures` writes them anew, after a change of the screen
-//! that is meant.
+//! `QUIESCENT_BLESS=1 cargo test -p quiescent-top pictures` writes them again after an intended change.
 
 use super::*;
 use std::path::Path;
@@ -208,7 +207,10 @@ fn picture(buffer: &Buffer) -> Screen {
     };
     Screen {
         title: format!("quiescent top on a terminal of {columns} by {height}"),
-        about: "Callbacks by function, with how often they are queued and executed and what is held; threads of the library below; a reader in the way".into(),
+        about:
+            "Callbacks by function, with how often they are queued and executed and what is held; \
+         threads of the library below; a reader in the way"
+                .into(),
         columns: usize::from(columns),
         lines: (0..height).map(line).collect(),
     }
@@ -227,7 +229,8 @@ fn check(width: u16, height: u16) {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == drawn,
-        "{} is not what is drawn now. If the change is meant: QUIESCENT_BLESS=1 cargo test -p quiescent-top pictures",
+        "{} is not what is drawn now. If the change is meant: QUIESCENT_BLESS=1 cargo test -p quiescent-top \
+         pictures",
         path.display()
     );
 }

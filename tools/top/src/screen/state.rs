@@ -1,4 +1,4 @@
-//! What keys do.
+//! The state of the screen, and the effect of keys on it.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::interval::Interval;
 use crate::interval::View;
 
-/// The shortest and the longest time between two looks.
+/// The shortest and the longest time between two readings.
 const TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
 
 /// The request of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// Nothing but to be shown.
+    /// Draw again.
     Draw,
-    /// To end.
+    /// End.
     Quit,
 }
 
@@ -24,14 +24,14 @@ pub(crate) enum Wish {
 pub(crate) struct State {
     /// What is looked at.
     pub(crate) about: String,
-    /// The last interval; none before the second look.
+    /// The last interval; none before the second reading.
     pub(crate) interval: Option<Interval>,
-    /// What went wrong with the last look.
+    /// The error of the last reading.
     pub(crate) trouble: Option<String>,
     pub(crate) view: View,
     /// A filter is being typed.
     pub(crate) typing: bool,
-    /// New looks are not shown.
+    /// New readings are not shown.
     pub(crate) paused: bool,
     /// The keys are shown.
     pub(crate) help: bool,
@@ -55,7 +55,7 @@ impl State {
         }
     }
 
-    /// Does what a key asks for.
+    /// Handles a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> Wish {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Wish::Quit;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_scrolls_out_of_an_empty_table() {
+    fn an_empty_table_does_not_scroll() {
         let mut it = state();
         press(&mut it, "jjjk");
         assert_eq!(it.first, 0);

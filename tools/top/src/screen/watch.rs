@@ -1,4 +1,4 @@
-//! The loop on a terminal: look, draw, wait for a key or for the next look.
+//! The loop on a terminal: read a sample, draw, wait for a key or for the next reading.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::sample::{Sample, Source};
 use crate::screen;
 use crate::screen::state::{State, Wish};
 
-/// Signals are looked for so often.
+/// The interval at which signals are checked.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Shows a source on this terminal, at intervals, until the user quits, or a signal ends it (`SIGTERM`,
@@ -25,16 +25,16 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The source cannot be read at first (what goes wrong later is shown); the terminal cannot be drawn on.
 pub fn watch(source: &mut dyn Source, view: View, every: Duration) -> io::Result<()> {
     let first = source.read()?;
-    let told = Arc::new(AtomicBool::new(false));
+    let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&told))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let mut watch = Watch {
         state: State::new(source.about(), view, every),
         source,
         next: first.at + every,
         before: first,
-        told,
+        stop,
     };
     let result = ratatui::try_init().and_then(|mut terminal| watch.go_on(&mut terminal));
     ratatui::restore();
@@ -45,10 +45,10 @@ struct Watch<'a> {
     source: &'a mut dyn Source,
     state: State,
     before: Sample,
-    /// The time of the next look.
+    /// The time of the next reading.
     next: Instant,
     /// A signal has come.
-    told: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Watch<'_> {
@@ -58,15 +58,15 @@ impl Watch<'_> {
             match self.wait()? {
                 Some(Wish::Quit) => return Ok(()),
                 Some(Wish::Draw) => {}
-                None => self.look(),
+                None => self.read_sample(),
             }
         }
     }
 
-    /// A key, or none if it is time for the next look.
+    /// A key, or none if it is time for the next reading.
     fn wait(&mut self) -> io::Result<Option<Wish>> {
         loop {
-            if self.told.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) {
                 return Ok(Some(Wish::Quit));
             }
             let left = self.next.saturating_duration_since(Instant::now());
@@ -88,7 +88,7 @@ impl Watch<'_> {
         Ok(Some(wish))
     }
 
-    fn look(&mut self) {
+    fn read_sample(&mut self) {
         match self.source.read() {
             Ok(now) => {
                 if !self.state.paused {

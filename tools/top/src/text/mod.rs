@@ -1,4 +1,4 @@
-//! An interval as lines: what `--batch` prints, and the words that the screen uses as well.
+//! An interval as lines of text: the output of `--batch`, and the words that the screen uses.
 
 pub(crate) mod summary;
 
@@ -21,16 +21,16 @@ pub(crate) const COLUMNS: [(&str, usize, Option<Order>); 8] = [
     ("Broke/s", 8, Some(Order::Broke)),
 ];
 
-/// A terminal of 80 columns leaves out these: the first column, and lazy's.
+/// Columns that are left out on a terminal of 80 columns: the first one, and lazy's.
 pub(crate) const NARROW: usize = 100;
 
-/// Threads that are shown in text.
+/// Threads in the text, at most.
 const THREADS: usize = 8;
 
-/// The narrowest a name gets.
+/// The least width of a name.
 const NAME_LEAST: usize = 12;
 
-/// Which columns there is room for.
+/// The columns that fit.
 pub(crate) fn columns(width: usize) -> impl Iterator<Item = (usize, &'static str, usize)> {
     let fits = move |name: &str| width >= NARROW || !matches!(name, "Domain" | "Lazy");
     let all = COLUMNS.iter().enumerate();
@@ -44,7 +44,7 @@ pub(crate) fn name_width(width: usize) -> usize {
     width.saturating_sub(others).max(NAME_LEAST)
 }
 
-/// A number with as many digits as mean something.
+/// A number with its significant digits.
 pub(crate) fn rate(value: f64) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -85,7 +85,7 @@ pub(crate) fn cell(row: &Row, n: usize) -> String {
     cell.unwrap_or_else(|| "-".to_owned())
 }
 
-/// The end of a name matters more than the path before it.
+/// Cuts the beginning: the end of a path identifies it better.
 pub(crate) fn short(name: &str, width: usize) -> String {
     let length = name.chars().count();
     if length <= width {
@@ -95,7 +95,7 @@ pub(crate) fn short(name: &str, width: usize) -> String {
     format!("…{}", kept.collect::<String>())
 }
 
-/// Why there is no row, if there is none.
+/// The reason why there is no row, if there is none.
 pub(crate) fn nothing(interval: &Interval, rows: usize) -> &'static str {
     match (rows, interval.functions.is_empty()) {
         (0, true) if interval.subject == Subject::Kernel => "(no callback was seen)\n",

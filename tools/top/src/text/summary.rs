@@ -1,10 +1,10 @@
-//! What happened in all, in three lines at most: of what the source counts, in the words of what it is.
+//! The totals of a run, in three lines at most, of what the source counts.
 
 use crate::interval::Interval;
 use crate::sample::{SOFTIRQS, Subject};
 use crate::text::{bytes, rate};
 
-/// CPUs that are named, at most.
+/// CPUs that are listed, at most.
 const CPUS: usize = 16;
 
 /// In all, in lines.
@@ -16,7 +16,7 @@ pub(crate) fn summary(interval: &Interval) -> Vec<String> {
     lines.into_iter().filter(|it| !it.is_empty()).collect()
 }
 
-/// Counters as rates with their words, those that there are.
+/// Those counters that the source has, as rates with their words.
 fn rates<'a>(
     interval: &'a Interval,
     counters: &'a [(&str, &str)],
@@ -77,7 +77,7 @@ fn kernel(interval: &Interval) -> [String; 3] {
     [first.join("   "), second.join("   "), third]
 }
 
-/// What a simulated machine's CPUs did.
+/// The CPUs of a simulated machine.
 fn cpus(interval: &Interval) -> String {
     let ticks = [("idle", "idle_ticks"), ("others", "busy_ticks")];
     let ticks: Vec<String> = rates(interval, &ticks).collect();
@@ -88,7 +88,7 @@ fn cpus(interval: &Interval) -> String {
     )
 }
 
-/// How much of what the running kernel told was lost.
+/// How much of what the running kernel reported was lost.
 fn lost(interval: &Interval) -> String {
     match interval.counter("lost_events") {
         _ if !is_by_function(interval) => {

@@ -1,7 +1,7 @@
 //! What is known about a trace before any analysis: how much of it there is, and what is missing or doubtful.
 //!
-//! Each doubt is a sentence with its consequence. Nothing is mended: events that were lost stay lost, clocks
-//! that disagree are not aligned, and a trace without an event has no figures that need it.
+//! Each doubt is a sentence with its consequence. Nothing is repaired: lost events stay lost, clocks that
+//! disagree are not aligned, and a trace without an event has no figures that need it.
 
 use crate::event::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
@@ -16,7 +16,7 @@ pub struct About {
     pub cpus: u32,
     /// What was counted.
     pub window: Window,
-    /// Who said so.
+    /// The source of that number.
     pub window_by: Bounds,
     /// Events that the kernel dropped.
     pub lost: u64,
@@ -69,7 +69,7 @@ fn is_none(n: &u64) -> bool {
 pub(crate) struct Present {
     idle: CpuSet,
     writers: CpuSet,
-    /// Who wrote last: of seven records six are by the same CPU.
+    /// The CPU of the last record: of seven records six are by the same CPU.
     writer: Option<u32>,
     switch: bool,
     wakeup: bool,
@@ -130,17 +130,14 @@ impl Present {
         if !without.is_empty() {
             let then = match self.switch {
                 true => {
-                    "idle is told by sched_switch to pid 0 there, and idle states are not known"
+                    "idle time is known from sched_switch to pid 0 there, and idle states are not known"
                 }
                 false => "idle is not known there (no sched_switch either)",
             };
             doubts.push(format!("no cpu_idle event of {}: {then}", cpus(&without)));
         }
         if !self.flags {
-            doubts.push(
-                "no irq-info column: what happened in an interrupt is not told from its task"
-                    .to_owned(),
-            );
+            doubts.push("no irq-info column: what happened in interrupts is not known".to_owned());
         }
         doubts
     }
@@ -168,13 +165,15 @@ impl About {
         let mut doubts = Vec::new();
         if summary.lost > 0 {
             doubts.push(format!(
-                "{} events were lost by the kernel's buffer: counts are too low, and what spans a gap may be wrong",
+                "{} events were lost by the kernel's buffer: counts are too low, and what spans a gap may \
+                 be wrong",
                 summary.lost
             ));
         }
         if summary.lost_untold > 0 {
             doubts.push(format!(
-                "events were lost at {} places, and the trace does not say how many: counts are too low, and what spans a gap may be wrong",
+                "events were lost at {} places, and the trace does not say how many: counts are too low, \
+                 and what spans a gap may be wrong",
                 summary.lost_untold
             ));
         }
@@ -182,24 +181,28 @@ impl About {
             && summary.buffers.iter().any(|b| b.clock != first.clock)
         {
             doubts.push(
-                "buffers with different clocks were merged by time: their order says nothing (record all with one clock)"
+                "buffers with different clocks were merged by time: their order says nothing (record all \
+                 with one clock)"
                     .to_owned(),
             );
         }
         for option in &summary.not_applied {
             doubts.push(format!(
-                "the option {option} of this trace.dat is not applied: times are those that were recorded (`trace-cmd report -t FILE` applies it)"
+                "the option {option} of this trace.dat is not applied: times are those that were recorded \
+                 (`trace-cmd report -t FILE` applies it)"
             ));
         }
         if summary.unitless > 0 {
             doubts.push(format!(
-                "{} records have a time without a unit (trace_clock counter, uptime or x86-tsc): no duration and no rate is known",
+                "{} records have a time without a unit (trace_clock counter, uptime or x86-tsc): no \
+                 duration and no rate is known",
                 summary.unitless
             ));
         }
         if summary.backwards > 0 {
             doubts.push(format!(
-                "{} records have an earlier time than the one before: clocks of CPUs disagree (record with trace_clock mono or boot)",
+                "{} records have an earlier time than the one before: clocks of CPUs disagree (record with \
+                 trace_clock mono or boot)",
                 summary.backwards
             ));
         }

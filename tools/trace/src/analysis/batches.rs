@@ -18,7 +18,7 @@ use crate::{Error, Event, Record, Role, Window, role};
 #[derive(Debug)]
 pub(crate) struct Batches {
     invokers: Map<String, Invoker>,
-    all: Of,
+    all: BatchFigures,
     room: Room,
     /// Batches of invokers beyond the bound.
     refused: u64,
@@ -26,18 +26,18 @@ pub(crate) struct Batches {
     torn: u64,
 }
 
-/// Who invokes.
+/// The invoker.
 #[derive(Debug, Default)]
 struct Invoker {
     /// The batch that runs: its start, whether it counts, and the list's length.
     runs: Option<(u64, bool, u64)>,
     last_start: Option<u64>,
-    of: Of,
+    of: BatchFigures,
 }
 
 /// Batches of one row.
 #[derive(Debug, Default)]
-struct Of {
+struct BatchFigures {
     batches: u64,
     ready: Spread,
     invoked: Spread,
@@ -49,7 +49,7 @@ impl Default for Batches {
     fn default() -> Self {
         Batches {
             invokers: Map::default(),
-            all: Of::apart(),
+            all: BatchFigures::apart(),
             room: Room::default(),
             refused: 0,
             torn: 0,
@@ -60,11 +60,11 @@ impl Default for Batches {
 impl Part for Batches {
     fn reset(&mut self) {
         for invoker in self.invokers.values_mut() {
-            invoker.of = Of::default();
+            invoker.of = BatchFigures::default();
             invoker.last_start = None;
             invoker.runs = None;
         }
-        self.all = Of::apart();
+        self.all = BatchFigures::apart();
         self.room = Room::default();
         (self.refused, self.torn) = (0, 0);
     }
@@ -161,11 +161,11 @@ impl Part for Batches {
     }
 }
 
-impl Of {
+impl BatchFigures {
     fn apart() -> Self {
-        Of {
+        BatchFigures {
             duration: Spread::apart(),
-            ..Of::default()
+            ..BatchFigures::default()
         }
     }
 
@@ -186,7 +186,7 @@ impl Of {
     }
 }
 
-/// Who invokes: an offload thread, RCU's thread of a CPU, or the soft interrupt of a CPU.
+/// The invoker: an offload thread, RCU's thread of a CPU, or the soft interrupt of a CPU.
 pub(crate) fn invoker_of(record: &Record<'_>) -> String {
     match role(record.task) {
         Role::OffloadInvoker => short(record.task).to_owned(),

@@ -6,11 +6,15 @@
 //!
 //! | store | bound | beyond it |
 //! |---|---|---|
-//! | [`Names`] | [`NAMES_MOST`] names, of [`NAME_BYTES`](crate::base::names::NAME_BYTES) | further ones are one name, `(others)`; how many times is counted |
+//! | [`Names`] | [`NAMES_MOST`] names, cut to `NAME_BYTES` | all others are `(others)`; counted |
 //! | [`Waiting`] | [`WAITING_MOST`] entries | the oldest one goes; counted |
-//! | [`Spread`](super::spread::Spread) | [`DISTINCT_MOST`](super::DISTINCT_MOST) different values | values are kept to seven bits after the first: a percentile may be up to 1/128 too low |
-//! | [`Room`](super::spread::Room), for all rows of an analysis | [`VALUES_MOST`](super::VALUES_MOST) different values | the row that wants one more is rounded as above, and without room even then its percentiles are given up; counted |
+//! | [`Spread`](super::spread::Spread) | [`DISTINCT_MOST`](super::DISTINCT_MOST) values | rounded |
+//! | [`Room`](super::spread::Room) | [`VALUES_MOST`](super::VALUES_MOST) in all rows | rounded, or none |
 //! | [`ByCpu`] | [`CPUS_MOST`] CPUs | events of higher numbers are counted |
+//!
+//! A [`Spread`](super::spread::Spread) beyond its bound keeps seven bits after the first, so a percentile is
+//! up to 1/128 too low. The row that asks a full [`Room`](super::spread::Room) for one more value is rounded
+//! in the same way; if it does not fit even then, its percentiles are given up.
 //!
 //! What that takes at most, by the sizes of the tables: 10 MB for values (a table may be half empty), 16 MB
 //! for what waits, and 1 to 12 MB for rows and names. `tests/allocations.rs` measures it with a trace that

@@ -1,19 +1,18 @@
 //! Callbacks by function, by the task that queued them, by system call.
 //!
-//! A callback is its head, from `rcu_callback` to `rcu_invoke_callback`; what was queued in the window is
-//! `queued`, what was invoked in it `invoked`. A delay counts if both lie in the window. `unseen` were
-//! invoked and their queueing is not in the trace; `left` were queued in the window and not invoked up to the
-//! end of the trace. Blocks for `kvfree_rcu` are the row `kvfree`, freed in bulk `kvfree (bulk)`: an array of
-//! them has no head.
+//! A callback is identified by its head, from `rcu_callback` to `rcu_invoke_callback`. Counted are `queued`
+//! and `invoked` in the window; a delay counts if both lie in it. `unseen` callbacks were invoked without a
+//! queueing in the trace; `left` ones were queued in the window and not invoked before the trace ends. Blocks
+//! of `kvfree_rcu` are the row `kvfree`, those freed in bulk `kvfree (bulk)`: an array of them has no head.
 //!
-//! **Lazy** is told as in `arrival.rs`: where the trace shows laziness at all, a callback of an offloaded CPU
-//! on which no event of offloading follows, or one that opens a bypass list. Elsewhere it is not known.
+//! **Lazy** is known as in `arrival.rs`: where the trace shows laziness at all, a callback of an offloaded
+//! CPU is lazy if no event of offloading follows it, or if it opens a bypass list. Elsewhere it is not known.
 //!
 //! **System calls.** Where they are traced, a callback that a task queued outside of interrupts belongs to
 //! the one it is in.
 //!
-//! Filters select the CPU on which, and the task by which a callback was queued; what was not seen queued is
-//! left out then.
+//! Filters select the CPU and the task that queued a callback; callbacks with no queueing in the trace are
+//! then left out.
 
 use super::bounded::{NAMES_MOST, Names, Waiting, row};
 use super::findings::{Findings, Table, count, ms};
@@ -38,7 +37,7 @@ pub(crate) struct Callbacks {
     ways: Ways<u64>,
     /// Queued while they waited already: their invocation is missing.
     again: u64,
-    counts: Counts,
+    counts: CallbackCounts,
     /// For the delays of all rows.
     room: Room,
 }
@@ -59,24 +58,24 @@ struct Pending {
 
 /// Counts of the window.
 #[derive(Debug)]
-struct Counts {
-    functions: Map<u32, Of>,
-    tasks: Map<(u32, u32), Of>,
-    calls: Map<(u32, u32), Of>,
-    all: Of,
+struct CallbackCounts {
+    functions: Map<u32, CallbackFigures>,
+    tasks: Map<(u32, u32), CallbackFigures>,
+    calls: Map<(u32, u32), CallbackFigures>,
+    all: CallbackFigures,
     refused: u64,
 }
 
-impl Default for Counts {
+impl Default for CallbackCounts {
     fn default() -> Self {
         let delay = Spread::apart();
-        Counts {
+        CallbackCounts {
             functions: Map::default(),
             tasks: Map::default(),
             calls: Map::default(),
-            all: Of {
+            all: CallbackFigures {
                 delay,
-                ..Of::default()
+                ..CallbackFigures::default()
             },
             refused: 0,
         }
@@ -85,7 +84,7 @@ impl Default for Counts {
 
 /// Callbacks of one row.
 #[derive(Debug, Default)]
-struct Of {
+struct CallbackFigures {
     queued: u64,
     lazy: u64,
     invoked: u64,
@@ -96,7 +95,7 @@ struct Of {
 
 impl Part for Callbacks {
     fn reset(&mut self) {
-        self.counts = Counts::default();
+        self.counts = CallbackCounts::default();
         self.room = Room::default();
     }
 
@@ -158,7 +157,10 @@ impl Part for Callbacks {
         }
         if self.counts.refused > 0 {
             let n = self.counts.refused;
-            findings.notes.push(format!("{n} callbacks had no room in the tables of tasks and system calls ({NAMES_MOST} rows each)"));
+            findings.notes.push(format!(
+                "{n} callbacks had no room in the tables of tasks and system calls \
+             ({NAMES_MOST} rows each)"
+            ));
         }
         if !self.ways.lazy {
             findings.notes.push(
@@ -290,12 +292,13 @@ impl Callbacks {
             .extend([tasks, calls].into_iter().filter(|t| !t.rows.is_empty()));
         if self.calls.is_none() {
             findings.notes.push(
-                "no system calls in this trace: record raw_syscalls:sys_enter and sys_exit to see which ones queue".to_owned(),
+                "no system calls in this trace: record raw_syscalls:sys_enter and sys_exit to see which \
+                 ones queue".to_owned(),
             );
         }
     }
 
-    fn figures(&self, of: &Of) -> [Option<f64>; 10] {
+    fn figures(&self, of: &CallbackFigures) -> [Option<f64>; 10] {
         let [p50, p99] = of.delay.percentiles([50, 99]);
         [
             count(of.queued),
@@ -328,9 +331,9 @@ fn table(title: &str, prefix: &'static str, labels: &[&'static str]) -> Table {
     Table::new(title, prefix, labels, &columns)
 }
 
-impl Counts {
+impl CallbackCounts {
     /// The rows to which a callback belongs.
-    fn rows(&mut self, queued: &Pending) -> impl Iterator<Item = &mut Of> {
+    fn rows(&mut self, queued: &Pending) -> impl Iterator<Item = &mut CallbackFigures> {
         let function = queued.function;
         let task = row(&mut self.tasks, NAMES_MOST, (queued.task, function));
         self.refused += u64::from(task.is_none());

@@ -7,13 +7,13 @@
 //!                                                               scans, last report
 //! ```
 //!
-//! The cause is told by what the thread said before it slept, and by what was traced since; no time is
+//! The cause follows from what the thread said before it slept, and by what was traced since; no time is
 //! compared:
 //!
 //! | thread | it sleeps after | and since then | cause |
 //! |---|---|---|---|
 //! | `rcu_preempt` | `reqwait` | | `request` |
-//! | | `fqswait` | the root was left without a bit, by somebody else | `last report` |
+//! | | `fqswait` | the root was left without a bit, by another CPU | `last report` |
 //! | | `fqswait` | not so | `scan due` |
 //! | `rcuog/N` | `StartWait` | | `grace period over` |
 //! | | `Sleep` | `rcu_nocb_wake … Timer` | `timer` |

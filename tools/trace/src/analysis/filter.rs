@@ -20,7 +20,8 @@ pub enum Thread {
 /// ```
 /// use quiescent_trace::{Filter, Thread};
 ///
-/// let filter = Filter { cpus: Some([1, 3].into_iter().collect()), threads: vec![Thread::Name("rcuog/0".into())], ..Filter::default() };
+/// let cpus = Some([1, 3].into_iter().collect());
+/// let filter = Filter { cpus, threads: vec![Thread::Name("rcuog/0".into())], ..Filter::default() };
 /// assert!(filter.cpu(3) && !filter.cpu(2));
 /// assert!(filter.thread("rcuog/0", 16) && !filter.thread("rcuop/0", 17));
 /// assert!(Filter::default().cpu(2) && Filter::default().thread("rcuop/0", 17));

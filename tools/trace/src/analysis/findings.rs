@@ -1,8 +1,7 @@
-//! What an analysis found: tables of figures, and sentences about what they are worth.
+//! The results of an analysis: tables of figures, and notes on their reliability.
 //!
-//! One shape for all analyses, so that one writer makes the text and another the JSON. A figure is a number
-//! or it is not known: nothing stands for it then. Figures that need a clock with a unit are dropped here, in
-//! one place, when the trace has none.
+//! All analyses have this form, so one writer makes the text and one the JSON. A figure that is not known is
+//! absent. Figures that need a clock with a unit are removed here, in one place, when the trace has none.
 
 use super::spread::Spread;
 use serde::Serialize;
@@ -156,17 +155,22 @@ impl Findings {
             given_up += u64::from(spread.is_given_up());
         }
         if negative > 0 {
-            self.notes.push(format!("{negative} {what} ended before they started (clocks of CPUs disagree) and were left out"));
+            self.notes.push(format!(
+                "{negative} {what} ended before they started (clocks of CPUs disagree) \
+             and were left out"
+            ));
         }
         if coarse > 0 {
             self.notes.push(format!(
-                "{what}: percentiles of {coarse} rows with more than {} different values are up to 1/128 too low",
+                "{what}: percentiles of {coarse} rows with more than {} different values are up to 1/128 \
+                 too low",
                 super::spread::DISTINCT_MOST
             ));
         }
         if given_up > 0 {
             self.notes.push(format!(
-                "{what}: percentiles of {given_up} rows were given up: all rows together had more than {} different values",
+                "{what}: percentiles of {given_up} rows were given up: all rows together had more than {} \
+                 different values",
                 super::spread::VALUES_MOST
             ));
         }

@@ -1,8 +1,8 @@
 //! Grace periods: phases, scans, who was last, who asked.
 //!
 //! ```text
-//!  request        start      fqswait           fqsstart   fqsend/fqswait …   last report      end
-//!     │  queueing   │   init    │       wait       │   scan     │     wait …      │   cleanup   │    gap    start
+//!  request        start      fqswait         fqsstart   fqsend/fqswait …   last report     end       start
+//!     │  queueing   │   init    │      wait      │   scan     │    wait …      │   cleanup  │   gap    │
 //! ```
 //!
 //! A grace period counts if it starts and ends in the window. `request` is the first `newreq` since the last
@@ -58,7 +58,7 @@ pub(crate) struct Gps {
     expedited: Option<u64>,
     /// By CPU, its last report on a leaf: the leaf's level, its first CPU, what was cleared.
     reports: Map<u32, (u32, u32, u64)>,
-    counts: Counts,
+    counts: PhaseCounts,
 }
 
 /// A grace period that runs.
@@ -87,7 +87,7 @@ struct Last {
 
 /// Counts of the window.
 #[derive(Debug, Default)]
-struct Counts {
+struct PhaseCounts {
     gps: u64,
     unfinished: u64,
     phases: [Spread; 8],
@@ -101,7 +101,7 @@ struct Counts {
 
 impl Part for Gps {
     fn reset(&mut self) {
-        self.counts = Counts::default();
+        self.counts = PhaseCounts::default();
         self.now = None;
         self.ended = None;
         self.expedited = None;
@@ -257,7 +257,7 @@ impl Gps {
             // The last report came while it waited.
             now.waits.push((since, last.time_ns));
         }
-        let Counts { phases, room, .. } = &mut self.counts;
+        let PhaseCounts { phases, room, .. } = &mut self.counts;
         if let Some(request) = now.request {
             phases[REQUEST].between(request, now.start, room);
         }
@@ -281,7 +281,7 @@ impl Gps {
     }
 }
 
-impl Counts {
+impl PhaseCounts {
     fn add(&mut self, now: &Running, end: u64, origin: Option<Origin>) {
         let duration = end.saturating_sub(now.start);
         self.gps += 1;

@@ -6,12 +6,12 @@
 //! window in `idle %`. What a CPU did before its first event is not known and is not idle. A tick that leaves
 //! the CPU idle ends a segment and starts the next, as in the kernel's own counters.
 //!
-//! **Ticks.** A tick that hits a CPU in its idle loop (pid 0) is put down to the first of these that was
-//! traced, up to the end of the interrupt:
+//! **Ticks.** A tick that hits a CPU in its idle loop (pid 0) is attributed to the first of these that is
+//! traced before the end of the interrupt:
 //!
 //! | reason | seen |
 //! |---|---|
-//! | `callbacks` | callbacks wait on the CPU, which is not offloaded: it may not stop its tick. Named by the oldest one |
+//! | `callbacks` | callbacks wait on the CPU, which is not offloaded; named by the oldest |
 //! | `timer` | a timer of the wheel expired. Named by its function |
 //! | `RCU softirq` | RCU's soft interrupt ran |
 //! | `after a task` | it is the first one since a task ran |
@@ -239,7 +239,8 @@ impl Part for Idle {
         findings.about_cpus(self.cpus.refused);
         if self.states_refused > 0 {
             findings.notes.push(format!(
-                "{} idle entries into states beyond the first {STATES_MOST} of all CPUs are not in the table of states",
+                "{} idle entries into states beyond the first {STATES_MOST} of all CPUs are not in the \
+                 table of states",
                 self.states_refused
             ));
         }
@@ -250,7 +251,7 @@ impl Part for Idle {
 }
 
 impl Cpu {
-    /// The lengths that are shown, and by what they are told.
+    /// The lengths that are shown, and the event that they come from.
     fn segments(&self) -> (&Spread, &Segments, &'static str) {
         match self.by_event.seen {
             true => (&self.by_event.lengths, &self.by_event, "cpu_idle"),

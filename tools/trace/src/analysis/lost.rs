@@ -23,15 +23,15 @@ use std::borrow::Cow;
 /// Follows interruptions through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
-    cpus: ByCpu<Cpu>,
-    causes: Map<Cow<'static, str>, Of>,
+    cpus: ByCpu<AwakeCpu>,
+    causes: Map<Cow<'static, str>, LostTime>,
     /// As the first record brought it: it is the same for all.
     filter: Option<Filter>,
 }
 
 /// A CPU since its last idle entry.
 #[derive(Debug, Default)]
-struct Cpu {
+struct AwakeCpu {
     entry: Option<u64>,
     started: Option<(u64, bool)>,
     cause: Option<Cow<'static, str>>,
@@ -42,7 +42,7 @@ struct Cpu {
 
 /// Interruptions of one cause.
 #[derive(Debug, Default, Clone)]
-struct Of {
+struct LostTime {
     n: u64,
     rcu: bool,
     lost: u64,
@@ -153,7 +153,7 @@ impl Lost {
                 ("idle before ms", "idle_before_ms_avg", "ms"),
             ],
         );
-        let mut add = |name: &str, of: &Of| {
+        let mut add = |name: &str, of: &LostTime| {
             let mean = |sum: u64| (of.n > 0).then(|| sum as f64 / of.n as f64);
             table.row(
                 &[name],
@@ -167,8 +167,8 @@ impl Lost {
                 ],
             );
         };
-        let (mut rcu, mut all) = (Of::default(), Of::default());
-        let mut rows: Vec<(&Cow<'_, str>, &Of)> = self.causes.iter().collect();
+        let (mut rcu, mut all) = (LostTime::default(), LostTime::default());
+        let mut rows: Vec<(&Cow<'_, str>, &LostTime)> = self.causes.iter().collect();
         rows.sort_by_key(|(name, of)| (std::cmp::Reverse(of.n), *name));
         for (name, of) in rows {
             add(name, of);

@@ -3,7 +3,7 @@
 //!
 //! | module | [`Kind`] | what it shows |
 //! |---|---|---|
-//! | `wakeups`, `chains` | `Wakeups` | threads by wake-ups and intervals; from the callback that was queued to the threads that woke for it |
+//! | `wakeups`, `chains` | `Wakeups` | threads by wake-ups and intervals; which callbacks caused them |
 //! | `callbacks` | `Callbacks` | by function, by the task and the system call that queued them; delays |
 //! | `batches` | `Batches` | sizes, durations and spacing, by who invokes |
 //! | `gps` | `Gps` | phases, scans, who was last, who asked |
@@ -12,10 +12,10 @@
 //!
 //! `origin` finds the requester of a grace period; `filter`, `findings`, `about`, `bounded` are common parts.
 //!
-//! Invariants. One pass; memory is bounded by the constants of `bounded`, and what was given up is in the
-//! notes. What is outside the window changes what is known and no count. A figure that the trace does not
-//! tell is absent, and never a zero. Every table is held against `data/traces/analyses.py`, an independent
-//! script, on whole traces, to the last digit.
+//! Invariants. One pass; memory is bounded by the constants of `bounded`, and losses to these bounds are in
+//! the notes. Events outside the window update the state and are not counted. A figure that the trace does
+//! not show is absent, never zero. Tests compare every table, to the last digit, with an independent script
+//! (`data/traces/analyses.py`) on whole traces.
 
 mod about;
 mod batches;
@@ -53,7 +53,7 @@ pub enum Kind {
     Callbacks,
     /// Batches of callbacks.
     Batches,
-    /// Grace periods: phases, scans, holdouts, who asked.
+    /// Grace periods: phases, scans, holdouts, requesters.
     Gps,
     /// Idle CPUs: segments, states, ticks, time lost.
     Idle,
@@ -121,7 +121,7 @@ struct Seen<'a> {
     event: &'a Event<'a>,
     /// In the window: what begins or happens now counts.
     inside: bool,
-    /// From when on things count, as far as it is known.
+    /// The start of the counted time, as far as it is known.
     start: u64,
     filter: &'a Filter,
 }

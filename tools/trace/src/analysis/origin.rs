@@ -34,16 +34,16 @@ pub(crate) struct Origin {
 }
 
 /// A callback: function, task.
-type Queued = (u32, u32);
+type QueuedCallback = (u32, u32);
 
 /// The oldest callbacks of a CPU that have no grace period yet.
 #[derive(Debug, Default)]
 struct Oldest {
-    main: Option<Queued>,
-    hidden: Option<Queued>,
+    main: Option<QueuedCallback>,
+    hidden: Option<QueuedCallback>,
     /// There is a bypass list.
     open: bool,
-    last: Option<Queued>,
+    last: Option<QueuedCallback>,
 }
 
 /// Follows requests through a trace.
@@ -212,7 +212,7 @@ fn number_at_end(seq: i64) -> i64 {
     (seq & !3).wrapping_add(4)
 }
 
-/// A task, or the interrupt that came in its way.
+/// A task, or the interrupt that interrupted it.
 pub(crate) fn context<'a>(record: &Record<'a>) -> &'a str {
     if record.flags.hardirq() {
         "interrupt"

@@ -1,9 +1,9 @@
-//! How values are spread, in bounded memory.
+//! Distributions of values, in bounded memory.
 //!
-//! A row keeps every different value with its number, so percentiles are exact; up to [`DISTINCT_MOST`] of
-//! them, then values are kept to seven bits after the first. All rows of an analysis share the [`Room`] of
-//! [`VALUES_MOST`]: the row that wants one more is rounded, and gives its percentiles up if that is not
-//! enough. Number, sum, smallest and largest are exact in every case.
+//! A row keeps every different value with its count, so percentiles are exact for up to [`DISTINCT_MOST`]
+//! values; beyond, values are rounded to seven bits after the first. All rows of an analysis share a [`Room`]
+//! of [`VALUES_MOST`] values: a row that needs more is rounded, and drops its percentiles if that is not
+//! enough. Count, sum, minimum and maximum are always exact.
 
 use crate::base::dist::percentile;
 use crate::base::map::Map;
@@ -14,7 +14,7 @@ pub const DISTINCT_MOST: usize = 4096;
 /// Different durations of all rows of an analysis together.
 pub const VALUES_MOST: usize = 1 << 18;
 
-/// How values are spread: number, sum, smallest and largest are exact, percentiles as the table above says.
+/// A distribution: count, sum, minimum and maximum are exact, percentiles as described above.
 ///
 /// The percentile `p` of `n` values is the one at place `floor(n*p/100)` in their order, from 0, as
 /// everywhere in this crate.

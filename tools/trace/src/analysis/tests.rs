@@ -155,7 +155,8 @@ fn every_analysis_takes_every_event_without_its_surroundings() {
         "rcu_batch_end: rcu_preempt CBs-invoked=1 idle=....",
         "rcu_invoke_callback: rcu_preempt rhp=ff func=f",
         "cpu_idle: state=4294967295 cpu_id=65535",
-        "sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 next_prio=120",
+        "sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=b next_pid=2 \
+         next_prio=120",
         "softirq_entry: vec=9 [action=RCU]",
         "rcu_nocb_wake: rcu_preempt 3 DoWake",
         "sys_exit: NR 3 = 0",
@@ -169,7 +170,7 @@ fn every_analysis_takes_every_event_without_its_surroundings() {
 }
 
 #[test]
-fn what_is_not_told_about_losses_buffers_and_times_is_said() {
+fn what_is_not_known_of_losses_buffers_and_times_is_said() {
     let found = run(
         Kind::Wakeups,
         "\

@@ -10,10 +10,10 @@
 //! | RCU / batches, invoker | from `rcu_batch_start` to `rcu_batch_end` |
 //! | RCU / callbacks that wait | a number: queued in the window and not yet invoked |
 //!
-//! Packets are written as the trace is read; what is held is which slices are open. Slices that are open at
-//! the end of the window are closed there. What began before the window is not shown. Perfetto itself does
-//! not know RCU's events and drops them from ftrace text, which is why the tracks are made here. Filters
-//! select CPUs, and tasks that run.
+//! Packets are written as the trace is read; only the open slices are held. Slices that are open at the end
+//! of the window are closed there. What began before the window is not shown. Perfetto does not know RCU's
+//! events and drops them from ftrace text, so the tracks are made here. Filters select CPUs, and tasks that
+//! run.
 
 use super::batches::invoker_of;
 use super::bounded::{Names, Waiting};
@@ -91,7 +91,7 @@ impl Part for Timeline {
             return Err(Error::Missing {
                 what: "clock with a unit",
                 lines: 0,
-                remedy: "record with trace_clock mono or boot: no time can be told from this one",
+                remedy: "record with trace_clock mono or boot: this clock gives no time",
             });
         }
         let closed = match self.failed.take() {

@@ -1,9 +1,9 @@
 //! Threads by their wake-ups.
 //!
-//! A wake-up is a `sched_wakeup`; `sched_waking` is the same one seen from the waker and `sched_wakeup_new` a
-//! thread's first run: neither counts. An interval lies between two wake-ups of the same thread, both in the
-//! window. A thread is its id and its name. Filters select the thread that is woken and the CPU that it will
-//! run on.
+//! A wake-up is a `sched_wakeup`. Not counted are `sched_waking` (the same wake-up, seen from the waker) and
+//! `sched_wakeup_new` (a thread's first run). An interval lies between two wake-ups of the same thread, both
+//! in the window. A thread is identified by its id and name. Filters select the woken thread and the CPU on
+//! which it will run.
 
 use super::bounded::OTHERS;
 use super::chains::Chains;
@@ -150,7 +150,7 @@ impl Wakeups {
         };
         all().for_each(|(_, t)| *names.entry(&t.name).or_insert(0) += 1);
         for (pid, t) in all() {
-            // Two threads of one name are told apart by their ids.
+            // Two threads of one name differ in their ids.
             let name = match names.get(t.name.as_str()) {
                 Some(1) | None => t.name.clone(),
                 Some(_) => format!("{}-{pid}", t.name),

@@ -104,7 +104,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counted_values_give_the_percentiles_of_listed_ones(mut values in prop::collection::vec(0u64..50, 1..200)) {
+        fn counted_values_give_the_percentiles_of_listed_ones(
+            mut values in prop::collection::vec(0u64..50, 1..200),
+        ) {
             let mut d = Distribution::default();
             values.iter().for_each(|v| d.add(*v));
             values.sort_unstable();

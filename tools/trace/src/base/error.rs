@@ -12,7 +12,7 @@ pub enum Error {
     Input {
         /// The file as it was named.
         name: String,
-        /// What the system or the decompressor said.
+        /// The message of the system or the decompressor.
         source: io::Error,
         /// What to do about it.
         remedy: &'static str,
@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// The timeline cannot be written.
     Output {
-        /// What the system said.
+        /// The message of the system.
         source: io::Error,
         /// What to do about it.
         remedy: &'static str,
@@ -37,7 +37,7 @@ pub enum Error {
     Missing {
         /// What is missing.
         what: &'static str,
-        /// Up to which line it was looked for.
+        /// The line up to which it was searched.
         lines: u64,
         /// What to do about it.
         remedy: &'static str,

@@ -1,8 +1,8 @@
-//! What could not be read, in bounded memory.
+//! Counts of what could not be read, in bounded memory.
 //!
-//! A trace of several gigabytes may have one bad line or a hundred million: every one is counted, the first
-//! few are kept with their line numbers. Nothing here stops the reading; what to do about a count is the
-//! caller's decision.
+//! A trace of several gigabytes may have one bad line or a hundred million: all are counted, and the first
+//! few are kept with their line numbers. Faults do not stop the reading; the caller decides what a count
+//! means.
 
 use serde::Serialize;
 use std::fmt;
@@ -22,7 +22,7 @@ pub enum Fault {
     Shape,
     /// Recorded with the `raw` option: numbers without names.
     Raw,
-    /// Recorded without `context-info`: who, where and when is missing.
+    /// Recorded without `context-info`: task, CPU and time are missing.
     Context,
     /// The time is no number, or too large for nanoseconds in 64 bits.
     Time,
@@ -32,7 +32,7 @@ pub enum Fault {
     Long,
     /// The event is known, and a field that it must have is missing.
     Field(&'static str),
-    /// The kernel hid the pointer, so that callbacks cannot be told apart.
+    /// The kernel hid the pointer, so that callbacks cannot be distinguished.
     Hidden,
     /// A function is an address: the symbols of the kernel were hidden, or left out.
     Address,
@@ -46,7 +46,8 @@ impl fmt::Display for Fault {
                 f.write_str("recorded with the `raw` option; write `noraw` to trace_options")
             }
             Fault::Context => f.write_str(
-                "recorded without `context-info`: no task, CPU and time; write `context-info` to trace_options",
+                "recorded without `context-info`: no task, CPU and time; write `context-info` to \
+                 trace_options",
             ),
             Fault::Time => f.write_str("the time cannot be read"),
             Fault::Cpu => f.write_str("a CPU number above 65535"),
@@ -56,13 +57,14 @@ impl fmt::Display for Fault {
                 f.write_str("the pointer is hidden; write `nohash-ptr` to trace_options")
             }
             Fault::Address => f.write_str(
-                "the function is an address; record as root with kernel.kptr_restrict=0, and report without -R",
+                "the function is an address; record as root with kernel.kptr_restrict=0, and report without \
+                 -R",
             ),
         }
     }
 }
 
-/// One thing that could not be read, and where.
+/// A fault and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Malformed {
     /// Line number, from 1.

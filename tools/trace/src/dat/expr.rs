@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 pub(super) use parse::Parser;
 
-/// What an event is looked at with.
+/// What the evaluation of an event needs.
 pub(super) struct Context<'a> {
     pub(super) event: &'a [u8],
     pub(super) fields: &'a [Field],

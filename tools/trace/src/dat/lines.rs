@@ -38,12 +38,12 @@ pub(crate) struct Dat {
     /// By buffer: whether its clock counts time.
     units: Vec<bool>,
     /// Events of a buffer and CPU whose loss has been written.
-    told: HashMap<(usize, u32), u64>,
+    reported: HashMap<(usize, u32), u64>,
     text: String,
     at: usize,
     out: String,
     ended: bool,
-    /// What ended it, for whoever asks again.
+    /// What ended it, for later calls.
     failed: Option<(io::ErrorKind, String)>,
 }
 
@@ -56,7 +56,7 @@ impl Dat {
         let mut dat = Dat {
             units: units.collect(),
             merge,
-            told: HashMap::new(),
+            reported: HashMap::new(),
             text: String::new(),
             at: 0,
             out: String::new(),
@@ -165,25 +165,25 @@ impl Dat {
 
     /// Events that are missing before this one.
     fn gap(&mut self, met: &Met) {
-        let told = self.told.entry((met.buffer, met.cpu)).or_default();
+        let reported = self.reported.entry((met.buffer, met.cpu)).or_default();
         let _always = match met.missing {
             Missing::None => Ok(()),
             Missing::Some => writeln!(self.out, "CPU:{} [LOST EVENTS]", met.cpu),
             Missing::Number(n) => {
-                *told = told.saturating_add(n);
+                *reported = reported.saturating_add(n);
                 writeln!(self.out, "CPU:{} [LOST {n} EVENTS]", met.cpu)
             }
         };
     }
 
-    /// What the statistics count and no page told.
+    /// What the statistics count and no page reported.
     fn lost_by_statistics(&mut self) {
         let mut all: Vec<_> = self.layout.dropped.iter().collect();
         all.sort_unstable();
         for ((name, cpu), lost) in all {
             let buffer = self.layout.buffers.iter().position(|b| b.name == *name);
-            let told = buffer.and_then(|b| self.told.get(&(b, *cpu)));
-            let rest = lost.saturating_sub(told.copied().unwrap_or(0));
+            let reported = buffer.and_then(|b| self.reported.get(&(b, *cpu)));
+            let rest = lost.saturating_sub(reported.copied().unwrap_or(0));
             if rest > 0 {
                 let _always = writeln!(self.out, "CPU:{cpu} [LOST {rest} EVENTS]");
             }

@@ -1,9 +1,8 @@
 //! `trace.dat`, the file of trace-cmd, versions 6 and 7: read as a stream, and given as the kernel's text.
 //!
-//! All of this crate lives on lines of ftrace text. So a trace.dat becomes a [`BufRead`] of such lines, those
-//! that the kernel would have written (nanoseconds included), and everything behind it stays as it is. What a
-//! line says comes from the file alone: formats of events and their `print fmt`, names of functions, strings
-//! and tasks.
+//! The rest of this crate reads lines of ftrace text, so a trace.dat is presented as a [`BufRead`] of the
+//! lines that the kernel would have written (with nanoseconds). Everything in a line comes from the file:
+//! formats of events and their `print fmt`, names of functions, strings and tasks.
 //!
 //! | module | job |
 //! |---|---|
@@ -26,8 +25,8 @@
 //! A file that asks for more is refused. An ordinary one takes about 12 MB: kallsyms and formats of a whole
 //! kernel.
 //!
-//! **Lost events** are written where the pages say so, and at the end for what only the statistics of the
-//! CPUs tell.
+//! **Lost events** are written where the pages report them, and at the end those that only the statistics of
+//! the CPUs report.
 //!
 //! **Not read**: `TIME_SHIFT` and `TSC2NSEC` (times of a guest stay the guest's; `x86-tsc` has no unit),
 //! reports of latency tracers.

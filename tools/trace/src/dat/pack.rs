@@ -29,7 +29,8 @@ impl Packing {
             _ => Err(unsupported(
                 place,
                 format_args!(
-                    "compressed by `{name}`, which is not known; `trace-cmd convert --compression zstd` makes a file that is"
+                    "compressed by `{name}`, which is not known; `trace-cmd convert --compression zstd` \
+                     makes a file that is"
                 ),
             )),
         }
@@ -103,14 +104,15 @@ fn frame_start(packed: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether a frame starts here whose window is one that is given.
+/// Does a frame with an acceptable window start here?
 fn check(start: &[u8]) -> io::Result<()> {
     match window(start) {
         Some(window) if window <= WINDOW_MOST => Ok(()),
         Some(window) => Err(io::Error::new(
             io::ErrorKind::Unsupported,
             format!(
-                "the zstd frame wants a window of {window} bytes, and {WINDOW_MOST} is the most that is given; compress with less, e.g. `zstd -19`"
+                "the zstd frame wants a window of {window} bytes, and {WINDOW_MOST} is the most that is \
+                 given; compress with less, e.g. `zstd -19`"
             ),
         )),
         None => Err(io::Error::new(
@@ -127,12 +129,12 @@ fn is_skippable(magic: &[u8]) -> bool {
 /// Frames of zstd one after the other, as `zstd` and `pzstd` write them.
 pub(crate) struct Frames<R: Read> {
     /// `None` after the last, and after an error.
-    decoder: Option<StreamingDecoder<Ahead<R>, FrameDecoder>>,
+    decoder: Option<StreamingDecoder<Peeked<R>, FrameDecoder>>,
 }
 
 impl<R: Read> Frames<R> {
     pub(crate) fn new(inner: R) -> io::Result<Self> {
-        let ahead = Ahead {
+        let ahead = Peeked {
             front: Vec::new(),
             inner,
         };
@@ -143,9 +145,9 @@ impl<R: Read> Frames<R> {
 
     /// A decoder of the next frame; `None` at the end.
     fn frame(
-        mut ahead: Ahead<R>,
+        mut ahead: Peeked<R>,
         decoder: FrameDecoder,
-    ) -> io::Result<Option<StreamingDecoder<Ahead<R>, FrameDecoder>>> {
+    ) -> io::Result<Option<StreamingDecoder<Peeked<R>, FrameDecoder>>> {
         loop {
             ahead.look(START)?;
             if ahead.front.is_empty() {
@@ -180,13 +182,13 @@ impl<R: Read> Read for Frames<R> {
     }
 }
 
-/// A reader of which something has been looked at before it is read.
-struct Ahead<R> {
+/// A reader of which some bytes have been read in advance.
+struct Peeked<R> {
     front: Vec<u8>,
     inner: R,
 }
 
-impl<R: Read> Ahead<R> {
+impl<R: Read> Peeked<R> {
     /// Has so many bytes in front, or all that there are.
     fn look(&mut self, size: usize) -> io::Result<()> {
         let missing = size.saturating_sub(self.front.len());
@@ -196,7 +198,7 @@ impl<R: Read> Ahead<R> {
     }
 }
 
-impl<R: Read> Read for Ahead<R> {
+impl<R: Read> Read for Peeked<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.front.is_empty() {
             return self.inner.read(into);

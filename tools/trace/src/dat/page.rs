@@ -1,11 +1,11 @@
 //! One page of a CPU's ring buffer: events one after the other, with the time between them.
 //!
 //! ```text
-//! page    u64 time of its first event | long: bytes that follow, and whether events are missing before | events
+//! page    u64 time of its first event | long: bytes that follow, and whether events are missing | events
 //! event   u32: kind or length (5 bits), ns since the one before (27 bits) | array, or nothing
 //!         1..=28  data of 4 times as many bytes          0   the first word is the length of data and itself
 //!         29      padding: so many bytes; all the rest if the time is 0
-//!         30      time goes on by the word << 27         31  time is the word << 27, without its 5 highest bits
+//!         30      time goes on by the word << 27         31  time is the word << 27, without its high 5 bits
 //! ```
 //!
 //! Bits 31 and 30 of the second word of a page: events are missing; how many stands behind the last event.
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_with_its_place() {
+    fn damage_is_reported_with_its_place() {
         assert!(times(&page(1, 5000, &[])).is_err());
         assert_eq!(
             times(&page(1, 0, &words(&[28, 0]))).map_err(|e| e.0),

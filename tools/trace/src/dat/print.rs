@@ -1,10 +1,9 @@
 //! The kernel's text of an event, by the kernel's own recipe: its `print fmt`.
 //!
-//! A recipe is a format string as C has it, and an expression for each conversion. Both are taken apart once
-//! ([`Print::parse`]) and followed for each event. What expressions may hold is in `expr`. A recipe that has
-//! anything else (an array, a bitmap, an enumerator that the kernel left unresolved, `%pI4`) is none: such
-//! events are written as `name=value` of all their fields, the way `trace-cmd report -R` does, and nothing is
-//! guessed.
+//! A recipe is a C format string with an expression for each conversion. Both are parsed once
+//! ([`Print::parse`]) and evaluated for each event; `expr` has the supported expressions. A recipe with
+//! anything else (an array, a bitmap, an enumerator that the kernel left unresolved, `%pI4`) is rejected:
+//! such events are written as `name=value` of all their fields, as `trace-cmd report -R` does.
 
 use super::expr::{Context, Expr, Parser};
 use super::format::{Field, Format, Kind};
@@ -29,12 +28,12 @@ struct Conversion {
     zero: bool,
     alternate: bool,
     width: usize,
-    kind: Shape,
+    kind: ConversionKind,
     value: Expr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ConversionKind {
     Signed { bits: u32 },
     Unsigned { bits: u32, base: Base },
     Character,
@@ -127,22 +126,22 @@ fn conversion<'t>(text: &'t str, parser: &mut Parser<'_>) -> Option<(Conversion,
     };
     let letter = rest.chars().next()?;
     let mut after = &rest[letter.len_utf8()..];
-    let unsigned = |base| Shape::Unsigned { bits, base };
+    let unsigned = |base| ConversionKind::Unsigned { bits, base };
     let kind = match letter {
-        'd' | 'i' => Shape::Signed { bits },
+        'd' | 'i' => ConversionKind::Signed { bits },
         'u' => unsigned(Base::Decimal),
         'o' => unsigned(Base::Octal),
         'x' => unsigned(Base::Hex),
         'X' => unsigned(Base::UpperHex),
-        'c' => Shape::Character,
-        's' => Shape::Text,
+        'c' => ConversionKind::Character,
+        's' => ConversionKind::Text,
         'p' => {
             let count = after.bytes().take_while(u8::is_ascii_alphanumeric).count();
             let (extension, rest) = after.split_at(count);
             let shape = match extension {
-                "" | "x" | "K" => Shape::Pointer,
-                "s" | "f" => Shape::Function { offset: false },
-                "S" | "F" | "B" => Shape::Function { offset: true },
+                "" | "x" | "K" => ConversionKind::Pointer,
+                "s" | "f" => ConversionKind::Function { offset: false },
+                "S" | "F" | "B" => ConversionKind::Function { offset: true },
                 _ => return None,
             };
             after = rest;
@@ -165,8 +164,8 @@ impl Conversion {
     fn write(&self, context: &Context<'_>, out: &mut String) -> Option<()> {
         let start = out.len();
         match self.kind {
-            Shape::Text => self.value.write_text(context, out)?,
-            Shape::Character => {
+            ConversionKind::Text => self.value.write_text(context, out)?,
+            ConversionKind::Character => {
                 let byte = self.value.number(context)? as u8;
                 out.push(if byte.is_ascii_graphic() {
                     byte as char
@@ -174,12 +173,12 @@ impl Conversion {
                     '?'
                 });
             }
-            Shape::Signed { bits } => {
+            ConversionKind::Signed { bits } => {
                 let unused = 64 - bits;
                 let value = (self.value.number(context)? as i64) << unused >> unused;
                 write!(out, "{value}").ok()?;
             }
-            Shape::Unsigned { bits, base } => {
+            ConversionKind::Unsigned { bits, base } => {
                 let unused = 64 - bits;
                 let value = (self.value.number(context)? as u64) << unused >> unused;
                 match (base, self.alternate) {
@@ -191,11 +190,11 @@ impl Conversion {
                 }
                 .ok()?;
             }
-            Shape::Pointer => {
+            ConversionKind::Pointer => {
                 let value = self.value.number(context)? as u64;
                 write!(out, "{value:0width$x}", width = context.long * 2).ok()?;
             }
-            Shape::Function { offset } => {
+            ConversionKind::Function { offset } => {
                 let address = self.value.number(context)? as u64;
                 context.write_function(address, offset, out);
             }
@@ -209,7 +208,10 @@ impl Conversion {
         if missing == 0 {
             return;
         }
-        let number = matches!(self.kind, Shape::Signed { .. } | Shape::Unsigned { .. });
+        let number = matches!(
+            self.kind,
+            ConversionKind::Signed { .. } | ConversionKind::Unsigned { .. }
+        );
         if self.left {
             out.extend(std::iter::repeat_n(' ', missing));
         } else if self.zero && number {

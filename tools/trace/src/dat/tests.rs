@@ -27,7 +27,8 @@ fn summary(bytes: Vec<u8>) -> Summary {
 }
 
 const EXPECTED: [&str; 8] = [
-    "          <idle>-0       [000] d.s2. 0.000000105: sched_switch: prev_comm=swapper/0 prev_pid=0 ==> next_comm=rcu_preempt next_pid=15",
+    "          <idle>-0       [000] d.s2. 0.000000105: sched_switch: prev_comm=swapper/0 prev_pid=0 ==> \
+     next_comm=rcu_preempt next_pid=15",
     "inst:      rcu_preempt-15      [001] ..... 0.000000107: softirq_entry: vec=9 [action=RCU]",
     "     rcu_preempt-15      [000] ..... 0.000000109: softirq_entry: vec=11 [action=0xb]",
     "           <...>-77      [000] ..... 0.134217840: named: name=dentry fn=do_it+0x10 0xff",

@@ -1,8 +1,8 @@
-//! Numbers and strings out of a file of either byte order, and what is said when they are not there.
+//! Numbers and strings from a file of either byte order, and the errors where they are missing.
 //!
-//! Every error names the byte of the file at which it arose, or, inside a compressed part, that part's byte
-//! and the byte within. A size that the file states is compared with the rest of the file, and with a limit,
-//! *before* memory is allocated.
+//! Every error names the byte of the file, or inside a compressed part that part's byte and the byte within.
+//! A size that the file states is compared with the rest of the file, and with a limit, *before* memory is
+//! allocated.
 
 use std::fmt::Display;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,7 +17,7 @@ pub(super) fn damaged(place: impl Display, what: impl Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{place}: {what}"))
 }
 
-/// An error about something that is whole, and cannot be read by this crate.
+/// An error about a valid part that this crate does not support.
 pub(super) fn unsupported(place: impl Display, what: impl Display) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, format!("{place}: {what}"))
 }

@@ -7,7 +7,7 @@
 //!   periods of 250 Hz, while every gap at 250 Hz is a whole one of 1000 Hz too. Gaps above a second are left
 //!   out, for clocks drift.
 //!
-//! The first is preferred: a machine that ticks late has wrong gaps and right jiffies. What can be told by
+//! The first is preferred: a machine that ticks late has wrong gaps and right jiffies. What can be known from
 //! neither is not guessed.
 
 use crate::{Event, Record};
@@ -34,7 +34,7 @@ pub(crate) struct Clock {
     timers: Vec<(u64, u64)>,
 }
 
-/// Timers that the jiffy number is looked for in.
+/// Timers whose events are searched for the jiffy number.
 const TIMERS_MOST: usize = 4096;
 
 impl Clock {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_common_hz_is_told_from_its_multiples() {
+    fn every_common_hz_is_distinguished_from_its_multiples() {
         for hz in [100, 250, 300, 1000] {
             assert_eq!(ticking(hz, &[1, 2, 1, 5, 3]).hz(), Some(hz), "{hz}");
         }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! cpu_idle              state=4294967295 cpu_id=6
-//! sched_switch          prev_comm=NAME prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=NAME next_pid=0 next_prio=120
+//! sched_switch          prev_comm=NAME prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=NAME …
 //! sched_wakeup          comm=NAME pid=45 prio=120 target_cpu=000
 //! softirq_entry, _exit  vec=9 [action=RCU]
 //! hrtimer_expire_entry  hrtimer=ffff88807dd5f398 function=tick_nohz_handler now=1435000203

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hidden_pointer_is_told_from_a_missing_one() {
+    fn a_hidden_pointer_is_distinguished_from_a_missing_one() {
         assert_eq!(pointer("rhp=ffff88", "rhp"), Ok(0xffff88));
         assert_eq!(pointer("rhp=0x10", "rhp"), Ok(16));
         assert_eq!(pointer("rhp=(____ptrval____)", "rhp"), Err(Fault::Hidden));

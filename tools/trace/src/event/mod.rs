@@ -1,4 +1,4 @@
-//! What an event says, by the kernel's text formats.
+//! An event's fields, decoded from the kernel's text formats.
 //!
 //! Only the events that a model of RCU and of the scheduler's ticks needs are decoded; the others are
 //! [`Event::Other`]. RCU's events start with the flavour (`rcu_preempt`, or `rcu_sched` on kernels without
@@ -46,11 +46,11 @@ pub enum Event<'a> {
     },
     /// `sched_switch`.
     Switch {
-        /// Who ran.
+        /// The task that ran.
         prev: &'a str,
         /// Its id.
         prev_pid: u32,
-        /// Who runs now.
+        /// The task that runs now.
         next: &'a str,
         /// Its id.
         next_pid: u32,
@@ -62,7 +62,7 @@ pub enum Event<'a> {
         /// The idle state.
         state: u32,
     },
-    /// `cpu_idle` with state -1: it goes on.
+    /// `cpu_idle` with state -1: the CPU leaves its idle state.
     IdleExit {
         /// The CPU.
         cpu: u32,
@@ -72,7 +72,7 @@ pub enum Event<'a> {
         /// The clock at the interrupt, ns.
         now_ns: u64,
     },
-    /// `hrtimer_expire_entry` of anything else.
+    /// `hrtimer_expire_entry` of any other timer.
     Hrtimer {
         /// The function it calls.
         function: &'a str,
@@ -101,7 +101,7 @@ pub enum Event<'a> {
         /// `NONE`, or what needs the tick: `RCU`, `SCHED`…
         dependency: &'a str,
     },
-    /// `sys_enter`, or an event of one system call: a task asks the kernel for something.
+    /// `sys_enter`, or an event of one system call: a task enters a system call.
     SysEnter {
         /// Its number, or its name.
         call: &'a str,
@@ -140,7 +140,7 @@ pub enum Event<'a> {
         level: u32,
         /// The first CPU below it.
         first_cpu: u32,
-        /// Who is waited for, a bit each.
+        /// The holdouts, a bit each.
         mask: u64,
     },
     /// `rcu_quiescent_state_report`: bits of a node are cleared.
@@ -212,12 +212,12 @@ pub enum Event<'a> {
         /// The text.
         text: &'a str,
     },
-    /// Anything else.
+    /// Any other event.
     Other,
 }
 
 impl<'a> Record<'a> {
-    /// What the event says.
+    /// Decodes the event.
     ///
     /// # Errors
     /// [`Fault::Field`] with the field's name when a known event lacks it, [`Fault::Hidden`] for hidden

@@ -7,7 +7,7 @@ use crate::event::fields::{function, hex, number, numbered, pointed, pointer, va
 
 /// The events `rcu_*`, without the prefix.
 pub(super) fn decode<'a>(event: &str, text: &'a str) -> Result<Event<'a>, Fault> {
-    // A third of all events where it is traced, and nothing in it is needed.
+    // A third of all events where it is traced; nothing in it is used.
     if event == "utilization" {
         return Ok(Event::Other);
     }

@@ -44,8 +44,10 @@ fn scheduler_events_in_the_kernels_and_trace_cmds_form() {
         next_pid: 15,
     };
     for text in [
-        "prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=rcu_preempt next_pid=15 next_prio=120",
-        "prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=0x0 next_comm=rcu_preempt next_pid=15 next_prio=120",
+        "prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=rcu_preempt next_pid=15 \
+         next_prio=120",
+        "prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=0x0 next_comm=rcu_preempt next_pid=15 \
+         next_prio=120",
         "swapper/1:0 [120] R ==> rcu_preempt:15 [120]",
     ] {
         assert_eq!(decode("sched_switch", text), Ok(switch), "{text}");
@@ -183,7 +185,8 @@ fn events_of_rcu_with_names_for_all_fields() {
     let cases = [
         (
             "rcu_grace_period",
-            "rcuname=(0xffff88810905900c:rcu_preempt) gp_seq=0xfffffffffffffbb9 (-1095) gpevent=(0xffff888109059018:start)",
+            "rcuname=(0xffff88810905900c:rcu_preempt) gp_seq=0xfffffffffffffbb9 (-1095) \
+             gpevent=(0xffff888109059018:start)",
             Event::GracePeriod {
                 seq: -1095,
                 what: "start",
@@ -199,7 +202,8 @@ fn events_of_rcu_with_names_for_all_fields() {
         ),
         (
             "rcu_quiescent_state_report",
-            "rcuname=rcu_preempt gp_seq=-1095 mask=31 qsmask=0x40 (64) level=0 grplo=0x10 (16) grphi=31 gp_tasks=0",
+            "rcuname=rcu_preempt gp_seq=-1095 mask=31 qsmask=0x40 (64) level=0 grplo=0x10 (16) grphi=31 \
+             gp_tasks=0",
             Event::Report {
                 level: 0,
                 first_cpu: 16,

@@ -1,9 +1,8 @@
-//! The part of a trace that is looked at.
+//! The part of a trace that is counted.
 //!
 //! A window is given, or lies between two marks that the recorder wrote into the trace (`WORKLOAD_START …`
-//! and `WORKLOAD_END`, the first of each), or is the whole trace. Both ends belong to it. With marks the
-//! trace is read once: all that was counted is dropped at the first mark, what is known (callbacks queued,
-//! who is idle) is kept.
+//! and `WORKLOAD_END`, the first of each), or is the whole trace. Both ends belong to it. A trace with marks
+//! is read once: at the first mark all counts are reset, and the state (queued callbacks, idle CPUs) is kept.
 
 use crate::{Error, Event, Faults, Record, Summary};
 use serde::Serialize;
@@ -35,7 +34,7 @@ impl Window {
     }
 }
 
-/// Who said which part of a trace is looked at.
+/// What set the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bounds {
@@ -111,7 +110,7 @@ impl Follow {
         }
     }
 
-    /// The instant from which things count, as far as it is known.
+    /// The start of the counted time, as far as it is known.
     pub(crate) fn start(&self) -> u64 {
         self.given.map(|w| w.start_ns).or(self.start).unwrap_or(0)
     }
@@ -155,7 +154,7 @@ impl Follow {
             return Err(missing(
                 summary,
                 "clock with a unit",
-                "record with trace_clock mono or boot: no duration can be told from this one",
+                "record with trace_clock mono or boot: this clock gives no durations",
             ));
         }
         let window = self.asked(first, last);

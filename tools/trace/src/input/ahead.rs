@@ -13,7 +13,7 @@ use std::thread;
 const BLOCKS: usize = 8;
 
 /// The input as the thread hands it over.
-struct Ahead {
+struct InputAhead {
     /// A block; an empty one is the end.
     full: Receiver<io::Result<Vec<u8>>>,
     /// Blocks that have been read.
@@ -59,7 +59,7 @@ pub(super) fn ahead(mut input: Box<dyn BufRead + Send>) -> Box<dyn BufRead + Sen
         input = back.0;
         return input;
     }
-    Box::new(Ahead {
+    Box::new(InputAhead {
         full,
         read,
         block: Vec::new(),
@@ -68,7 +68,7 @@ pub(super) fn ahead(mut input: Box<dyn BufRead + Send>) -> Box<dyn BufRead + Sen
     })
 }
 
-impl BufRead for Ahead {
+impl BufRead for InputAhead {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.at == self.block.len() && !self.ended {
             let gone = || Err(io::Error::other("the thread that reads the input is gone"));
@@ -76,7 +76,7 @@ impl BufRead for Ahead {
             self.ended = next.is_empty();
             let old = std::mem::replace(&mut self.block, next);
             self.at = 0;
-            // Nobody there to fill it again: it was the last.
+            // There is no thread to fill it again: it was the last.
             let _gone = self.read.send(old);
         }
         Ok(&self.block[self.at..])
@@ -87,7 +87,7 @@ impl BufRead for Ahead {
     }
 }
 
-impl Read for Ahead {
+impl Read for InputAhead {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut from = self.fill_buf()?;
         let read = from.read(into)?;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stops_early_is_waited_for_by_nobody() {
+    fn a_reader_that_stops_early_is_not_waited_for() {
         let mut input = ahead(Box::new(BufReader::with_capacity(16, io::repeat(1))));
         assert_eq!(input.fill_buf().expect("reads").len(), 16);
         drop(input);

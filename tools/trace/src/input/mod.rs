@@ -1,9 +1,9 @@
 //! Where a trace comes from: a file, compressed or not, a `trace.dat`, or standard input.
 //!
-//! The kind is told by the first bytes and never by the name, so that a pipe may be compressed too. What is
-//! recognised and cannot be read is refused by name with what to do instead. Decompressors may take so much
-//! memory as [`DICTIONARY_KB`] says, and 32 MiB for zstd: a file that asks for more is refused before
-//! anything is allocated.
+//! The kind is recognized by the first bytes and never by the name, so that a pipe may be compressed too. A
+//! format that is recognized but not supported is refused by name, and the error says what to do instead. A
+//! decompressor may use as much memory as [`DICTIONARY_KB`] says, and 32 MiB for zstd: a file that asks for
+//! more is refused before anything is allocated.
 //!
 //! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe. It is given as
 //! the text that the kernel would have written ([`dat`](crate::dat)).
@@ -62,7 +62,8 @@ pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, Error> {
     let file = File::open(name).map_err(|source| Error::Input {
         name: name.to_owned(),
         source,
-        remedy: "give a file of ftrace text (plain, .xz, .gz or .zst), a trace.dat, or `-` for standard input",
+        remedy: "give a file of ftrace text (plain, .xz, .gz or .zst), a trace.dat, or `-` for standard \
+         input",
     })?;
     // A named pipe is a file by name and a pipe by nature.
     match file.metadata() {

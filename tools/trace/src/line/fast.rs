@@ -17,7 +17,7 @@ const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 const ONES_16: u128 = u128::from_ne_bytes([1; 16]);
 
-/// Who, where, and where the rest starts.
+/// Task, CPU, and the start of the rest.
 struct Head {
     /// Start and end of the task's name.
     task: (usize, usize),
@@ -153,7 +153,7 @@ fn who_and_where(head: &[u8; 40]) -> Option<(usize, u32, u32)> {
     if marks != *b"- [] " {
         return None;
     }
-    // A name with a bracket, or with blanks at its end, is the business of the other.
+    // A name with a bracket, or with blanks at its end, is left to the reader of all layouts.
     let name = u128_at(head, 0);
     let brackets = name ^ (ONES_16 * 0x5b);
     let bracket = brackets.wrapping_sub(ONES_16) & !brackets & (ONES_16 << 7);
@@ -323,7 +323,7 @@ fn who(bytes: &[u8], open: usize) -> Option<(usize, usize, u32)> {
     Some((first, last, u32::try_from(pid).ok()?))
 }
 
-/// Other blanks are the business of whoever reads all layouts; so is what may be something else altogether.
+/// All other blanks, and what may not be a field at all, are left to the reader of all layouts.
 #[inline(always)]
 fn task_is_plain(task: &[u8]) -> Option<()> {
     let (head, tail) = (task.first()?, task.last()?);

@@ -7,7 +7,7 @@
 //!   latency     comm-pid  cpuFLAGS  NNNus+: event: text                    one mark of delay, or a blank
 //!   clocks      a time without a dot has no unit (uptime, counter, x86-tsc)
 //! trace-cmd     as ftrace; the event is padded; nanoseconds with -t; `(+5)` before the event with --ts-diff
-//!   latency (-l) comm-pid  cpuFLAGS sec.usec: event: text                the number after -R -l instead of letters
+//!   latency (-l) comm-pid  cpuFLAGS sec.usec: event: text                  with -R: a number for the letters
 //!   instance    `name: ` before the line
 //! perf script   comm  pid [cpu]  sec.usec: sys:event: text                `pid/tid` with both
 //! system calls  ... sec.usec: sys_openat(dfd: ...)   sys_openat -> 0x3   the name stands for the event
@@ -110,7 +110,7 @@ pub(crate) enum Line<'a> {
     },
     /// `cpus=N`, the first line of `trace-cmd report`.
     Cpus(u32),
-    /// `CPU:n [LOST k EVENTS]`; `None` when the number is not told.
+    /// `CPU:n [LOST k EVENTS]`; `None` when the number is not known.
     Lost(Option<u64>),
     /// A buffer of a trace.dat: its name (empty: the first one) and its clock.
     Buffer {

@@ -94,15 +94,15 @@ impl Summary {
 #[derive(Debug)]
 pub struct Reader<R> {
     name: String,
-    source: Source<R>,
+    source: LineSource<R>,
     block: Block,
     summary: Summary,
 }
 
-/// Who reads the lines.
+/// The thread that reads the lines.
 #[derive(Debug)]
-enum Source<R> {
-    /// Whoever asks for a record.
+enum LineSource<R> {
+    /// The caller's side.
     Here(Lines<R>),
     /// A thread.
     Ahead(Ahead),
@@ -111,10 +111,10 @@ enum Source<R> {
 impl<R: BufRead> Reader<R> {
     /// A reader at the start of `input`; `name` is for messages.
     pub fn new(name: &str, input: R) -> Self {
-        Reader::with(name, Source::Here(Lines::new(name, input)))
+        Reader::with(name, LineSource::Here(Lines::new(name, input)))
     }
 
-    fn with(name: &str, source: Source<R>) -> Self {
+    fn with(name: &str, source: LineSource<R>) -> Self {
         Reader {
             name: name.to_owned(),
             source,
@@ -142,8 +142,8 @@ impl<R: BufRead> Reader<R> {
     #[cold]
     fn next_block(&mut self) -> Result<(), Error> {
         match &mut self.source {
-            Source::Here(lines) => self.block.read(lines)?,
-            Source::Ahead(ahead) => ahead.next_block(&mut self.block)?,
+            LineSource::Here(lines) => self.block.read(lines)?,
+            LineSource::Ahead(ahead) => ahead.next_block(&mut self.block)?,
         }
         self.summary.add(self.block.met());
         Ok(())
@@ -179,8 +179,8 @@ impl<R: BufRead + Send + 'static> Reader<R> {
     /// ```
     pub fn ahead(name: &str, input: R) -> Self {
         let source = match Ahead::start(Lines::new(name, input)) {
-            Ok(ahead) => Source::Ahead(ahead),
-            Err(lines) => Source::Here(lines),
+            Ok(ahead) => LineSource::Ahead(ahead),
+            Err(lines) => LineSource::Here(lines),
         };
         Reader::with(name, source)
     }
@@ -197,7 +197,7 @@ impl Summary {
         self.last_ns = Some(record.time_ns);
     }
 
-    /// What lines say that are no records, of the next block.
+    /// Counts the lines of the next block that are no records.
     fn add(&mut self, met: Summary) {
         self.lines += met.lines;
         self.malformed.join(&met.malformed);

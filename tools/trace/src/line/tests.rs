@@ -200,7 +200,8 @@ fn the_layouts_of_trace_cmd_with_latency_raw_fields_and_instances() {
     );
     assert_eq!((switch.task, switch.cpu), ("bash", 1));
     let first = read(
-        "qtd:             xz-27422 [001] 13569.276510769:          sched_switch:         xz:1 [120] R ==> b:2 [120]",
+        "qtd:             xz-27422 [001] 13569.276510769:          sched_switch:         xz:1 [120] R ==> \
+         b:2 [120]",
     );
     assert_eq!(
         (first.event, first.time_ns),

@@ -37,7 +37,7 @@ pub struct FirstScan {
 /// First scans by what they left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Holdouts {
-    /// Nobody.
+    /// No CPU.
     pub none: u64,
     /// Only the CPU of the grace-period thread.
     pub gp_kthread_cpu_only: u64,

@@ -20,7 +20,7 @@ use std::io::BufRead;
 /// The figures of a window. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
-    /// What was looked at.
+    /// The window.
     pub window: Window,
     /// CPUs of the machine; the length of the tables by CPU.
     pub cpus: u32,
@@ -32,7 +32,7 @@ pub struct Figures {
     pub gp_gap: Option<Percentiles>,
     /// Grace periods by their number of scans.
     pub scans_per_gp: BTreeMap<u32, u64>,
-    /// First scans in the window, by whom they left.
+    /// First scans in the window, by the kind of CPU that they left.
     pub holdouts_after_first_scan: Holdouts,
     /// Every grace period that started in the window.
     pub gps: Vec<GracePeriod>,
@@ -97,7 +97,7 @@ impl Figures {
     }
 }
 
-/// Counts while somebody else reads: feed it every record, then finish.
+/// Counts while the caller reads: feed it every record, then finish.
 #[derive(Debug)]
 pub struct Measure {
     window: Follow,

@@ -5,18 +5,21 @@
 //!
 //! | before | after | what happened | example |
 //! |---|---|---|---|
-//! | `FirstQ` | `DoWake` `WakeEmpty` | not lazy, first of an empty list | `classic-b-nocb-file100` 5.020396 |
-//! | `FirstQ` | `WakeEmptyIsDeferred` | the same with interrupts off: the wake-up waits | `classic-c-lazy-file100` 6.158356 |
-//! | | `WakeNot` | not lazy, the list was not empty | `classic-b-nocb-file100` |
-//! | | `FirstBQ` `FirstBQwake` or `FirstBQnoWake` | lazy, opens a bypass list | `classic-c-lazy-file100` 2.135438 |
-//! | | nothing | lazy, joins a bypass list | `classic-c-lazy-file100` 2.135441 |
-//! | | `DoWake` `WakeEmpty`, and no `FirstQ` before | lazy, found its list overdue: flushed it and itself | `classic-c-lazy-file100` 12.138836 |
+//! | `FirstQ` | `DoWake` `WakeEmpty` | not lazy, first of an empty list | `b-nocb` 5.020396 |
+//! | `FirstQ` | `WakeEmptyIsDeferred` | the same with interrupts off: the wake-up waits | `c-lazy` 6.158356 |
+//! | | `WakeNot` | not lazy, the list was not empty | `b-nocb` |
+//! | | `FirstBQ` `FirstBQwake` or `FirstBQnoWake` | lazy, opens a bypass list | `c-lazy` 2.135438 |
+//! | | nothing | lazy, joins a bypass list | `c-lazy` 2.135441 |
+//! | | `DoWake` `WakeEmpty` alone | lazy, flushes an overdue list and itself | `c-lazy` 12.138836 |
 //!
-//! **Laziness** is only told apart where it was on: the trace has `WakeLazy`, `WakeLazyIsDeferred` or `Lazy`.
+//! `b-nocb` and `c-lazy` are `classic-b-nocb-file100` and `classic-c-lazy-file100`.
+//!
+//! **Laziness** is known only where it was on: the trace has `WakeLazy`, `WakeLazyIsDeferred` or `Lazy`.
 //! Elsewhere (no offloading, or offloading without laziness) [`Arrival::lazy`] is `None`, and what *would* be
-//! lazy is told by function: plain `call_rcu` is, `call_rcu_hurry` is not, and the callers of the latter are
-//! few ([`never_lazy`]). One case cannot be told: a lazy callback that flushes an overdue list while the
-//! CPU's main list has callbacks is followed by `WakeNot` and counts as not lazy.
+//! lazy follows from the function: callbacks of plain `call_rcu` would be, those of `call_rcu_hurry` would
+//! not, and the latter's callers are few ([`never_lazy`]). One case is not recognized: a lazy callback that
+//! flushes an overdue list while the CPU's main list has callbacks is followed by `WakeNot`, and counts as
+//! not lazy.
 //!
 //! **Interrupts off.** `rcu_callback` is written inside a section that has them off, so its own flags say
 //! nothing. It is seen by a put-off wake-up (`WakeEmptyIsDeferred`, `WakeOvfIsDeferred`) or by the
@@ -104,7 +107,7 @@ pub(crate) struct Ways<K> {
     open: Map<u32, Open<K>>,
     /// By CPU, the task that opens its main list.
     first_q: BTreeMap<u32, u32>,
-    /// CPUs of which such an event told.
+    /// CPUs with such an event.
     pub(crate) offloaded: CpuSet,
     /// Laziness is on.
     pub(crate) lazy: bool,

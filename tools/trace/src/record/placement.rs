@@ -1,6 +1,6 @@
 //! Where RCU's threads were over time.
 //!
-//! A thread's CPU is where it was told to wake (`target_cpu` of `sched_wakeup`) and where it then ran
+//! A thread's CPU is where it was woken (`target_cpu` of `sched_wakeup`) and where it then ran
 //! (`sched_switch`): when balancing moves it in between, the two differ and both instants are kept. Only
 //! changes are kept. A model takes this as input: the instants of moves do not follow from anything that RCU
 //! does.

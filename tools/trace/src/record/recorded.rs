@@ -44,7 +44,7 @@ pub struct Recorded {
     pub cpus: u32,
     /// Its tick rate.
     pub hz: u32,
-    /// The jiffy number at time 0 of the trace's clock, if a wheel timer told it.
+    /// The jiffy number at time 0 of the trace's clock, if a wheel timer shows it.
     pub jiffies_at_zero: Option<u64>,
     /// The part to be compared.
     pub window: Window,
@@ -74,7 +74,7 @@ impl Recorded {
     }
 }
 
-/// Collects while somebody else reads: feed it every record, then finish.
+/// Collects while the caller reads: feed it every record, then finish.
 #[derive(Debug)]
 pub struct Recorder {
     options: Options,
@@ -179,7 +179,7 @@ impl Recorder {
     ///
     /// # Errors
     /// [`Error::Missing`] as for [`Measure::finish`](crate::Measure::finish), and when HZ is neither given
-    /// nor told.
+    /// nor in the trace.
     pub fn finish(mut self, summary: &Summary) -> Result<Recorded, Error> {
         let window = self.window.finish(summary)?;
         let hz = self.options.hz.or_else(|| self.clock.hz());

@@ -1,7 +1,7 @@
 //! Files that trace-cmd 3.1.6 wrote on Linux 6.18 are read as `trace-cmd report -t -N -l` prints them.
 //!
 //! Origin of `data/`: two instances of tracefs, recorded on a virtual machine with two CPUs; the second had
-//! buffers so small that events were lost. `data/trim.py` made the file small and says how; `trace-cmd
+//! buffers so small that events were lost. `tests/data/trim.py` made the file small and says how; `trace-cmd
 //! convert` made the other two of it, and `trace-cmd report` the text. The three files have the same events.
 //! The formats of the system calls were left out, so that some events have none.
 
@@ -94,7 +94,7 @@ fn every_file_has_the_records_and_the_events_of_trace_cmds_report() {
 }
 
 #[test]
-fn buffers_and_losses_are_told() {
+fn buffers_and_losses_are_reported() {
     let (_, _, text) = all("two-buffers-report.txt.xz");
     for name in FILES {
         let (_, _, summary) = all(name);

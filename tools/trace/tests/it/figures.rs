@@ -1,4 +1,4 @@
-//! The figures of every trace of `data/traces` are those computed by somebody else.
+//! The figures of every trace of `data/traces` are those that an independent program computed.
 //!
 //! Whole traces are compared with `data/kernel-measurements.json`, which came with them. The three `-cut`
 //! ones end 2.5 s after their first mark, to keep the repository small; their figures are

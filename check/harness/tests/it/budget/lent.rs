@@ -1,11 +1,11 @@
-//! What an owner borrows who reaches far, and when the total has to hear of what was run.
+//! How much an owner borrows for a large reach, and when executed entries leave the total.
 
 use super::*;
 
 const KIB: u64 = 1024;
 
-/// The owner has pushed one object of so many bytes and reaches for 2048: how far its credit goes, and what
-/// it has been lent.
+/// The owner has pushed one object of so many bytes and asks for a reach of 2048: how far its credit goes,
+/// and how much was lent to it.
 fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
     let mut rig = Rig::new(1, budget_bytes, budget_count);
     rig.queued[0][PLAIN].reach = 2048;
@@ -15,39 +15,43 @@ fn reaches(bytes: u64, budget_bytes: u64, budget_count: u64) -> (u64, Held) {
 
 #[test]
 fn who_reaches_far_borrows_all_of_it_or_one_look() {
-    // With one object of 100 KiB queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
-    // look at the bytes, 256 objects of 512 bytes each may be queued beyond that. The other lane takes a
-    // look: 192 KiB.
-    let all = Held {
-        count: 2047 + 256,
-        bytes: (92 + 128 + 192) * KIB,
-    };
-    let look = Held {
-        count: 256 + 256,
-        bytes: (128 + 192) * KIB,
-    };
-    // A sixteenth of the budget is for a lane of the only borrower.
-    let enough = (16 * 220 * KIB, 16 * 2047);
-    for (bytes, count, until, lent) in [
-        (64 * KIB * KIB, 1 << 20, 2047, all),
-        (enough.0, enough.1, 2047, all),
-        (enough.0 - 16, enough.1, 256, look),
-        (enough.0, enough.1 - 16, 256, look),
+    // One object of 100 KiB is queued: 2047 more until the batch is full, and 92 KiB of its 192. Before a
+    // check of the bytes up to 256 objects of 512 bytes each may be queued beyond that. Each of the other two
+    // lanes takes 256, and bytes up to a batch or the whole loan, since each push there checks the bytes.
+    let all = (2047, (92 + 128) * KIB);
+    let look = (256, 128 * KIB);
+    // A lane of the only borrower may have a 24th of the budget.
+    let enough = (24 * 220 * KIB, 24 * 2047);
+    for (bytes, count, plain) in [
+        (64 * KIB * KIB, 1 << 20, all),
+        (1 << 40, 1 << 20, all),
+        (enough.0, enough.1, all),
+        (enough.0 - 24, enough.1, look),
+        (enough.0, enough.1 - 24, look),
     ] {
+        let code = Defer::threads().code_batch_bytes.min(bytes / 24);
+        let lent = Held {
+            count: plain.0 + 2 * 256,
+            bytes: plain.1 + 2 * code,
+        };
         let case = (bytes, count);
-        assert_eq!(reaches(100 * KIB, bytes, count), (until, lent), "{case:?}");
+        assert_eq!(
+            reaches(100 * KIB, bytes, count),
+            (plain.0, lent),
+            "{case:?}"
+        );
     }
 }
 
 #[test]
 fn who_may_not_have_a_look_borrows_for_less() {
-    // A sixteenth is 120 KiB: 240 objects of 512 bytes.
-    let both = Held {
-        count: 240 + 240,
-        bytes: 2 * 120 * KIB,
+    // A 24th is 120 KiB: 240 objects of 512 bytes, or a look of code in each of the other two lanes.
+    let all = Held {
+        count: 240 + 2 * 256,
+        bytes: 3 * 120 * KIB,
     };
-    let lent = reaches(100 * KIB, 16 * 120 * KIB, 1 << 20);
-    assert_eq!(lent, (240, both));
+    let lent = reaches(100 * KIB, 24 * 120 * KIB, 1 << 20);
+    assert_eq!(lent, (240, all));
 }
 
 #[test]
@@ -87,9 +91,9 @@ fn one_that_fits_counts_from_its_admission_on() {
 }
 
 #[test]
-fn what_has_been_run_is_told_once_it_is_much_or_heavy_or_all() {
+fn executed_entries_are_reported_once_they_are_many_or_large_or_all() {
     let each = SLACK.bytes / 8;
-    for (count, bytes, run, told) in [
+    for (count, bytes, run, reported) in [
         (200, 8, 1, false),
         (200, 8, SLACK.count - 1, false),
         (200, 8, SLACK.count, true),
@@ -102,15 +106,19 @@ fn what_has_been_run_is_told_once_it_is_much_or_heavy_or_all() {
         rig.grace_period();
         rig.cpus[0].advance(rig.machine.engine());
         let range = rig.cpus[0].extract(Lane::Plain, run);
-        assert!(!rig.cpus[0].untold(), "they are out, and count");
+        assert!(!rig.cpus[0].untold(), "extracted entries still count");
         rig.cpus[0].ran(Lane::Plain, range);
-        assert_eq!(rig.cpus[0].untold(), told, "{run} of {count} of {bytes}");
+        assert_eq!(
+            rig.cpus[0].untold(),
+            reported,
+            "{run} of {count} of {bytes}"
+        );
     }
 }
 
 #[test]
 fn who_is_refused_would_not_fit_beside_what_is_held_and_lent_to_others() {
-    // By count, and by bytes.
+    // By number, and by bytes.
     for (bytes, count, weight) in [(1 << 40, 1003, 8), (1 << 20, 1 << 30, 8 << 10)] {
         let mut rig = Rig::new(2, bytes, count);
         let _ = rig.retire(1, 1, weight);
@@ -132,7 +140,7 @@ fn who_is_refused_would_not_fit_beside_what_is_held_and_lent_to_others() {
 }
 
 #[test]
-fn after_a_round_nobody_has_more_than_its_share() {
+fn after_a_round_no_owner_has_more_than_its_share() {
     let reserve = (1 << 16) / 8;
     let mut rig = Rig::new(4, 1 << 40, 1 << 16);
     for cpu in &mut rig.queued {
@@ -149,12 +157,15 @@ fn after_a_round_nobody_has_more_than_its_share() {
 #[test]
 fn what_may_be_pushed_without_a_look_at_the_bytes_counts_as_lent() {
     let Budget { look, small, .. } = Budget::threads();
-    let batch = Defer::threads().batch_bytes;
+    let (batch, code) = (
+        Defer::threads().batch_bytes,
+        Defer::threads().code_batch_bytes,
+    );
     let mut rig = Rig::new(1, 1 << 40, 1 << 30);
-    // Nearly a batch: little credit in bytes is left, and as many small ones as ever.
+    // Nearly a batch of bytes: little credit in bytes is left, and as many small objects as before.
     let refill = rig.retire(0, 1, batch - 100);
     assert_eq!(refill.credit[PLAIN].bytes, 100);
-    assert_eq!(rig.cpus[0].lent().bytes, look * small + batch);
+    assert_eq!(rig.cpus[0].lent().bytes, look * small + 2 * code);
 }
 
 #[test]

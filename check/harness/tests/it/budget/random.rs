@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// Whatever happens in whatever order, the total is the sum of the shares, and nothing is left of it when
-/// nothing is queued.
+/// In every order of operations the total is the sum of the shares, and 0 when nothing is queued.
 #[test]
 fn the_total_is_the_sum_of_the_shares_at_all_times() {
     for seed in 1..=8u64 {
@@ -16,7 +15,7 @@ fn the_total_is_the_sum_of_the_shares_at_all_times() {
         };
         let mut rig = Rig::new(5, 200_000, 3000);
         for queued in &mut rig.queued {
-            queued[PLAIN].freed_to = None; // but where the owner pops
+            queued[PLAIN].freed_to = None; // set again where the owner pops
         }
         let mut levels = [0; 3];
         for _ in 0..4000 {
@@ -29,7 +28,7 @@ fn the_total_is_the_sum_of_the_shares_at_all_times() {
                     let _ = rig.refill(cpu, urgency);
                 }
                 3 => {
-                    let count = below(20); // what the owner has not told
+                    let count = below(20); // what the owner has not reported
                     rig.push(cpu, PLAIN, count, count * 32);
                     rig.taken(cpu, below(4) == 0);
                 }
@@ -62,18 +61,18 @@ fn the_total_is_the_sum_of_the_shares_at_all_times() {
         }
         assert!(
             levels.iter().all(|&times| times > 100),
-            "it went everywhere: {levels:?}"
+            "every level was reached: {levels:?}"
         );
         for cpu in 0..5 {
             rig.taken(cpu, false);
         }
         rig.grace_period();
         for cpu in 0..5 {
-            rig.taken(cpu, false); // what had found no free segment
+            rig.taken(cpu, false); // entries that had found no free segment
         }
         rig.grace_period();
         for cpu in 0..5 {
-            for lane in [Lane::Plain, Lane::Code] {
+            for lane in [Lane::Plain, Lane::Code, Lane::Own] {
                 while rig.run(cpu, lane, 7) != 0 {}
             }
         }

@@ -34,7 +34,7 @@ enum State {
     Queued,
     Ready,
     Invoked,
-    /// Its batch has ended, too.
+    /// The batch that it ran in has ended, too.
     Settled,
 }
 
@@ -52,7 +52,7 @@ struct Running {
     invoked: Vec<Entry>,
 }
 
-/// How often the interesting things happened.
+/// How often each rare event happened.
 #[derive(Debug, Default)]
 pub struct Seldom {
     pub adopted_in_gp: u32,
@@ -135,7 +135,7 @@ impl Rig {
             };
             if !waits(Segment::Wait) && !waits(Segment::NextReady) {
                 self.seldom.useless += 1;
-                assert!(!self.only_new, "{now} was started, and nobody waits for it");
+                assert!(!self.only_new, "{now} was started without a waiter");
             }
         }
     }
@@ -171,7 +171,7 @@ impl Rig {
         }
     }
 
-    /// A tick: notes a quiescent state, and raises the soft interrupt if there is reason to.
+    /// A tick: notes a quiescent state, and raises the soft interrupt if there is a reason.
     pub fn tick(&mut self, cpu: usize) {
         if !self.online[cpu] {
             return;
@@ -255,11 +255,11 @@ impl Rig {
         }
     }
 
-    /// A CPU goes and another one takes its callbacks, or it comes back. With positions, which a kernel
-    /// does not use, callbacks stay where they are; `barrier.rs` moves them.
+    /// A CPU leaves and another one takes over its callbacks, or it comes back. With positions, which a
+    /// kernel does not use, callbacks stay where they are, and `barrier.rs` moves them.
     pub fn hotplug(&mut self, cpu: usize, to: usize) {
         if cpu == 0 {
-            return; // the grace-period thread lives there
+            return; // the grace-period thread runs there
         }
         if !self.online[cpu] {
             let came = self.host.register() as usize;
@@ -297,7 +297,7 @@ impl Rig {
 
     // The oracle.
 
-    /// Everything that must hold after every action.
+    /// All conditions that hold after every action.
     pub fn check(&mut self) {
         for (cpu, fifo) in self.cpus.iter().zip(&self.fifos) {
             let list = &cpu.lists()[1];
@@ -326,8 +326,8 @@ impl Rig {
         matches!(self.callbacks[id].state, State::Invoked | State::Settled)
     }
 
-    /// All readers leave, and every CPU looks when it has reason to: everything is invoked, after so
-    /// few grace periods.
+    /// All readers leave, and every CPU makes the passes that it has a reason for: all callbacks are invoked,
+    /// after at most so many grace periods.
     pub fn settle(&mut self, most: u64) {
         for cpu in 0..self.cpus.len() {
             self.exit(cpu);
@@ -353,6 +353,9 @@ impl Rig {
         assert!(self.flight.is_none() && self.callers.is_empty());
         let took = grace_periods(self) - before;
         assert!(took <= most, "{took} grace periods for what was left");
-        assert!(!self.host.engine().busy(), "work without anybody waiting");
+        assert!(
+            !self.host.engine().busy(),
+            "the engine is busy without a request"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Who reclaims, who runs code, and how long things wait.
+//! Options: which thread reclaims, which thread runs code, and how long entries wait.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn an_owner_that_does_not_reclaim_leaves_a_full_batch_to_others() {
     rig.push(PLAIN, 1, 0);
     let full = rig.refill(Urgency::Lazy, 3);
     assert!(full.kick && !full.drive, "{full:?}");
-    assert!(rig.cpu.is_hurried(), "the worker is to wait for it");
+    assert!(rig.cpu.is_hurried(), "the worker drives for it");
     assert!(rig.machine.engine().busy(), "a grace period is wanted");
 }
 
@@ -56,9 +56,9 @@ fn code_that_waits_to_be_drained_has_no_deadline() {
     rig.push(CODE, 1, 0);
     let _ = rig.refill(Urgency::Hurry, SECOND);
     rig.grace_period();
-    assert!(!rig.cpu.is_hurried(), "all that others do for it is done");
+    assert!(!rig.cpu.is_hurried(), "no other thread has to act for it");
     let _ = rig.refill(Urgency::Lazy, 100 * SECOND);
-    rig.push(PLAIN, 1, 0); // since the last look
+    rig.push(PLAIN, 1, 0); // since the last refill
     let _ = rig.refill(Urgency::Lazy, 101 * SECOND);
     assert_eq!(rig.cpu.deadline(), Some(110 * SECOND));
     rig.machine.engine_mut().set_drained(false);
@@ -68,7 +68,7 @@ fn code_that_waits_to_be_drained_has_no_deadline() {
 }
 
 #[test]
-fn what_is_in_somebodys_hands_gets_no_deadline_from_a_change_of_times() {
+fn extracted_entries_get_no_deadline_from_a_change_of_times() {
     let mut rig = Rig::new();
     rig.push(PLAIN, 1, 0);
     assert!(rig.taken(false, SECOND));

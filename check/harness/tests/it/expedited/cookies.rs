@@ -1,4 +1,4 @@
-//! Cookies, polling, the knobs, and replay.
+//! Cookies, polling, tunables, and replay.
 
 use super::machine;
 use quiescent_engine::exp::{ExpNext, Expedite};
@@ -17,7 +17,7 @@ fn a_full_cookie_is_done_by_an_expedited_grace_period_alone() {
     let cookie = full(&host);
     let caller = host.expedite(0);
     host.exp_until(caller, |doing| doing == Doing::Drives(ExpNext::Done));
-    assert!(host.poll(cookie), "before anybody is woken");
+    assert!(host.poll(cookie), "before any caller is woken");
     let mut host = machine(4, 2);
     host.enter(3);
     let caller = host.expedite(0);
@@ -25,7 +25,7 @@ fn a_full_cookie_is_done_by_an_expedited_grace_period_alone() {
     let cookie = full(&host);
     host.exit(3);
     assert!(host.exp_drive(caller, 100));
-    assert!(!host.poll(cookie), "it was taken in the middle");
+    assert!(!host.poll(cookie), "it was taken while one was in flight");
     let caller = host.expedite(0);
     assert!(host.exp_drive(caller, 100) && host.poll(cookie));
 }
@@ -77,11 +77,11 @@ fn expedited_polling_queues_one_work_a_leaf_which_goes_on_until_the_cookie_is_do
         assert!(!again.queue_work, "the leaf's work is queued");
         let other = host.start_poll_expedited(2);
         assert!(other.queue_work, "another leaf");
-        host.enter(1); // keeps the first one going until it leaves
+        host.enter(1); // blocks the first one until it leaves
         let mut rounds = 0;
         while host.exp_poll_work(0) {
             rounds += 1;
-            assert!(rounds <= 2, "two grace periods always do");
+            assert!(rounds <= 2, "two grace periods always suffice");
             let caller = host.expedite(0);
             host.exp_drive(caller, 100);
             for _ in 0..3 {
@@ -110,7 +110,7 @@ fn the_work_asked_for_moves_to_a_larger_tree() {
     let ticket = host.wait_for_gp(0);
     host.help(0, 2);
     assert_eq!(host.engine().cpus(), 3);
-    assert!(host.exp_poll_work(0), "it is not forgotten");
+    assert!(host.exp_poll_work(0), "the request is kept");
     host.drive(0, ticket, 200);
     assert!(host.poll(poll.full) && !host.exp_poll_work(0));
 }
@@ -119,7 +119,7 @@ fn the_work_asked_for_moves_to_a_larger_tree() {
 fn the_knobs_choose_as_the_table_says() {
     use GpKind::{Expedited, Normal};
     let set = |normal, expedited| Expedite { normal, expedited };
-    // Asked for a normal one; asked for an expedited one.
+    // A normal request, and an expedited one.
     let table = [
         (Expedite::up(), [Normal, Expedited]),
         (set(true, false), [Normal, Normal]),
@@ -165,7 +165,7 @@ fn a_run_with_expedited_grace_periods_replays_bit_for_bit() {
         assert!(host.satisfied(ticket), "round {round}");
         host.exp_poll_work(cpu);
     }
-    let entries = host.recording().expect("it was asked for");
+    let entries = host.recording().expect("recording was requested");
     let mut engine = Global::new(config);
     replay(&mut engine, entries).expect("the same outputs");
     assert_eq!(&engine, host.engine());

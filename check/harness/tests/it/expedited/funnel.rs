@@ -17,7 +17,7 @@ fn funnel_trace(host: &mut TestHost) -> Vec<String> {
 }
 
 #[test]
-fn with_nobody_ahead_and_the_role_free_nothing_is_climbed() {
+fn with_no_caller_ahead_and_the_role_free_nothing_is_climbed() {
     let mut host = machine(8, 2);
     let caller = host.expedite(5);
     assert_eq!(host.exp_step(caller), Doing::Begins);
@@ -48,7 +48,11 @@ fn callers_meet_in_the_tree_and_one_of_them_gets_to_the_root() {
     );
     assert_eq!(funnel_trace(&mut host), ["2 6 7 wait"]);
     let fourth = host.expedite(4);
-    assert_eq!(host.exp_step(fourth), Doing::Sleeps(2, queue), "a level up");
+    assert_eq!(
+        host.exp_step(fourth),
+        Doing::Sleeps(2, queue),
+        "one level up"
+    );
     let fifth = host.expedite(0);
     assert_eq!(host.exp_step(fifth), Doing::Sleeps(0, queue), "at the root");
     assert_eq!(host.exp_step(second), Doing::Contends, "the role is taken");
@@ -67,18 +71,22 @@ fn callers_meet_in_the_tree_and_one_of_them_gets_to_the_root() {
     for caller in [third, fourth, fifth] {
         assert_eq!(host.exp_doing(caller), Doing::Returned);
     }
-    assert_eq!(gps(&host), 2, "one for the first, one for all others");
+    assert_eq!(
+        gps(&host),
+        2,
+        "one for the first caller, one for all others"
+    );
 }
 
 #[test]
-fn a_cookie_from_before_the_start_is_served_by_somebody_elses_grace_period() {
+fn a_cookie_from_before_the_start_is_served_by_another_callers_grace_period() {
     let mut host = machine(4, 2);
     let (first, second, third) = (host.expedite(0), host.expedite(1), host.expedite(2));
     host.exp_until(first, |doing| doing == Doing::Drives(ExpNext::Again));
     assert_eq!(
         host.exp_step(second),
         Doing::Contends,
-        "the first left no trace"
+        "the first caller did not enter the funnel"
     );
     assert!(host.exp_drive(first, 200));
     host.take_trace();
@@ -91,7 +99,7 @@ fn a_cookie_from_before_the_start_is_served_by_somebody_elses_grace_period() {
     assert_eq!(
         host.exp_step(third),
         Doing::Returned,
-        "so did the third, at once"
+        "so did the third caller, without a sleep"
     );
     assert_eq!(gps(&host), 1);
     let done = "rcu_exp_grace_period: rcu_preempt 4 done";
@@ -156,7 +164,7 @@ fn three_generations_are_kept_apart() {
     assert!(matches!(host.exp_step(waits_second), Doing::Sleeps(..)));
     host.deliver_interrupts();
     host.exit(3);
-    // The first is waking its waiters when the second starts, and then a third generation comes.
+    // The first caller wakes its waiters when the second starts, and then a third generation arrives.
     host.exp_until(first, |doing| doing == Doing::Wakes);
     host.exp_until(second, |doing| matches!(doing, Doing::Drives(_)));
     let third = host.expedite(0);
@@ -219,7 +227,7 @@ fn a_tree_that_an_expedited_grace_period_stands_on_is_not_replaced() {
     assert_eq!(host.engine().cpus(), 3);
 }
 
-/// While a normal grace period stands on the small tree, the role is kept and nothing starts.
+/// While a normal grace period uses the small tree, the role is kept and no expedited one starts.
 #[test]
 fn a_start_waits_for_the_normal_grace_period_that_stands_on_a_small_tree() {
     let mut host = machine(2, 2);

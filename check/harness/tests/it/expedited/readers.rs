@@ -33,7 +33,7 @@ fn a_reader_that_left_before_the_interrupt_is_reported_by_it() {
     let caller = host.expedite(0);
     asked(&mut host, caller);
     host.exit(3);
-    assert_eq!(holdouts(&host), [3], "nobody had told it to report");
+    assert_eq!(holdouts(&host), [3], "no interrupt had asked it to report");
     assert!(host.interrupt(3).wake_exp);
     assert!(host.exp_drive(caller, 50));
 }
@@ -50,14 +50,14 @@ fn a_newer_reader_is_not_waited_for() {
     assert_eq!(
         holdouts(&host),
         [3],
-        "2 has reported, and its section is newer"
+        "CPU 2 has reported, and its section is newer"
     );
     host.exit(3);
     assert!(host.exp_drive(caller, 50));
 }
 
 #[test]
-fn a_preempted_reader_is_waited_for_and_nobody_is_interrupted() {
+fn a_preempted_reader_is_waited_for_and_no_cpu_is_interrupted() {
     for cpus in [1, 2, 4, 8, 13] {
         for cpu in 0..cpus {
             let mut host = machine(cpus, 2);
@@ -189,7 +189,7 @@ fn the_two_kinds_do_not_wait_for_each_others_readers() {
     assert!(host.exp_drive(caller, 50));
 }
 
-/// A reader on CPU 3, which an expedited grace period waits for if `urgent`.
+/// A reader on CPU 3. With `urgent`, an expedited grace period waits for it.
 fn reading(urgent: bool) -> (TestHost, usize) {
     let mut host = machine(4, 2);
     host.enter(3);

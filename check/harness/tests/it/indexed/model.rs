@@ -1,47 +1,47 @@
-//! Readers that are counted, and a driver: everything that may happen, one piece at a time.
+//! Counted readers and a driver: every possible next action, one at a time.
 
 use quiescent_engine::indexed::{BOTH, COUNTS};
 use quiescent_engine::{
     Config, CpuId, Effects, Global, Host, Interest, LeafId, Next, Now, Pace, Phase, Seen,
 };
 
-/// A defect of the host.
+/// A planted defect of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
     Nothing,
     /// Adds up the locks before the unlocks.
     LocksFirst,
-    /// A reader does not look at the flag.
+    /// A reader does not check the flag.
     FlagUnseen,
     /// A reader that sees the flag wakes the driver, whether or not other readers exist.
     WakesBeforeEmpty,
-    /// Readers are never told which count to join.
+    /// Readers never get the number of the count that they have to join.
     NeverJoins,
 }
 
-/// How much may happen.
+/// The number of each kind of action.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub readers: usize,
-    /// For each reader.
+    /// Sections of each reader.
     pub sections: u8,
     pub requests: u8,
     /// Spins of the driver before and after it sets flags.
     pub spins: u16,
-    /// The only reader is the thread that drives (and it was the only one ever).
+    /// The only reader is the driving thread (and it was the only one ever).
     pub alone: bool,
     pub broken: Broken,
 }
 
-/// Where a reader stands.
+/// What a reader does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum At {
     Outside,
     /// It has fetched the number of the count that it is about to join.
     Fetched(usize),
-    /// In its section.
+    /// It is in its section.
     Inside(usize),
-    /// Counted out, and yet to look at the flag.
+    /// It has counted itself out, and has not checked the flag.
     Looking(usize),
     /// It has found the flag set.
     Flagged(usize),
@@ -55,7 +55,7 @@ struct Reader {
     unlocks: [u8; 2],
 }
 
-/// One thing that happens.
+/// One action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Fetch(usize),
@@ -72,12 +72,12 @@ pub enum Action {
     Drive,
 }
 
-/// Everything.
+/// The whole state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     engine: Global,
     readers: Vec<Reader>,
-    /// What readers fetch.
+    /// The count that readers join.
     join: usize,
     flags: [bool; 2],
     next: Option<Next>,
@@ -85,12 +85,12 @@ pub struct State {
     sleeper: bool,
     /// The first half of the sums.
     half: Option<[u8; 2]>,
-    /// For each request: its ticket, and who was inside then (with the number of the section).
+    /// For each request: its ticket, and the readers that were inside then (with the number of the section).
     requests: Vec<(u64, Vec<Option<u8>>)>,
     alone: bool,
 }
 
-/// What the engine is told of the counts.
+/// The counts as the engine reads them.
 struct Sums {
     first: [u8; 2],
     second: [u8; 2],
@@ -172,7 +172,7 @@ impl State {
         matches!(self.engine.phase(), Phase::Scan(_))
     }
 
-    /// What may happen next.
+    /// All possible next actions.
     pub fn actions(&self, bounds: &Bounds) -> Vec<Action> {
         let mut actions = Vec::new();
         for (r, reader) in self.readers.iter().enumerate() {
@@ -182,7 +182,7 @@ impl State {
                 At::Fetched(_) => actions.push(Action::Enter(r)),
                 At::Inside(_) => {
                     actions.push(Action::Leave(r, r));
-                    // Another thread may drop the guard, if it does nothing else just now.
+                    // Another thread may drop the guard, if it performs no other action meanwhile.
                     let other = (r + 1) % self.readers.len();
                     if other != r && self.readers[other].at == At::Outside {
                         actions.push(Action::Leave(r, other));
@@ -252,7 +252,7 @@ impl State {
         self.check()
     }
 
-    /// A reader that has found the flag: the last one of the count wakes the driver.
+    /// A reader that has found the flag set: the last one of the count wakes the driver.
     fn wake(&mut self, r: usize, broken: Broken) {
         let At::Flagged(count) = self.readers[r].at else {
             unreachable!()
@@ -284,7 +284,7 @@ impl State {
     }
 
     fn drive(&mut self, bounds: &Bounds) {
-        let next = self.next.take().expect("somebody drives");
+        let next = self.next.take().expect("the role is taken");
         self.next = Some(match next {
             Next::Again | Next::Spin(_) | Next::Sleep(_) => {
                 let first = self.half.take().unwrap_or([0; 2]);
@@ -318,7 +318,7 @@ impl State {
                 return;
             }
         });
-        // A count that was found empty needs no report.
+        // An empty count needs no report.
         let idle = self.engine.phase() == Phase::Idle;
         self.flags = self.flags.map(|flag| flag && !idle);
     }
@@ -339,7 +339,7 @@ impl State {
         Ok(())
     }
 
-    /// Nothing can happen any more: all requests have been satisfied.
+    /// No action is possible any more: all requests have been satisfied.
     pub fn is_over(&self) -> Result<(), String> {
         if self.is_asleep() {
             return Err("asleep for ever".into());

@@ -35,7 +35,7 @@ pub struct Rig {
     busy: [bool; CPUS],
     sections: [Option<usize>; CPUS],
     ended: Vec<bool>,
-    /// For each callback queued, the sections that were open then, and is it lazy.
+    /// For each queued callback: the sections that were open then, and whether it is lazy.
     fifos: [VecDeque<(Vec<usize>, bool)>; CPUS],
     waiting: Vec<Waiting>,
 }
@@ -62,7 +62,7 @@ impl Rig {
         }
     }
 
-    /// Something happens to some CPU.
+    /// Performs a random action on a random CPU.
     pub fn deed(&mut self) {
         let at = self.random.below(CPUS as u64);
         let cpu = at as CpuId;
@@ -156,7 +156,7 @@ impl Rig {
         self.seldom.stop_tick += u32::from(noticed.stop_tick);
     }
 
-    /// A batch: whatever is invoked has waited long enough.
+    /// Runs a batch: each invoked callback has waited long enough.
     fn batch(&mut self, at: usize) {
         let around = Around {
             need_resched: self.random.below(2) == 0,
@@ -178,7 +178,7 @@ impl Rig {
         self.host.on(at as CpuId, CpuInput::RanLazy { n: lazy });
     }
 
-    /// A context switch, or a point where one might be.
+    /// A context switch, or a point where one is possible.
     fn switch(&mut self, at: usize) {
         if self.sections[at].is_some() || !self.busy[at] {
             return;
@@ -223,7 +223,7 @@ impl Rig {
         }
     }
 
-    /// Rarer calls.
+    /// Rare calls.
     fn odds(&mut self, at: usize) {
         let cpu = at as CpuId;
         match self.random.below(6) {
@@ -242,7 +242,7 @@ impl Rig {
                 self.seldom.forced_tick += u32::from(forced);
             }
             4 => {
-                // Straight, as if the look at the edge had been missed.
+                // Without a check of the edge, as if it had been missed.
                 let noted = self.host.cpu(cpu).is_some_and(|cpu| cpu.qs().noted());
                 if let Output::Reported(report) = self.host.on(cpu, CpuInput::ReportQs) {
                     let known = self.host.cpu(cpu).expect("it reported").qs();
@@ -254,10 +254,10 @@ impl Rig {
         }
     }
 
-    /// It dies, and the next one takes over its callbacks.
+    /// The CPU dies, and the next one takes over its callbacks.
     fn dies(&mut self, at: usize) {
         if at == 0 || self.sections[at].is_some() {
-            return; // the grace-period thread lives on CPU 0
+            return; // the grace-period thread runs on CPU 0
         }
         self.busy[at] = false;
         self.host.set_busy(at as CpuId, false);
@@ -288,7 +288,7 @@ impl Rig {
         }
     }
 
-    /// Everything that must hold after every deed.
+    /// All conditions that hold after every action.
     pub fn check(&mut self) {
         let host = &self.host;
         let ended = &self.ended;
@@ -307,7 +307,7 @@ impl Rig {
         }
     }
 
-    /// All readers leave, all CPUs tick: everything is done within some ticks.
+    /// All readers leave, all CPUs tick: nothing is pending after some ticks.
     pub fn settle(&mut self) {
         (0..CPUS).for_each(|at| self.exit(at));
         for _ in 0..60 {
@@ -322,9 +322,12 @@ impl Rig {
             self.thread();
             self.check();
         }
-        assert!(self.waiting.is_empty(), "somebody still waits");
+        assert!(self.waiting.is_empty(), "a waiter is left");
         let left: usize = self.fifos.iter().map(VecDeque::len).sum();
         assert_eq!(left, 0, "callbacks were lost");
-        assert!(!self.host.engine().busy(), "work without anybody waiting");
+        assert!(
+            !self.host.engine().busy(),
+            "the engine is busy without a request"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! A small machine with offload threads, all of whose CPUs are offloaded unless the test says otherwise.
+//! A small machine with offload threads. All CPUs are offloaded unless the test chooses otherwise.
 
 use quiescent_engine::limits::{Context, Limits};
 use quiescent_engine::offload::{Offload, Policy, Queued};
@@ -9,7 +9,7 @@ use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
 pub const HZ: u32 = 1000;
 /// The flush time, in ticks.
 pub const FLUSH: u64 = 10_000;
-/// Small, so that floods are short.
+/// A small mark, so that a flood needs few callbacks.
 pub const QHIMARK: u64 = 50;
 /// Callbacks that may be queued directly in one tick.
 pub const LIMIT: u64 = 16;
@@ -61,7 +61,7 @@ impl Bench {
         self.host.cpu(cpu).expect("it was chosen")
     }
 
-    /// How many are in the list: DONE, and waiting or unstamped.
+    /// The number of callbacks in the list: DONE, and waiting or unstamped.
     pub fn list(&self, cpu: CpuId) -> (u64, u64) {
         let list = &self.cpu(cpu).lists()[1];
         (list.ready(), list.end().wrapping_sub(list.done_end()))
@@ -79,9 +79,9 @@ impl Bench {
         self.host.now().jiffies
     }
 
-    // Deeds.
+    // Actions.
 
-    /// `call_rcu_hurry`, from where threads can be woken.
+    /// `call_rcu_hurry`, from a context that can wake threads.
     pub fn call(&mut self, cpu: CpuId) -> Queued {
         self.host.call_nocb(cpu, false, true)
     }
@@ -91,7 +91,7 @@ impl Bench {
         self.host.call_nocb(cpu, true, true)
     }
 
-    /// A group's thread runs until it rests. Returns the number of passes, and the flushed CPUs.
+    /// Runs a group's thread until it rests. Returns the number of passes, and the flushed CPUs.
     pub fn rcuog(&mut self, group: u32) -> (u32, Vec<(CpuId, u64)>) {
         let (mut passes, mut flushed) = (0, Vec::new());
         loop {
@@ -106,12 +106,12 @@ impl Bench {
         }
     }
 
-    /// A batch in some context; how many were invoked.
+    /// Runs a batch in some context; returns the number of callbacks invoked.
     pub fn batch(&mut self, cpu: CpuId, context: Context) -> u64 {
         self.batches(cpu, context, 1)
     }
 
-    /// At most so many, if one comes after the other.
+    /// Runs batches one after the other, at most so many callbacks.
     fn batches(&mut self, cpu: CpuId, context: Context, most: u32) -> u64 {
         let mut invoked = 0;
         for _ in 0..most {
@@ -155,7 +155,8 @@ impl Bench {
         self.host.on(cpu, input);
     }
 
-    /// The rcuops that were woken run until they sleep; how many callbacks each CPU's has invoked.
+    /// Runs the rcuops that were woken until they sleep; returns the number of callbacks that each CPU's has
+    /// invoked.
     pub fn rcuops(&mut self) -> Vec<u64> {
         let cpus = self.cpus;
         let run = |cpu| match self.host.take_rcuop(cpu) {
@@ -165,7 +166,7 @@ impl Bench {
         (0..cpus).map(run).collect()
     }
 
-    /// The requested grace periods start and end; offload threads do not run.
+    /// Requested grace periods start and end; offload threads do not run.
     pub fn grace_period(&mut self) {
         for _ in 0..100 {
             self.host.run_thread();
@@ -177,8 +178,8 @@ impl Bench {
         panic!("a grace period does not end");
     }
 
-    /// So many ticks, in which all threads do what they have to. How many callbacks each CPU's rcuop has
-    /// invoked.
+    /// So many ticks, in which all threads do what they have to. Returns the number of callbacks that each
+    /// CPU's rcuop has invoked.
     pub fn ticks(&mut self, ticks: u64) -> Vec<u64> {
         let mut invoked = vec![0; self.cpus as usize];
         for _ in 0..ticks {
@@ -207,7 +208,8 @@ impl Bench {
         self.host.input(input)
     }
 
-    /// The trace since the last call: of `rcu_nocb_wake` who and what, of the others the last word.
+    /// The trace since the last call: CPU and reason of each `rcu_nocb_wake`, the last word of each other
+    /// event.
     pub fn trace(&mut self) -> Vec<String> {
         let lines = self.host.take_trace();
         let short = |line: &String| {

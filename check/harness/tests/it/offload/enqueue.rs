@@ -37,7 +37,7 @@ fn before_the_scheduler_is_up_all_goes_to_the_list() {
 fn below_the_limit_it_goes_to_the_list_and_above_to_the_bypass() {
     let mut it = bench();
     it.host.pass_jiffies(1);
-    // The tick is new: the first one counts nothing.
+    // The tick is new, and does not count its first callback.
     for n in 0..LIMIT {
         assert_eq!(it.call(1).place, LIST, "{n}");
     }
@@ -47,7 +47,7 @@ fn below_the_limit_it_goes_to_the_list_and_above_to_the_bypass() {
         (BYPASS, false, LIMIT)
     );
     assert_eq!((it.bypass(1), it.list(1)), (1, (0, LIMIT)));
-    assert_eq!(it.cpu(1).owed(), LIMIT + 1, "what is hidden counts");
+    assert_eq!(it.cpu(1).owed(), LIMIT + 1, "hidden callbacks count");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_burst_decays_one_limit_a_change_of_tick() {
     for _ in 0..3 * LIMIT {
         let _ = it.call(1);
     }
-    // 47 are counted. The next tick leaves 31 of them, but never more than the limit: too many still.
+    // 47 are counted. The next tick leaves 31 of them, but never more than the limit: still too many.
     it.host.pass_jiffies(1);
     assert_eq!(it.call(1).flushed, 2 * LIMIT, "mixed, and another tick");
     assert_eq!(it.call(1).place, BYPASS);
@@ -79,7 +79,7 @@ fn however_long_nothing_came_only_one_limit_is_taken_off() {
     it.host.pass_jiffies(1000);
     let queued = it.call(1);
     assert_eq!((queued.place, queued.flushed), (LIST, 2 * LIMIT), "late");
-    assert_eq!(it.call(1).place, BYPASS, "the limit is reached still");
+    assert_eq!(it.call(1).place, BYPASS, "the limit is still reached");
 }
 
 #[test]
@@ -115,7 +115,10 @@ fn a_mixed_bypass_is_flushed_by_the_next_caller_in_a_later_tick() {
     it.host.pass_jiffies(1);
     let queued = it.call_lazy(1);
     assert_eq!((queued.flushed, queued.place), (3, LIST));
-    assert!(!queued.lazy, "it rides the grace period that comes anyway");
+    assert!(
+        !queued.lazy,
+        "it uses the grace period that is requested anyway"
+    );
 }
 
 #[test]
@@ -125,7 +128,11 @@ fn an_overdue_lazy_list_is_flushed_by_the_next_caller() {
         let _ = it.call_lazy(1);
         it.host.pass_jiffies(FLUSH);
         let _ = it.call_lazy(1);
-        assert_eq!(it.bypass(1), 2, "on time is not overdue");
+        assert_eq!(
+            it.bypass(1),
+            2,
+            "a callback at its flush time is not overdue"
+        );
         it.host.pass_jiffies(1);
         let queued = it.host.call_nocb(1, lazy, true);
         assert_eq!((queued.flushed, queued.place), (2, LIST));
@@ -145,7 +152,7 @@ fn a_full_bypass_is_flushed_by_the_next_caller() {
 }
 
 #[test]
-fn whoever_flushes_moves_on_what_has_been_released() {
+fn a_flush_also_moves_ready_callbacks() {
     let mut it = bench();
     let _ = it.call(1);
     it.rcuog(0);
@@ -156,7 +163,7 @@ fn whoever_flushes_moves_on_what_has_been_released() {
     assert_eq!(it.list(1), (0, 1));
     let _ = it.call_lazy(1);
     assert_eq!(it.list(1), (1, QHIMARK + 1));
-    assert!(!it.host.take_rcuop(1), "rcuog sees to that");
+    assert!(!it.host.take_rcuop(1), "rcuog wakes it");
 }
 
 #[test]
@@ -191,12 +198,12 @@ fn a_cpu_that_is_not_offloaded_queues_as_ever() {
     assert_eq!(queued.todo, Default::default());
     assert!(
         it.cpu(1).core_pending(it.host.engine()),
-        "its tick will look"
+        "its tick makes the check"
     );
 }
 
 #[test]
-fn who_owes_too_many_already_is_told_so() {
+fn a_cpu_that_owes_too_many_is_marked_as_overloaded() {
     for policy in [Policy::Kernel612, Policy::Quiescent] {
         let mut it = Bench::new(4, policy);
         // Twice the high mark.

@@ -1,4 +1,4 @@
-//! CPUs that go: what becomes of their callbacks, and who takes them over.
+//! CPUs that leave: their callbacks, and the CPU that takes them over.
 
 use quiescent_engine::CpuId;
 use quiescent_engine::barrier::Visit;
@@ -68,7 +68,7 @@ fn an_adopting_cpu_flushes_first_and_keeps_the_order() {
 #[test]
 fn rcuog_is_woken_for_what_its_member_adopts_whatever_it_waits_for() {
     for policy in BOTH {
-        // What CPU 3 leaves: nothing, something that waits, something that is ready.
+        // CPU 3 leaves no callback, one that waits, one that is ready.
         for (calls, ready, moved) in [(0, false, (0, 0)), (2, false, (0, 2)), (2, true, (2, 0))] {
             let mut it = online_bench(policy);
             let _ = toggle(&mut it, 3, false, true);

@@ -1,4 +1,4 @@
-//! What is lazy, and what ends it: each line of the table, for both policies.
+//! Which callbacks are lazy, and what ends laziness: each line of the table, for both policies.
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{Offload, Policy, Shrink, Shrinkable, shrinkable};
@@ -9,13 +9,17 @@ use quiescent_harness::replay::{OffloadInput, Output};
 
 use super::bench::{BOTH, Bench, FLUSH, LIMIT, QHIMARK};
 
-/// CPU 1 has so many lazy callbacks, and all is at rest.
+/// CPU 1 has so many lazy callbacks, and all threads rest.
 fn lazies(policy: Policy, count: u64) -> Bench {
     let mut it = Bench::new(4, policy);
     for _ in 0..count {
         assert!(it.call_lazy(1).lazy);
     }
-    assert_eq!((it.lazy(1), it.rcuog(0).0), (count, 0), "nobody is woken");
+    assert_eq!(
+        (it.lazy(1), it.rcuog(0).0),
+        (count, 0),
+        "no thread is woken"
+    );
     assert!(!it.host.engine().busy(), "and no grace period is asked for");
     it
 }
@@ -28,15 +32,15 @@ fn shrink(it: &mut Bench, cpu: CpuId) -> u64 {
     }
 }
 
-// What is lazy.
+// Which callbacks are lazy.
 
 #[test]
-fn nothing_is_lazy_while_the_machine_boots_or_somebody_hurries() {
+fn nothing_is_lazy_while_the_machine_boots_or_is_hurried() {
     for policy in BOTH {
         let mut it = lazies(policy, 1);
         it.input(OffloadInput::AsyncHurry);
         it.input(OffloadInput::AsyncHurry);
-        assert_eq!(it.lazy(1), 1, "those that are queued keep waiting");
+        assert_eq!(it.lazy(1), 1, "queued callbacks keep waiting");
         assert!(!it.call_lazy(2).lazy);
         it.input(OffloadInput::AsyncRelax);
         assert!(!it.call_lazy(2).lazy, "they nest");
@@ -61,7 +65,7 @@ fn laziness_can_be_switched_off() {
     }
 }
 
-// What ends it.
+// What ends laziness.
 
 #[test]
 fn one_that_is_not_lazy_takes_all_with_it() {
@@ -119,7 +123,8 @@ fn the_timer_flushes_what_is_old() {
             assert_eq!(invoked, [0, 3, 0, 0], "when its time comes");
             continue;
         }
-        // On time is not overdue: rcuog is woken for nothing and starts the whole time again.
+        // A callback at its flush time is not overdue: rcuog is woken in vain and starts the whole time
+        // again.
         assert_eq!(invoked, [0; 4]);
         assert_eq!(it.ticks(FLUSH), [0, 3, 0, 0], "nearly twice as long");
     }
@@ -168,7 +173,7 @@ fn a_pass_for_others_at_that_time_takes_them_all_along() {
     let _ = it.call_lazy(0);
     it.host.pass_jiffies(FLUSH / 2);
     let _ = it.call_lazy(1);
-    it.host.pass_jiffies(FLUSH / 2); // the timer is due, and has not fired
+    it.host.pass_jiffies(FLUSH / 2); // the timer is due and has not fired
     let _ = it.call(2);
     it.rcuog(0);
     assert_eq!((it.lazy(0), it.lazy(1)), (0, 0));
@@ -192,7 +197,7 @@ fn the_trace_says_that_a_lazy_list_has_set_the_timer() {
     let _ = it.call_lazy(1);
     assert_eq!(it.trace(), ["1 WakeLazy"]);
     let _ = it.call_lazy(1);
-    assert!(it.trace().is_empty(), "it is set");
+    assert!(it.trace().is_empty(), "the timer is already set");
 }
 
 #[test]
@@ -255,7 +260,7 @@ fn a_scan_stops_when_it_has_enough() {
     }
 }
 
-// Grace periods that happen anyway.
+// Grace periods that run anyway.
 
 #[test]
 fn only_our_policy_lets_a_grace_period_in_passing_serve_lazy_ones() {
@@ -263,9 +268,9 @@ fn only_our_policy_lets_a_grace_period_in_passing_serve_lazy_ones() {
         let mut it = lazies(policy, 3);
         let _ = it.call(0);
         let invoked = it.ticks(20);
-        assert_eq!(invoked, [1, 0, 0, 0], "nobody is woken for them");
+        assert_eq!(invoked, [1, 0, 0, 0], "no thread is woken for them");
         let (ours, before) = (policy == Policy::Quiescent, it.host.engine().counts());
-        // Later ones need another grace period, which is not requested.
+        // Later callbacks need another grace period, which is not requested.
         let _ = it.call_lazy(1);
         assert_eq!(it.list(1).0, if ours { 3 } else { 0 });
         let tick = it.now();
@@ -307,12 +312,12 @@ fn one_queued_while_a_grace_period_is_in_flight_needs_the_next() {
     let _ = it.call_lazy(1);
     it.grace_period();
     it.rcuog(0);
-    assert_eq!(it.list(1), (0, 1), "not this one");
-    assert!(!it.host.engine().busy(), "and nobody asks for the next");
+    assert_eq!(it.list(1), (0, 1), "the last one is still lazy");
+    assert!(!it.host.engine().busy(), "and the next is not requested");
     it.rcuops();
     let _ = it.call(0);
     it.ticks(20);
-    let _ = it.call_lazy(1); // looks
+    let _ = it.call_lazy(1); // makes a check
     assert_eq!(it.list(1), (1, 1), "but that");
 }
 
@@ -326,7 +331,7 @@ fn a_run_for_others_of_the_same_cpu_takes_them_along() {
     assert_eq!(it.ticks(20), [0, 3, 0, 0]);
     assert_eq!(it.host.wakeups().rcuop - before, 1);
     assert_eq!(it.lazy(1), 0);
-    // The time of those that are gone wakes rcuog once, at most.
+    // The flush time of callbacks that have been invoked wakes rcuog at most once.
     let before = it.host.wakeups();
     assert_eq!(it.ticks(2 * FLUSH), [0; 4]);
     assert!(it.host.wakeups().rcuog - before.rcuog <= 1);

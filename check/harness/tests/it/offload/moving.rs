@@ -70,7 +70,7 @@ fn a_barrier_hurries_lazy_callbacks_and_waits_for_them() {
 }
 
 #[test]
-fn a_barrier_behind_callbacks_that_wait_wakes_nobody() {
+fn a_barrier_behind_callbacks_that_wait_wakes_no_thread() {
     for policy in BOTH {
         let mut it = Bench::new(4, policy);
         let _ = it.call(1);
@@ -108,7 +108,7 @@ fn a_barrier_over_an_offloaded_cpu_that_has_gone() {
 }
 
 #[test]
-fn ready_ones_that_nobody_was_woken_for_run_for_the_barrier() {
+fn ready_ones_without_a_wake_up_run_for_the_barrier() {
     let mut it = Bench::new(4, Policy::Quiescent);
     let _ = it.call_lazy(1);
     let _ = it.call(0);
@@ -120,7 +120,7 @@ fn ready_ones_that_nobody_was_woken_for_run_for_the_barrier() {
 }
 
 #[test]
-fn a_barrier_wakes_nobody_for_a_cpu_that_has_nothing() {
+fn a_barrier_wakes_no_thread_for_a_cpu_that_has_nothing() {
     for policy in BOTH {
         let mut it = Bench::new(4, policy);
         start_barrier(&mut it);
@@ -135,7 +135,7 @@ fn a_barrier_wakes_nobody_for_a_cpu_that_has_nothing() {
 
 #[test]
 fn a_barrier_wakes_rcuog_for_what_is_hidden_and_not_lazy() {
-    let mut it = Bench::new(1, Policy::Kernel612); // whose grace periods take no tick
+    let mut it = Bench::new(1, Policy::Kernel612); // its grace periods take no tick
     it.host.pass_jiffies(1);
     for _ in 0..=LIMIT {
         let _ = it.call(0);
@@ -150,7 +150,7 @@ fn a_barrier_wakes_rcuog_for_what_is_hidden_and_not_lazy() {
     assert_eq!((visited.flushed, visited.todo.rcuog), (1, Some(0)));
 }
 
-// Toggling.
+// Offloading and de-offloading.
 
 #[test]
 fn a_cpu_that_has_nothing_changes_sides_and_asks_for_nothing() {
@@ -176,7 +176,7 @@ fn a_pass_goes_on_behind_the_member_that_was_next_and_has_gone() {
     let mut it = Bench::with(4, offload);
     let _ = it.call(3);
     for _ in 0..3 {
-        let _ = it.host.step_rcuog(0); // members 0 and 1 were looked at
+        let _ = it.host.step_rcuog(0); // members 0 and 1 were visited
     }
     assert_eq!(it.host.group(0).next_member(), Some(2));
     let _ = toggle(&mut it, 2, false, true);
@@ -204,7 +204,7 @@ fn deoffloading_keeps_callbacks_and_their_order() {
             invoked += it.batch(1, Context::Softirq);
         }
         assert_eq!(invoked, 3, "{policy:?}");
-        assert_eq!(it.rcuops(), [0; 4], "rcuop has nothing to do with it");
+        assert_eq!(it.rcuops(), [0; 4], "rcuop is not woken for it");
     }
 }
 
@@ -240,7 +240,7 @@ fn offloading_hands_callbacks_to_the_group() {
         assert_eq!(it.ticks(20), [1, 0, 0, 0], "{policy:?}");
         let _ = toggle(&mut it, 0, false, true);
         let toggled = toggle(&mut it, 0, true, true).expect("it may");
-        assert_eq!(toggled.todo, Default::default(), "nothing to look at");
+        assert_eq!(toggled.todo, Default::default(), "no callback to check");
     }
 }
 
@@ -254,7 +254,7 @@ fn no_batch_begins_while_the_other_side_has_one_out() {
         it.rcuog(0);
         assert!(it.host.take_rcuop(1));
         let out = it.begin_batch(1, Context::Rcuop).expect("one is ready");
-        // The CPU changes sides, and has another one ready.
+        // The CPU changes sides, and has another callback ready.
         let _ = toggle(&mut it, 1, false, true);
         let _ = it.call(1);
         for _ in 0..20 {
@@ -263,12 +263,12 @@ fn no_batch_begins_while_the_other_side_has_one_out() {
         }
         assert_eq!(it.list(1), (1, 0));
         it.host.take_core(1);
-        assert_eq!(it.batch(1, Context::Softirq), 0, "rcuop is at it");
+        assert_eq!(it.batch(1, Context::Softirq), 0, "rcuop invokes them");
         it.end_batch(1, out);
         let context = Context::Rcuop;
         it.input(OffloadInput::BatchOver { cpu: 1, context });
-        assert!(it.host.take_core(1), "the soft interrupt goes on");
-        // And back, in the middle of its batch.
+        assert!(it.host.take_core(1), "the soft interrupt continues");
+        // The CPU changes sides again in the middle of a batch.
         let _ = it.call(1);
         let out = it.begin_batch(1, Context::Softirq).expect("one is ready");
         let _ = toggle(&mut it, 1, true, true);
@@ -277,12 +277,12 @@ fn no_batch_begins_while_the_other_side_has_one_out() {
         it.end_batch(1, out);
         let context = Context::Softirq;
         it.input(OffloadInput::BatchOver { cpu: 1, context });
-        assert_eq!(it.ticks(1), [0, 1, 0, 0], "rcuop goes on");
+        assert_eq!(it.ticks(1), [0, 1, 0, 0], "rcuop continues");
     }
 }
 
 #[test]
-fn a_member_that_comes_or_goes_in_the_middle_of_a_pass_hides_nobody() {
+fn a_member_that_comes_or_goes_in_the_middle_of_a_pass_hides_no_other() {
     for policy in BOTH {
         let offload = Offload {
             online_toggle: true,
@@ -292,7 +292,7 @@ fn a_member_that_comes_or_goes_in_the_middle_of_a_pass_hides_nobody() {
         let mut it = Bench::with(4, offload);
         let _ = (it.call(2), it.call(3));
         for _ in 0..3 {
-            let _ = it.host.step_rcuog(0); // members 0 and 1 were looked at
+            let _ = it.host.step_rcuog(0); // members 0 and 1 were visited
         }
         let _ = toggle(&mut it, 0, false, true);
         assert_eq!(it.host.group(0).next_member(), Some(2));
@@ -314,7 +314,7 @@ fn what_cannot_be_toggled_is_refused() {
     assert_eq!(
         toggle(&mut it, 1, false, false),
         Err(Refused::NotEmpty),
-        "hidden ones count"
+        "hidden callbacks count"
     );
     assert_eq!((it.bypass(1), it.host.group(0).members()), (1, &[0, 1][..]));
     assert_eq!(it.ticks(30_000)[1], 1);
@@ -326,7 +326,7 @@ fn what_cannot_be_toggled_is_refused() {
     assert!(toggle(&mut it, 1, true, false).is_ok());
     it.host.set_nohz_full(0);
     let refused = toggle(&mut it, 0, false, false);
-    assert_eq!(refused, Err(Refused::NoTick), "it would not look");
+    assert_eq!(refused, Err(Refused::NoTick), "it would not check");
     let mut world = it.host.world().clone();
     let mut never = quiescent_engine::Cpu::new(9);
     let group = world.groups.get_mut(&0).expect("there is one");

@@ -1,11 +1,11 @@
-//! How often threads are woken: laziness is only worth what it saves. And the deadline: nothing lazy waits
-//! longer than it is promised.
+//! How often threads are woken, because laziness is only useful if it saves wake-ups. And the deadline: no
+//! lazy callback waits longer than promised.
 
 use quiescent_engine::offload::Policy;
 
 use super::bench::{BOTH, Bench, FLUSH};
 
-/// A trickle of lazy callbacks on all CPUs for so many flush times; wake-ups, and grace periods.
+/// Some lazy callbacks on all CPUs for so many flush times; returns the wake-ups and the grace periods.
 fn trickle(it: &mut Bench, times: u64, every: u64) -> (u64, u64, u64) {
     let before = (it.host.wakeups(), it.host.engine().counts().grace_periods);
     for tick in 0..times * FLUSH {
@@ -49,7 +49,7 @@ fn our_policy_needs_no_more_wake_ups_than_the_kernels() {
 }
 
 #[test]
-fn grace_periods_for_others_wake_nobody_for_lazy_ones() {
+fn grace_periods_for_others_wake_no_thread_for_lazy_ones() {
     let mut it = Bench::new(4, Policy::Quiescent);
     for round in 0..40 {
         let _ = it.call_lazy(3);
@@ -71,7 +71,7 @@ fn an_early_list_is_not_starved_by_later_ones() {
         let _ = it.call_lazy(0);
         let (mut waited, mut invoked) = (0, 0);
         while invoked == 0 {
-            // Another member begins a list every now and then.
+            // Another member begins a list now and then.
             let _ = it.call_lazy(1 + (waited / 500 % 3) as u32);
             invoked += it.ticks(500)[0];
             waited += 500;

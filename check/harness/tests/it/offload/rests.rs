@@ -1,4 +1,4 @@
-//! How rcuog rests, and what ends its rest; rcuop that is woken.
+//! How rcuog rests, what ends its rest, and wake-ups of rcuop.
 
 use quiescent_engine::limits::Context;
 use quiescent_engine::offload::{Offload, Policy, Rest};
@@ -36,7 +36,7 @@ fn rcuog_waits_for_the_earliest_stamp_of_all_members() {
 }
 
 #[test]
-fn what_somebody_waits_for_is_invoked_after_its_own_grace_period_though_more_waits() {
+fn a_hurried_callback_is_invoked_after_its_own_grace_period_though_more_wait() {
     for policy in BOTH {
         let mut it = Bench::new(4, policy);
         let _ = it.call(1);
@@ -57,7 +57,7 @@ fn a_wake_up_in_the_middle_of_a_pass_is_not_lost() {
         let mut it = Bench::new(8, policy);
         let _ = it.call(3);
         for _ in 0..3 {
-            let _ = it.host.step_rcuog(0); // members 0 and 1 were looked at
+            let _ = it.host.step_rcuog(0); // members 0 and 1 were visited
         }
         assert_eq!(it.call(0).todo.rcuog, Some(0), "{policy:?}");
         assert_eq!(it.rcuog(0).0, 1, "another pass");
@@ -106,7 +106,7 @@ fn who_waits_for_one_grace_period_is_not_woken_by_the_end_of_the_other() {
     );
 }
 
-/// Counts what it is told of rcuops that were woken for nothing.
+/// Counts trace events of an rcuop that was woken without a callback to invoke.
 #[derive(Default)]
 struct Heard(std::cell::Cell<u32>);
 
@@ -132,5 +132,8 @@ fn an_rcuop_that_finds_nothing_says_so() {
     assert!(it.cpu(1).rcuop_woke(&heard));
     let out = it.begin_batch(1, Context::Rcuop);
     assert_eq!(heard.0.get(), 1);
-    assert!(out.is_some() && !it.cpu(1).rcuop_woke(&heard), "it is out");
+    assert!(
+        out.is_some() && !it.cpu(1).rcuop_woke(&heard),
+        "it is extracted"
+    );
 }

@@ -1,4 +1,4 @@
-//! Sequences that were measured on a real kernel (Linux 6.12, 8 CPUs, all offloaded), word by word.
+//! Sequences that were recorded on a real kernel (Linux 6.12, 8 CPUs, all offloaded), word by word.
 
 use quiescent_engine::offload::{Policy, stride};
 use quiescent_harness::replay::OffloadInput;
@@ -79,7 +79,7 @@ fn two_lazy_lists_and_a_callback_in_a_hurry() {
     let _ = it.host.call_nocb(1, true, false);
     assert_eq!(it.trace(), ["1 FirstBQ", "1 FirstBQwake", "1 WakeLazy"]);
     it.host.pass_jiffies(1);
-    assert_eq!(it.host.fire_timers(), 1, "one tick later, for nothing");
+    assert_eq!(it.host.fire_timers(), 1, "one tick later, in vain");
     assert_eq!(it.trace(), ["0 Timer", "0 DoWake", "0 DeferredWake"]);
     it.rcuog(0);
     let pass = [
@@ -104,7 +104,7 @@ fn two_lazy_lists_and_a_callback_in_a_hurry() {
     it.host.pass_jiffies(4022);
     let _ = it.host.call_nocb(3, false, false);
     assert_eq!(it.trace(), ["3 FirstQ", "3 WakeEmptyIsDeferred"]);
-    it.input(OffloadInput::Deliver { cpu: 3 }); // as it idles
+    it.input(OffloadInput::Deliver { cpu: 3 }); // when it idles
     assert_eq!(it.trace(), ["3 DoWake", "3 DeferredWake"]);
     it.rcuog(0);
     let pass = [
@@ -141,7 +141,7 @@ fn two_lazy_lists_and_a_callback_in_a_hurry() {
     assert_eq!(
         it.trace(),
         pass,
-        "a grace period for others does not touch them"
+        "a grace period for other CPUs does not use them"
     );
     it.rcuops();
     it.trace();

@@ -1,32 +1,32 @@
 //! Wake-ups of the offload threads, and the rest of rcuog.
 
 use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Level, Offload, Policy};
+use quiescent_engine::offload::{Offload, Policy, WakeLevel};
 use quiescent_engine::tick::{At, Pending};
 use quiescent_harness::replay::{OffloadInput, Output};
 
 use super::bench::{BOTH, Bench, FLUSH, LIMIT, QHIMARK};
 
-fn level(it: &Bench) -> (Level, Option<u64>) {
+fn level(it: &Bench) -> (WakeLevel, Option<u64>) {
     let group = it.host.group(0);
     assert_eq!(
         group.timer(),
         it.host.group_timer(0),
-        "the host does as told"
+        "the host has woken what the engine requested"
     );
     (group.level(), group.timer().map(|at| at - it.now()))
 }
 
-// The levels.
+// Levels.
 
 #[test]
 fn the_first_lazy_list_sets_the_long_timer() {
     let mut it = Bench::new(4, Policy::Kernel612);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Lazy, Some(FLUSH)));
+    assert_eq!(level(&it), (WakeLevel::Lazy, Some(FLUSH)));
     it.host.pass_jiffies(5);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Lazy, Some(FLUSH - 5)), "no news");
+    assert_eq!(level(&it), (WakeLevel::Lazy, Some(FLUSH - 5)), "no news");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_second_lazy_list_sets_the_timer_to_a_tick() {
     let _ = it.call_lazy(0);
     it.host.pass_jiffies(5);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Lazy, Some(1)));
+    assert_eq!(level(&it), (WakeLevel::Lazy, Some(1)));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn our_group_keeps_the_earliest_deadline() {
     let _ = it.call_lazy(0);
     it.host.pass_jiffies(5);
     let _ = it.call_lazy(1);
-    assert_eq!(level(&it), (Level::Not, Some(FLUSH - 5)));
+    assert_eq!(level(&it), (WakeLevel::Not, Some(FLUSH - 5)));
     assert_eq!(it.host.wakeups().timers_set, 1);
 }
 
@@ -54,10 +54,13 @@ fn without_interrupts_the_wake_up_is_put_off_by_a_tick() {
         let mut it = Bench::new(4, policy);
         let queued = it.host.call_nocb(1, false, false);
         assert_eq!(queued.todo.rcuog, None);
-        assert_eq!(level(&it), (Level::Wake, Some(1)));
+        assert_eq!(level(&it), (WakeLevel::Wake, Some(1)));
         assert!(it.host.group(0).is_wake_due());
         it.host.pass_jiffies(1);
-        assert_eq!((it.host.fire_timers(), level(&it)), (1, (Level::Not, None)));
+        assert_eq!(
+            (it.host.fire_timers(), level(&it)),
+            (1, (WakeLevel::Not, None))
+        );
         assert_eq!(it.rcuog(0).0, 1, "{policy:?}");
     }
 }
@@ -68,9 +71,9 @@ fn a_wake_up_overrides_the_long_timer() {
         let mut it = Bench::new(8, policy);
         let _ = it.call_lazy(0);
         let _ = it.host.call_nocb(1, false, false);
-        assert_eq!(level(&it), (Level::Wake, Some(1)), "{policy:?}");
+        assert_eq!(level(&it), (WakeLevel::Wake, Some(1)), "{policy:?}");
         let _ = it.call_lazy(2);
-        assert_eq!(level(&it), (Level::Wake, Some(1)), "it is not lowered");
+        assert_eq!(level(&it), (WakeLevel::Wake, Some(1)), "it is not lowered");
     }
 }
 
@@ -87,12 +90,12 @@ fn a_bypass_that_rcuog_leaves_behind_overrides_an_earlier_wake_up() {
         quiescent_harness::host::OgStep::Begins
     );
     for _ in 0..2 {
-        let _ = it.host.step_rcuog(0); // CPU 1 was looked at
+        let _ = it.host.step_rcuog(0); // CPU 1 was visited
     }
     let _ = it.host.call_nocb(3, false, false);
-    assert_eq!(level(&it), (Level::Wake, Some(1)));
+    assert_eq!(level(&it), (WakeLevel::Wake, Some(1)));
     it.rcuog(0);
-    assert_eq!(level(&it), (Level::Bypass, Some(2)));
+    assert_eq!(level(&it), (WakeLevel::Bypass, Some(2)));
     assert!(!it.host.group(0).is_wake_due(), "only the timer acts on it");
     // Two ticks later the bypass is old enough.
     it.host.pass_jiffies(2);
@@ -111,11 +114,11 @@ fn a_flood_forces_a_wake_up_as_6_12_does() {
         for _ in 0..=QHIMARK + 1 {
             let _ = it.call(1); // rcuog was woken, and does not run
         }
-        let forced = (Level::Force, Some(1));
+        let forced = (WakeLevel::Force, Some(1));
         let expected = if policy == Policy::Kernel612 {
             forced
         } else {
-            (Level::Not, None)
+            (WakeLevel::Not, None)
         };
         assert_eq!(level(&it), expected);
         it.host.pass_jiffies(1);
@@ -128,7 +131,7 @@ fn a_flood_forces_a_wake_up_as_6_12_does() {
 
 #[test]
 fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
-    // Whether rcuop was woken, and whether the batch is out already.
+    // Whether rcuop was woken, and whether the batch has already begun.
     for (woken, out) in [(false, false), (true, false), (true, true)] {
         let offload = Offload {
             direct_limit: u64::MAX,
@@ -150,10 +153,14 @@ fn a_flood_forces_no_wake_up_while_rcuop_has_something_to_do() {
         assert_eq!(
             it.list(1).0,
             u64::from(!out),
-            "ready, and not out: {batch:?}"
+            "ready, and not extracted: {batch:?}"
         );
         let busy = woken && !out;
-        let expected = if busy { Level::Not } else { Level::Force };
+        let expected = if busy {
+            WakeLevel::Not
+        } else {
+            WakeLevel::Force
+        };
         assert_eq!(level(&it).0, expected, "woken: {woken}, out: {out}");
     }
 }
@@ -164,12 +171,12 @@ fn a_second_wake_up_that_is_put_off_does_not_put_the_first_one_off() {
     let _ = it.host.call_nocb(1, false, false);
     it.host.pass_jiffies(1); // the timer is due, and has not fired
     let _ = it.host.call_nocb(0, false, false);
-    assert_eq!(level(&it), (Level::Wake, Some(0)));
+    assert_eq!(level(&it), (WakeLevel::Wake, Some(0)));
 }
 
 #[test]
 fn what_a_grace_period_has_released_is_moved_on_the_way_once_a_tick() {
-    let mut it = Bench::new(1, Policy::Kernel612); // whose grace periods take no tick
+    let mut it = Bench::new(1, Policy::Kernel612); // its grace periods take no tick
     let _ = it.call(0);
     it.rcuog(0);
     // The CPU that fills the bypass flushes it, and makes a pass.
@@ -184,7 +191,7 @@ fn what_a_grace_period_has_released_is_moved_on_the_way_once_a_tick() {
     assert_eq!(
         (it.list(0), it.now()),
         ((1, 2 * waiting), now),
-        "it has looked"
+        "it has checked"
     );
     it.host.pass_jiffies(1);
     fill(&mut it);
@@ -196,11 +203,11 @@ fn a_real_wake_up_clears_what_was_put_off() {
     let mut it = Bench::new(4, Policy::Kernel612);
     let _ = it.call_lazy(0);
     let _ = it.call(1);
-    assert_eq!(level(&it), (Level::Not, None));
+    assert_eq!(level(&it), (WakeLevel::Not, None));
     it.rcuog(0);
     assert_eq!(
         level(&it),
-        (Level::Lazy, Some(FLUSH)),
+        (WakeLevel::Lazy, Some(FLUSH)),
         "rcuog sees the list"
     );
     let mut ours = Bench::new(4, Policy::Quiescent);
@@ -208,7 +215,7 @@ fn a_real_wake_up_clears_what_was_put_off() {
     let _ = ours.call(1);
     assert_eq!(
         level(&ours),
-        (Level::Not, Some(FLUSH)),
+        (WakeLevel::Not, Some(FLUSH)),
         "the deadline stays"
     );
 }
@@ -243,7 +250,7 @@ fn a_timer_that_was_set_anew_does_nothing() {
     assert_eq!(fired, Output::Todo(Default::default()));
 }
 
-// The decision.
+// The choice of when to sleep.
 
 #[test]
 fn only_the_first_callback_wakes() {
@@ -285,7 +292,7 @@ fn a_bypass_that_turns_mixed_wakes_only_if_nothing_is_pending() {
         let mut it = Bench::new(4, Policy::Kernel612);
         it.host.pass_jiffies(1);
         for _ in 0..LIMIT {
-            let _ = it.call_lazy(1); // they count
+            let _ = it.call_lazy(1); // lazy callbacks count
         }
         if pending {
             let tick = it.now();

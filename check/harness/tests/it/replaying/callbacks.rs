@@ -1,4 +1,4 @@
-//! Recordings with callbacks, of a host that has no fixture of its own.
+//! Recordings with callbacks, of the rig in `rig`.
 
 use super::rig::{Rig, config};
 use quiescent_engine::Global;
@@ -46,7 +46,7 @@ fn a_changed_output_of_any_kind_of_call_is_detected() {
             let diverged = world.replay(&forged).expect_err("it was changed");
             assert_eq!((diverged.at, diverged.replayed), (at, entry.output));
         }
-        // All that this kind of host calls: of CPUs, of barriers, and of the rest at least some.
+        // All calls of this kind of host: of CPUs, of barriers, and at least some of the rest.
         let most = if kernel { 10 } else { 7 } + 5;
         assert!(kinds.len() > most, "{}: {kinds:?}", kinds.len());
     }
@@ -68,7 +68,7 @@ fn a_changed_input_is_detected() {
         else {
             continue;
         };
-        // Some byte more: it shows in the credit, in the list, or (all are out by now) not at all.
+        // One more byte: it shows in the credit, in the list, or (if all entries are extracted) not at all.
         let mut queued = queued;
         queued[1].bytes += 1;
         let mut forged = rig.entries.clone();

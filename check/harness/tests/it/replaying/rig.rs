@@ -1,8 +1,7 @@
-//! A host with callbacks that writes everything down: a thread host's calls and a kernel's, in a random
-//! order.
+//! A host with callbacks that records everything: a thread host's calls and a kernel's, in a random order.
 //!
-//! The rig makes every call by the method itself, on parts that it keeps apart as a host does, and
-//! writes down what it did. Only the replay goes through [`World::apply`].
+//! The rig makes every call by its method, on parts that it keeps separately as a host does, and records the
+//! input and the output. Only the replay uses [`World::apply`].
 
 mod budgets;
 mod threads;
@@ -19,12 +18,13 @@ use super::Lcg;
 
 const CPUS: usize = 4;
 
-/// Small numbers, so that batches fill and floods come.
+/// Small numbers, so that batches fill up and floods occur.
 pub fn config(kernel: bool) -> Config {
     if !kernel {
         let defer = Defer {
             batch: 6,
             batch_bytes: 160,
+            code_batch_bytes: 300,
             ..Defer::threads()
         };
         let budget = Budget {
@@ -57,9 +57,9 @@ pub struct Rig {
     cpus: Vec<Cpu>,
     barrier: Barrier,
     snaps: Vec<Seq>,
-    /// Shares of the barrier that end when its entrained callbacks are invoked: at some time.
+    /// Shares of the barrier that end, at a random time, when its entrained callbacks are invoked.
     entrained: u32,
-    /// So many of each CPU's lanes are being invoked.
+    /// The number of callbacks being invoked, of each CPU's lanes.
     out: [[Vec<(Pos, Pos)>; LANES]; CPUS],
     ns: u64,
     pub entries: Vec<Entry>,
@@ -88,7 +88,7 @@ impl Rig {
         }
     }
 
-    /// So many random deeds.
+    /// So many random actions.
     pub fn run(mut self, deeds: u32) -> Rig {
         for _ in 0..deeds {
             match self.random.below(8) {
@@ -101,7 +101,7 @@ impl Rig {
         self
     }
 
-    /// All of the engine's state now.
+    /// A copy of the engine's whole state.
     pub fn world(&self) -> World {
         World {
             global: self.host.engine().clone(),
@@ -123,7 +123,7 @@ impl Rig {
         });
     }
 
-    /// Makes a call of a CPU and writes it down.
+    /// Makes a call of a CPU and records it.
     fn on<T>(
         &mut self,
         at: usize,
@@ -151,7 +151,7 @@ impl Rig {
         }
     }
 
-    /// Readers, waiters, and a driver: by the fixture, which records its calls itself.
+    /// Readers, waiters and a driver: by the test host, which records its calls itself.
     fn grace_period(&mut self) {
         use quiescent_engine::Next::{Done, HandOver, Sleep};
         self.host.record();
@@ -181,7 +181,7 @@ impl Rig {
         self.entries.extend_from_slice(recording);
     }
 
-    // A kernel's calls.
+    // Calls of a kernel.
 
     fn kernel(&mut self) {
         let at = self.random.below(CPUS as u32) as usize;

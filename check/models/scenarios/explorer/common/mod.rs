@@ -1,8 +1,8 @@
 //! Shared parts of the scenarios: a world with a domain and objects, and the roles of threads.
 //!
-//! Objects stand for memory: readers write `users` into one while they use it, `freed` is poison. Readers
-//! must never load poison, and the freeing thread must find no user: the accesses of a section happen before
-//! everything after the grace period.
+//! Objects stand for memory: readers write `users` into one while they use it, `freed` marks it as poison.
+//! Readers must never load a freed object, and the thread that frees it must find no user: the accesses of a
+//! section happen before everything after the grace period.
 
 pub mod reclaim;
 #[path = "../../tasks.rs"]
@@ -17,7 +17,7 @@ use rcu::check::Model as Domain;
 
 /// Objects in a world.
 const OBJECTS: usize = 3;
-/// Threads that may use them.
+/// Threads that may use objects.
 const USERS: usize = 5;
 
 /// Memory that is published, read, removed and freed.
@@ -27,15 +27,15 @@ struct Object {
     users: [AtomicU32; USERS],
 }
 
-/// Seed of the random walks: any would do, and the same one makes them repeatable.
+/// The seed of the random walks: any number works, and the same one makes them repeatable.
 const SEED: u64 = 0x5EED;
-/// Steps of an execution that are too many to be anything but a livelock.
+/// An execution with more steps counts as a livelock.
 const MAX_STEPS: u64 = 20_000;
 
 /// One execution's domain and objects.
 pub struct World {
     pub domain: Domain,
-    /// Which object is published.
+    /// The number of the published object.
     pub pointer: AtomicU32,
     objects: [Object; OBJECTS],
     arrived: AtomicU32,
@@ -68,7 +68,7 @@ impl World {
         })
     }
 
-    /// As [`thread`](World::thread), registered before the scenario begins.
+    /// As [`thread`](World::thread), but the thread registers before the scenario begins.
     pub fn registered(self: &Rc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
         self.thread(move |world| {
             world.domain.register();
@@ -77,7 +77,7 @@ impl World {
         })
     }
 
-    /// The thread's actions before the scenario are done.
+    /// The thread has finished its actions before the scenario.
     pub fn pass_on(&self) {
         self.arrived.fetch_add(1, Relaxed);
         self.wait_open();
@@ -97,17 +97,17 @@ impl World {
         wait_for(&self.reopened);
     }
 
-    /// Lets the one go that waits for this.
+    /// Lets the thread continue that waits in `await_open`.
     pub fn reopen(&self) {
         let_go(&self.reopened, 1);
     }
 
-    /// Has it been called?
+    /// Has [`reopen`](World::reopen) been called?
     pub fn is_reopened(&self) -> bool {
         self.reopened.load(Acquire) != 0
     }
 
-    /// The scenario begins: `count` registered threads are ready, and stay where they are.
+    /// The scenario begins: `count` registered threads are ready, and keep waiting.
     pub fn ready(&self, count: u32) {
         while self.arrived.load(Relaxed) < count {
             yield_now();
@@ -115,7 +115,7 @@ impl World {
         branching(true);
     }
 
-    /// The scenario begins: `count` registered threads are ready, and go.
+    /// The scenario begins: `count` registered threads are ready, and continue.
     pub fn begin(&self, count: u32) {
         self.ready(count);
         branching(false);
@@ -123,12 +123,12 @@ impl World {
         branching(true);
     }
 
-    /// Lets registered threads go.
+    /// Lets registered threads continue.
     pub fn let_go(&self, count: u32) {
         let_go(&self.open, count);
     }
 
-    /// The body of a section: the published object is used, whole and unfreed.
+    /// The body of a section: uses the published object, which must not have been freed.
     pub fn look(&self) -> usize {
         let object = self.pointer.load(Acquire) as usize;
         self.use_object(object);
@@ -177,7 +177,7 @@ impl World {
         freed.store(1, Relaxed);
     }
 
-    /// The classic updater: publishes `new`, waits, frees `old`.
+    /// The usual updater: publishes `new`, waits, frees `old`.
     pub fn update(&self, old: usize, new: usize) {
         self.publish(new);
         rcu::synchronize();
@@ -196,28 +196,28 @@ fn let_go(gate: &AtomicU32, count: u32) {
     (0..count).for_each(|_| futex_wake(gate));
 }
 
-/// Joins them all.
+/// Joins all of these threads.
 pub fn join_all<const N: usize>(threads: [JoinHandle<()>; N]) {
     threads.into_iter().for_each(JoinHandle::join);
 }
 
-/// How much is searched: `QUIESCENT_EXPLORE`.
+/// The size of a search, set by `QUIESCENT_EXPLORE`.
 struct Depth {
-    /// Machines on which it is systematic.
+    /// Machines that are searched systematically.
     systematic: &'static [Model],
-    /// Preemptions and delays in addition to the scenario's.
+    /// Preemptions and delays beyond the scenario's own.
     more: u32,
     max_executions: u64,
-    /// The search has to be complete within these.
+    /// The search must be complete within this number of executions.
     whole: bool,
     walks: u64,
 }
 
 impl Depth {
-    /// By default: all schedules on the weaker machine, whose buffers allow everything that the other one's
-    /// do, and more; and random walks on both. `full` has all schedules on both, and four times the walks
-    /// (`ci/loom`); `deep` one preemption and one delay more in each, up to two million executions. `brief`
-    /// is for many runs of everything (`ci/mutants`).
+    /// By default: all schedules on the weaker machine, whose buffers allow everything that the other
+    /// machine's allow, and more; and random walks on both. `full` has all schedules on both, and four times
+    /// as many walks (`ci/loom`); `deep` one preemption and one delay more in each, up to two million
+    /// executions. `brief` is for many runs of all scenarios (`ci/mutants`).
     fn get() -> Depth {
         const BOTH: &[Model] = &[Model::Tso, Model::Pso];
         const WEAKER: &[Model] = &[Model::Pso];
@@ -238,7 +238,7 @@ impl Depth {
     }
 }
 
-/// Searches a scenario on both machines, systematically and by chance, and expects no failure.
+/// Searches a scenario on both machines, systematically and at random, and expects no failure.
 pub fn check(name: &str, preemptions: u32, flush_delays: u32, scenario: fn()) {
     let depth = Depth::get();
     let bounds = Bounds {

@@ -1,4 +1,5 @@
-//! Retired things: each is reclaimed exactly once, never while a reader uses it, and never forgotten.
+//! Retired objects (*things*): each is reclaimed exactly once, never while a reader uses it, and none is
+//! left.
 //!
 //! The record of a thing is kept outside the model, so that it costs no steps. Only `user`, which stands for
 //! a reader's accesses to memory, belongs to the machine.
@@ -24,12 +25,12 @@ struct Thing {
     freed: Cell<bool>,
     watched: Cell<bool>,
     user: AtomicU32,
-    /// Its callback's accesses, for observers outside: they are steps of the machine, so that all their
+    /// The accesses of its callback, for observers outside: they are steps of the machine, so that all their
     /// orders are explored.
     progress: AtomicU32,
 }
 
-/// The callback of a thing runs, and has returned.
+/// The callback of a thing runs; the callback has returned.
 const BEGUN: u32 = 1;
 const RETURNED: u32 = 2;
 
@@ -37,17 +38,17 @@ const RETURNED: u32 = 2;
 #[derive(Default)]
 pub struct Things {
     things: [Thing; THINGS],
-    /// A callback that must be alone is being run.
+    /// A callback that must run alone is running.
     inside: AtomicU32,
-    /// … and so many have been.
+    /// The number of such callbacks that have run.
     turns: Cell<usize>,
-    /// The end of this one opens the gate.
+    /// The thing whose end opens the gate.
     awaited: Cell<Option<usize>>,
-    /// An error found by a callback: its panic is contained.
+    /// The first error that a callback found; its panic is contained.
     wrong: RefCell<Option<String>>,
 }
 
-/// Which thing: its memory, its closure, its value with a destructor, its head.
+/// A thing's memory, closure, value with a destructor, or head.
 #[repr(C)]
 struct Handle {
     head: Head,
@@ -68,6 +69,14 @@ impl Handle {
 }
 
 impl Handle {
+    fn reclaim_long(&self) {
+        // SAFETY: as in `reclaim`.
+        let progress = &unsafe { &*self.world }.things.things[self.thing].progress;
+        progress.swap(BEGUN, Relaxed);
+        self.reclaim();
+        progress.swap(RETURNED, Relaxed);
+    }
+
     fn reclaim_in_turn(&self) {
         // SAFETY: see above.
         let things = &unsafe { &*self.world }.things;
@@ -82,7 +91,7 @@ impl Handle {
     }
 }
 
-/// The plain lane gives memory back.
+/// The plain lane frees memory.
 fn observer(object: *mut u8) {
     assert!(!object.is_null(), "an empty place was freed");
     // SAFETY: only `World::retire` queues plain objects in a world that reclaims. They are leaked: one
@@ -95,6 +104,14 @@ struct WithDrop(&'static Handle);
 impl Drop for WithDrop {
     fn drop(&mut self) {
         self.0.reclaim();
+    }
+}
+
+struct WithLongDrop(&'static Handle);
+
+impl Drop for WithLongDrop {
+    fn drop(&mut self) {
+        self.0.reclaim_long();
     }
 }
 
@@ -111,13 +128,13 @@ unsafe impl Send for Gate {}
 
 impl Gate {
     fn world(&self) -> &World {
-        // SAFETY: counted by whoever made the gate.
+        // SAFETY: the reference count of the gate's maker keeps it alive.
         unsafe { &*self.0 }
     }
 
     /// Queues itself again until the gate is open.
     fn again(self) {
-        yield_now(); // or nobody else might ever run
+        yield_now(); // otherwise no other thread might ever run
         if !self.world().is_reopened() {
             rcu::defer_hurry(move || self.again());
         }
@@ -147,16 +164,30 @@ pub fn reclaiming(domain: Domain) -> Rc<World> {
 }
 
 impl World {
-    /// A thread of an inline domain, which runs two long callbacks of its own in the middle of what it does
-    /// next.
-    pub fn inline_owner(self: &Rc<World>) -> JoinHandle<()> {
+    /// A thread that runs two long destructors of its own in the middle of its next action.
+    pub fn owner_that_drops(self: &Rc<World>) -> JoinHandle<()> {
         self.thread(|world| {
             let guard = rcu::read_lock();
-            world.call_long(0);
-            world.call_long(1);
+            world.retire_long(0);
+            world.retire_long(1);
             drop(guard);
             world.pass_on();
-            world.call(2); // drives in passing, and runs both
+            world.retire_code(2); // drives in passing
+            world.retire_code(3); // runs one of them, or both
+            world.retire([4]);
+        })
+    }
+
+    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may.
+    pub fn owner_that_stays(self: &Rc<World>) -> JoinHandle<()> {
+        self.thread(|world| {
+            let guard = rcu::read_lock();
+            world.retire_long(0);
+            drop(guard);
+            world.pass_on();
+            world.retire_code(1); // drives in passing
+            world.retire_code(2); // runs the first
+            world.wait_reopened();
         })
     }
 
@@ -176,23 +207,30 @@ impl World {
         Box::leak(Box::new(self.handle(thing)))
     }
 
-    /// Retires these, of the plain lane.
+    /// Retires these things in the plain lane.
     pub fn retire(&self, things: impl IntoIterator<Item = usize>) {
         for thing in things {
-            // SAFETY: nobody frees it but the observer.
+            // SAFETY: only the observer frees it.
             unsafe { rcu::Retired::from_raw(NonNull::from(self.leaked(thing))).retire() };
         }
     }
 
-    /// Retires one, of the plain lane, soon.
+    /// Retires a thing in the plain lane, hurried.
     pub fn retire_hurry(&self, thing: usize) {
         // SAFETY: as in `retire`.
         unsafe { rcu::Retired::from_raw(NonNull::from(self.leaked(thing))).retire_hurry() };
     }
 
-    /// Retires one with a destructor, of the code lane.
+    /// Retires a thing with a destructor, which its owner runs.
     pub fn retire_code(&self, thing: usize) {
         let value = NonNull::from(Box::leak(Box::new(WithDrop(self.leaked(thing)))));
+        // SAFETY: no other thread uses the box.
+        unsafe { rcu::Retired::from_raw(value).retire() };
+    }
+
+    /// Retires one with a destructor that takes its time.
+    pub fn retire_long(&self, thing: usize) {
+        let value = NonNull::from(Box::leak(Box::new(WithLongDrop(self.leaked(thing)))));
         // SAFETY: a box that nobody else uses.
         unsafe { rcu::Retired::from_raw(value).retire() };
     }
@@ -203,22 +241,16 @@ impl World {
         rcu::defer(move || handle.reclaim());
     }
 
-    /// As [`call`](World::call), at once.
+    /// As [`call`](World::call), hurried.
     pub fn call_hurry(&self, thing: usize) {
         let handle = self.leaked(thing);
         rcu::defer_hurry(move || handle.reclaim());
     }
 
-    /// Queues the end of a thing as a closure that takes its time.
+    /// Queues the end of a thing as a closure of several steps.
     pub fn call_long(&self, thing: usize) {
         let handle = self.leaked(thing);
-        rcu::defer(move || {
-            // SAFETY: as in `reclaim`.
-            let progress = &unsafe { &*handle.world }.things.things[thing].progress;
-            progress.swap(BEGUN, Relaxed);
-            handle.reclaim();
-            progress.swap(RETURNED, Relaxed);
-        });
+        rcu::defer(move || handle.reclaim_long());
     }
 
     /// As [`call_long`](World::call_long); those of thing 0, 1, … run one after the other, in this order.
@@ -227,19 +259,19 @@ impl World {
         rcu::defer(move || handle.reclaim_in_turn());
     }
 
-    /// The same at once.
+    /// As [`call_long`](World::call_long), hurried.
     pub fn call_in_turn_hurry(&self, thing: usize) {
         let handle = self.leaked(thing);
         rcu::defer_hurry(move || handle.reclaim_in_turn());
     }
 
-    /// The long callback of a thing is over.
+    /// The long callback of a thing has returned.
     pub fn expect_returned(&self, thing: usize) {
         let progress = self.things.things[thing].progress.load(Relaxed);
         assert_eq!(progress, RETURNED, "the callback of thing {thing}");
     }
 
-    /// Queues the end of a thing as a closure that empties the domain, as far as a callback may.
+    /// Queues the end of a thing as a closure that drains the domain, as far as a callback may.
     pub fn call_that_drains(&self, thing: usize) {
         let handle = self.leaked(thing);
         rcu::defer(move || {
@@ -249,13 +281,13 @@ impl World {
         });
     }
 
-    /// Queues a closure that queues itself again and again, until the gate is open.
+    /// Queues a closure that queues itself again until the gate is open.
     pub fn call_again_and_again(self: &Rc<World>) {
         let gate = Gate(Rc::into_raw(self.clone()));
         rcu::defer_hurry(move || gate.again());
     }
 
-    /// Queues the end of a thing, with which another one is retired.
+    /// Queues the end of a thing as a closure that retires another thing.
     pub fn call_that_retires(&self, thing: usize, other: usize) {
         let handle = self.leaked(thing);
         rcu::defer(move || {
@@ -267,11 +299,11 @@ impl World {
 
     /// Queues the end of a thing through a head of its own.
     pub fn call_head(&self, thing: usize) {
-        // SAFETY: a box that nobody else uses until the callback runs.
+        // SAFETY: no other thread uses the box until the callback runs.
         unsafe { rcu::intrusive::defer(NonNull::from(self.leaked(thing)).cast(), run_head) };
     }
 
-    /// The end of a thing.
+    /// Notes the end of a thing.
     fn reclaim(&self, thing: usize) {
         let Thing {
             retired,
@@ -326,7 +358,7 @@ impl World {
         self.look_at_thing();
     }
 
-    /// A thread that plays the worker, woken this number of times without a request. Where other threads
+    /// A thread that acts as the worker, woken this number of times without a request. Where other threads
     /// register first, it is started after the beginning of the scenario; otherwise it would end before.
     pub fn worker(self: &Rc<World>, times: u32) -> JoinHandle<()> {
         let world = self.clone();
@@ -336,7 +368,7 @@ impl World {
         })
     }
 
-    /// A thread that plays the second worker, called once.
+    /// A thread that acts as the overflow worker, called once.
     pub fn second(self: &Rc<World>) -> JoinHandle<()> {
         let world = self.clone();
         spawn(move || {
@@ -345,12 +377,12 @@ impl World {
         })
     }
 
-    /// Has this been reclaimed?
+    /// Has this thing been reclaimed?
     pub fn is_gone(&self, thing: usize) -> bool {
         self.things.things[thing].freed.get()
     }
 
-    /// Sleeps until this has been reclaimed.
+    /// Sleeps until this thing has been reclaimed.
     pub fn await_gone(&self, thing: usize) {
         if !self.is_gone(thing) {
             self.things.awaited.set(Some(thing));
@@ -358,13 +390,13 @@ impl World {
         }
     }
 
-    /// Queues a closure that lets the one go that waits for this.
+    /// Queues a closure that lets a thread in [`World::await_open`] continue.
     pub fn call_hurry_reopens(self: &Rc<World>) {
         let gate = Gate(Rc::into_raw(self.clone()));
         rcu::defer_hurry(move || gate.world().reopen());
     }
 
-    /// A thread that plays the worker as in the product, until it is told to stop.
+    /// A thread that acts as the worker as in the product, until it is stopped.
     pub fn serving(self: &Rc<World>) -> Serving {
         self.serving_after(|_| ())
     }
@@ -379,12 +411,12 @@ impl World {
 
     fn serving_after(self: &Rc<World>, first: fn(&World)) -> Serving {
         let stop = Rc::new(AtomicU32::new(0));
-        let (world, told) = (self.clone(), stop.clone());
+        let (world, stopping) = (self.clone(), stop.clone());
         let thread = spawn(move || {
             world.domain.enter();
             first(&world);
             loop {
-                let last = told.load(Relaxed) != 0;
+                let last = stopping.load(Relaxed) != 0;
                 world.domain.work();
                 if last {
                     break;
@@ -395,7 +427,7 @@ impl World {
         Serving { stop, thread }
     }
 
-    /// Everything retired so far has been reclaimed.
+    /// Every thing retired so far has been reclaimed.
     pub fn expect_all_gone(&self) {
         let wrong = self.things.wrong.borrow();
         assert!(wrong.is_none(), "{}", wrong.as_ref().expect("just looked"));
@@ -407,16 +439,20 @@ impl World {
         assert!(left.is_empty(), "never reclaimed: {left:?}");
     }
 
-    /// Every thread goes quiet, and only the timer wakes the worker: nothing is left behind, whether
-    /// its owner is still there or not (rule R6), and nothing is waited for that is not there (R5).
+    /// Every thread becomes quiet, and only the timer wakes the worker: nothing is left, whether an entry's
+    /// owner still exists or not (rule R6), and no timer is set for nothing (R5).
     pub fn finish(&self) {
         branching(false);
         self.domain.settle();
         self.expect_all_gone();
-        assert_eq!(self.domain.held(), 0, "all are gone, but still counted");
+        assert_eq!(
+            self.domain.held(),
+            0,
+            "all entries are reclaimed, but still counted"
+        );
     }
 
-    /// The same where deadlines never come: what is left waits for one, or is not left.
+    /// The same where deadlines never come: every entry that is left has a timer.
     pub fn finish_patient(&self) {
         branching(false);
         assert!(
@@ -425,6 +461,10 @@ impl World {
         );
         self.domain.drain();
         self.expect_all_gone();
-        assert_eq!(self.domain.held(), 0, "all are gone, but still counted");
+        assert_eq!(
+            self.domain.held(),
+            0,
+            "all entries are reclaimed, but still counted"
+        );
     }
 }

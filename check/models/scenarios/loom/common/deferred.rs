@@ -70,8 +70,8 @@ impl Shelf {
         assert_eq!(old, from, "object {place}");
     }
 
-    /// Fills the object, if it was not published before, and says where it is: an address that is only
-    /// compared and counted, never followed.
+    /// Fills the object, if it was not published before, and returns its address, which is only compared and
+    /// counted, never followed.
     fn fill(&self, place: usize) -> NonNull<u8> {
         if place != 0 {
             self.change(place, NEW, WHOLE);
@@ -81,11 +81,11 @@ impl Shelf {
 
     /// Retires an object.
     pub fn retire(&self, place: usize) {
-        // SAFETY: the observer frees it, who knows it by its address.
+        // SAFETY: only the observer frees it, and finds it by its address.
         unsafe { rcu::Retired::from_raw(self.fill(place)).retire() };
     }
 
-    /// Retires an object, soon.
+    /// Retires an object, hurried.
     pub fn retire_hurry(&self, place: usize) {
         // SAFETY: as in `retire`.
         unsafe { rcu::Retired::from_raw(self.fill(place)).retire_hurry() };
@@ -106,13 +106,17 @@ impl Shelf {
         assert_eq!(value, WHOLE, "object {place} was freed under a reader");
     }
 
-    /// Every thread goes quiet: these are freed, once.
+    /// Every thread becomes quiet: these objects are freed, once.
     pub fn finish(&self, places: impl IntoIterator<Item = usize>) {
         self.domain.settle();
         for place in places {
             self.change(place, FREED, FREED);
         }
-        assert_eq!(self.domain.held(), 0, "all are gone, but still counted");
+        assert_eq!(
+            self.domain.held(),
+            0,
+            "all objects are freed, but still counted"
+        );
         SHELF.take();
     }
 }

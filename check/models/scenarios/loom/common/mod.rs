@@ -53,7 +53,7 @@ impl World {
         world
     }
 
-    /// That of this world.
+    /// The [`Srcu`](rcu::Srcu) of this world.
     pub fn srcu(&self) -> &'static rcu::Srcu {
         self.srcu.get().expect("a world made by `counted`")
     }
@@ -65,7 +65,7 @@ impl World {
         world
     }
 
-    /// That of this world.
+    /// That domain.
     pub fn own(&self) -> &'static rcu::Domain {
         self.own.get().expect("a world made by `with_own`")
     }
@@ -80,7 +80,7 @@ impl World {
         })
     }
 
-    /// Two threads that have slots for ever, which is as many as there are.
+    /// Two threads that keep their slots for ever: all slots that exist.
     pub fn fill_slots(self: &Arc<World>) {
         for _ in 0..2 {
             let domain = self.domain;
@@ -105,7 +105,7 @@ impl World {
         assert_eq!(value, 1, "object {object} was freed under a reader");
     }
 
-    /// Says that a reader is inside.
+    /// Signals that a reader is inside.
     pub fn arrive(&self) {
         self.arrived.store(1, Release);
         futex_wake(&self.arrived);
@@ -134,7 +134,7 @@ impl World {
         self.objects[object].with_mut(|value| unsafe { *value = 0 });
     }
 
-    /// The classic updater: publishes `new`, waits, frees `old`.
+    /// The usual updater: publishes `new`, waits, frees `old`.
     pub fn update(&self, old: usize, new: usize) {
         self.publish(new);
         rcu::synchronize();
@@ -147,8 +147,8 @@ pub fn join(thread: JoinHandle<()>) {
     thread.join().expect("a panic ends the model");
 }
 
-/// Explores a model with so many preemptions (one more with `QUIESCENT_EXPLORE=deep`), and prints how many
-/// executions that took. The search is complete within that bound, or it fails; `brief` ends it early
+/// Explores a model with so many preemptions (one more with `QUIESCENT_EXPLORE=deep`), and prints the number
+/// of executions. The search is complete within that bound, or it fails; `brief` ends it early
 /// (`ci/mutants`).
 pub fn check(name: &str, preemptions: usize, model: fn()) {
     let depth = std::env::var("QUIESCENT_EXPLORE").unwrap_or_default();
@@ -168,5 +168,5 @@ pub fn check(name: &str, preemptions: usize, model: fn()) {
         _ => "complete within its bounds",
     };
     println!("{name}: {executions} executions, {complete}");
-    assert!(executions > 1, "there was something to choose");
+    assert!(executions > 1, "there was only one schedule");
 }

@@ -1,23 +1,22 @@
-//! The books: a record of guarantees, kept outside the model, so that it costs no steps and no schedule
-//! depends on it.
+//! The record of guarantees, kept outside the model, so that it costs no steps and no schedule depends on it.
 //!
-//! Every event has a number. A wait for a grace period, or an entry queued for after one, must not be done
-//! while a section is open that was open before its request. That is RCU's whole guarantee, and checking it
-//! needs no memory accesses.
+//! Every event has a number. A wait for a grace period, or an entry queued for after one, must not end while
+//! a section is open that was open before its request. That is RCU's whole guarantee, and checking it needs
+//! no memory accesses.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// The result of an object.
+/// The life of an object.
 #[derive(Debug, Default)]
 struct Thing {
-    /// In words: how it was given up.
+    /// The name of the way in which it was given up.
     how: String,
-    /// Memory that its owner may give back by itself.
+    /// Memory that its owner may free by itself.
     plain: bool,
-    /// It was given to the library from here on …
+    /// The event from which on it belonged to the library …
     given: Option<u64>,
-    /// … and by then it was queued.
+    /// … and the event by which it was queued.
     queued: Option<u64>,
     /// Its end has begun.
     ending: bool,
@@ -31,7 +30,7 @@ struct Section {
     found: Vec<usize>,
 }
 
-/// Callbacks of one thread that come one after the other.
+/// Callbacks of one thread that have to run one after the other.
 #[derive(Debug, Default)]
 struct Line {
     queued: u64,
@@ -47,13 +46,13 @@ struct Pages {
     lines: Vec<Line>,
     /// The threads in the middle of an action.
     busy: BTreeSet<usize>,
-    /// Memory that was covered and was still there; and those one of whom has it in hand.
+    /// Memory that a barrier covered and that was not freed yet, with the threads one of which is freeing it.
     late: Vec<(usize, BTreeSet<usize>)>,
-    /// The first finding: panics of callbacks are contained.
+    /// The first finding; panics of callbacks are contained.
     wrong: Option<String>,
 }
 
-/// One execution's books.
+/// The record of one execution.
 #[derive(Debug, Default)]
 pub struct Books(RefCell<Pages>);
 
@@ -72,19 +71,19 @@ impl Pages {
         self.wrong.get_or_insert(wrong);
     }
 
-    /// A request of this event is done: so all sections that were open then must have ended.
+    /// A request made at this event is satisfied: all sections that were open then must have ended.
     fn over(&mut self, asked: u64, what: &str) {
         if let Some(section) = self.open.iter().find(|section| section.number < asked) {
             let section = section.number;
             self.note(format!(
-                "{what}, asked for at {asked}, is over while section {section} is open"
+                "{what}, requested at {asked}, is over while section {section} is open"
             ));
         }
     }
 }
 
 impl Books {
-    /// A number for now.
+    /// The number of a new event.
     pub fn now(&self) -> u64 {
         self.0.borrow_mut().event()
     }
@@ -95,12 +94,12 @@ impl Books {
         assert!(wrong.is_none(), "{}", wrong.unwrap_or_default());
     }
 
-    /// Something is wrong.
+    /// Notes a finding.
     pub fn note(&self, wrong: String) {
         self.0.borrow_mut().note(wrong);
     }
 
-    /// A section is open.
+    /// A section begins.
     pub fn begin(&self) -> u64 {
         let mut pages = self.0.borrow_mut();
         let number = pages.event();
@@ -113,7 +112,7 @@ impl Books {
     pub fn find(&self, section: u64, thing: usize) {
         let mut pages = self.0.borrow_mut();
         if pages.things[thing].ending {
-            pages.note(format!("a reader has found thing {thing}, which is over"));
+            pages.note(format!("a reader has found thing {thing}, which has ended"));
         }
         let section = pages.open.iter_mut().find(|s| s.number == section);
         section.expect("open").found.push(thing);
@@ -125,7 +124,7 @@ impl Books {
         let place = pages.open.iter().position(|s| s.number == section);
         let section = pages.open.remove(place.expect("open"));
         if let Some(thing) = (section.found.iter()).find(|&&thing| pages.things[thing].ending) {
-            let text = format!("thing {thing} is over at the end of a section that found it");
+            let text = format!("thing {thing} has ended at the end of a section that found it");
             pages.note(text);
         }
         pages.event();
@@ -138,7 +137,7 @@ impl Books {
         pages.things.len() - 1
     }
 
-    /// It is about to be queued, or to be waited for.
+    /// The object is about to be queued, or waited for.
     pub fn give(&self, thing: usize, how: &str, plain: bool) {
         let mut pages = self.0.borrow_mut();
         let now = pages.event();
@@ -151,39 +150,39 @@ impl Books {
         );
     }
 
-    /// It is queued.
+    /// The object is queued.
     pub fn queued(&self, thing: usize) {
         let mut pages = self.0.borrow_mut();
         pages.things[thing].queued = Some(pages.events);
     }
 
-    /// It was refused: the caller has it still.
+    /// The object was refused: the caller still has it.
     pub fn refused(&self, thing: usize) {
         let mut pages = self.0.borrow_mut();
         if pages.things[thing].ending {
-            pages.note(format!("thing {thing} was refused, and is over"));
+            pages.note(format!("thing {thing} was refused, and has ended"));
         }
         pages.things[thing].given = None;
     }
 
-    /// The library ends it.
+    /// The library begins the end of the object.
     pub fn ending(&self, thing: usize) {
         let mut pages = self.0.borrow_mut();
         match pages.things[thing].given {
-            None => pages.note(format!("thing {thing} is over, and nobody asked for it")),
+            None => pages.note(format!("thing {thing} ends without a request")),
             Some(given) => pages.over(given, &format!("thing {thing}")),
         }
         if std::mem::replace(&mut pages.things[thing].ending, true) {
-            pages.note(format!("thing {thing} is over twice"));
+            pages.note(format!("thing {thing} ends twice"));
         }
     }
 
-    /// That is done.
+    /// The end of the object is complete.
     pub fn ended(&self, thing: usize) {
         self.0.borrow_mut().things[thing].ended = true;
     }
 
-    /// A callback of this line is queued: its number.
+    /// A callback of this line is queued; returns its number.
     pub fn line_up(&self, line: usize) -> u64 {
         let lines = &mut self.0.borrow_mut().lines;
         lines.resize_with(lines.len().max(line + 1), Line::default);
@@ -191,7 +190,7 @@ impl Books {
         lines[line].queued
     }
 
-    /// It runs …
+    /// That callback runs …
     pub fn enter(&self, line: usize, number: u64) {
         let mut pages = self.0.borrow_mut();
         let Line {
@@ -216,9 +215,8 @@ impl Books {
         self.0.borrow_mut().over(asked, what);
     }
 
-    /// Everything that was queued before this event is over, and its end has ended. Memory that an owner has
-    /// popped counts as given back, to the library, though it may be in that owner's hands: until its deed is
-    /// done.
+    /// Everything that was queued before this event has ended completely. Memory that an owner has popped
+    /// counts as freed by the library, although the owner may still have it: until its action is done.
     pub fn covered(&self, asked: u64, what: &str, me: usize) {
         let mut pages = self.0.borrow_mut();
         let mut others = pages.busy.clone();
@@ -239,12 +237,12 @@ impl Books {
         }
     }
 
-    /// A deed begins.
+    /// An action begins.
     pub fn begin_deed(&self, me: usize) {
         self.0.borrow_mut().busy.insert(me);
     }
 
-    /// It is done: nothing is in these hands any more.
+    /// The action is done: its thread has no popped memory any more.
     pub fn end_deed(&self, me: usize) {
         let mut pages = self.0.borrow_mut();
         pages.busy.remove(&me);
@@ -253,7 +251,7 @@ impl Books {
             hands.remove(&me);
             if hands.is_empty() && !pages.things[*thing].ended {
                 pages.note(format!(
-                    "thing {thing} was covered, and nobody has it in hand"
+                    "thing {thing} was covered, and no thread is freeing it"
                 ));
             }
             !hands.is_empty()
@@ -261,7 +259,7 @@ impl Books {
         pages.late = late;
     }
 
-    /// Everything that was given up has ended.
+    /// Every object that was given up has ended.
     pub fn expect_all_over(&self) {
         self.check();
         let pages = self.0.borrow();
@@ -276,7 +274,7 @@ impl Books {
         assert!(pages.open.is_empty(), "the scenario has open sections");
     }
 
-    /// Objects there have been.
+    /// The number of objects so far.
     pub fn things(&self) -> usize {
         self.0.borrow().things.len()
     }

@@ -12,7 +12,7 @@ use rcu::tuning::FlushTimes;
 
 use super::{World, tasks};
 
-/// How an object is given up.
+/// The way in which an object is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Synchronize,
@@ -36,7 +36,7 @@ pub enum Way {
     Wait,
 }
 
-/// Those that wait, and so must not be used inside a section or a callback.
+/// The ways that wait, and so must not be used inside a section or a callback.
 pub const WAITS: &[Way] = &[
     Way::Synchronize,
     Way::Expedited,
@@ -45,7 +45,7 @@ pub const WAITS: &[Way] = &[
     Way::Cookie,
 ];
 
-/// Those that leave memory to be given back, and no code to be run.
+/// The ways that leave memory to be freed, and no code to be run.
 const PLAIN: &[Way] = &[
     Way::Retire,
     Way::RetireHurry,
@@ -54,7 +54,7 @@ const PLAIN: &[Way] = &[
     Way::Wait,
 ];
 
-/// Those that queue.
+/// The ways that queue.
 pub const QUEUES: &[Way] = &[
     Way::Retire,
     Way::Retire,
@@ -71,7 +71,7 @@ pub const QUEUES: &[Way] = &[
     Way::HeadLazy,
 ];
 
-/// Those that queue and are in no hurry.
+/// The ways that queue and are not hurried.
 pub const LAZY: &[Way] = &[
     Way::Retire,
     Way::RetireOnly,
@@ -81,28 +81,28 @@ pub const LAZY: &[Way] = &[
     Way::HeadLazy,
 ];
 
-/// One deed.
+/// One action.
 #[derive(Clone, Copy, Debug)]
 pub enum Deed {
     /// Sections, some of them nested deeper than words count, with guards dropped in any order.
     Read,
-    /// The same, and inside one object is given up.
+    /// The same, with an object given up inside.
     ReadAndQueue(&'static [Way]),
-    /// Publishes a new object, and gives the old one up.
+    /// Publishes a new object, and gives up the old one.
     Update(&'static [Way]),
     /// Gives up some objects that were never published.
     Queue(&'static [Way], u64),
     /// A callback that queues another object.
     Chain,
-    /// A callback that comes after the thread's earlier ones of this kind, and beside none of them. Not where
-    /// the program drains, which promises no order, nor where the thread's queue may change.
+    /// A callback that runs after the thread's earlier ones of this kind, and beside none of them. Not used
+    /// where the program drains, which promises no order, nor where the thread's queue may change.
     InTurn,
     Barrier,
     Drain,
-    /// For a short time.
+    /// Sleeps for a short time.
     DrainFor,
     DrainReady,
-    /// Ends as a thread, and begins as another one.
+    /// Ends as a thread, and registers as another one.
     Leave,
     /// Lets time pass.
     Rest,
@@ -114,13 +114,13 @@ pub enum Deed {
     LowMemory,
 }
 
-/// Which object: its memory, its closure, its value with a destructor, its head.
+/// An object's memory, closure, value with a destructor, or head.
 #[repr(C)]
 struct Handle {
     head: Head,
     world: &'static World,
     thing: usize,
-    /// Its end queues another one in this way.
+    /// Its end queues another object in this way.
     next: Option<Way>,
 }
 
@@ -133,7 +133,7 @@ impl Handle {
             world.give_up(thing, way);
         }
         if thing.is_multiple_of(3) {
-            yield_now(); // some take their time
+            yield_now(); // some take several steps
         }
         world.books.ended(thing);
     }
@@ -161,13 +161,13 @@ unsafe fn run_head(head: NonNull<Head>) {
     unsafe { &*head.as_ptr().cast::<Handle>() }.end();
 }
 
-/// One of them by chance.
+/// One of them at random.
 fn one<T: Copy>(of: &[T]) -> T {
     of[(random() % of.len() as u64) as usize]
 }
 
 impl World {
-    /// A life of this number of actions.
+    /// A thread that performs this number of actions.
     pub fn live(&'static self, deeds: &[Deed], times: u32) {
         let me = self.cursor.at.borrow().len();
         self.cursor.at.borrow_mut().push(String::new());
@@ -286,7 +286,7 @@ impl World {
         self.give_up(old as usize, way);
     }
 
-    /// Gives an object up, which nobody finds any more.
+    /// Gives up an object that readers cannot find any more.
     pub fn give_up(&'static self, thing: usize, way: Way) {
         let plain = PLAIN.contains(&way);
         self.books.give(thing, &format!("{way:?}"), plain);
@@ -329,7 +329,7 @@ impl World {
         self.books.queued(thing);
     }
 
-    /// What was refused is queued all the same then, by a call that does not ask.
+    /// A refused object is queued by a call that is not refused.
     fn offer<T>(&'static self, thing: usize, result: Result<(), rcu::Refused<T>>) {
         if let Err(refused) = result {
             std::mem::forget(refused.object); // dropped, it would be retired
@@ -359,7 +359,7 @@ impl World {
             Way::Poll => {
                 let cookie = rcu::start_grace_period();
                 while !cookie.is_done() {
-                    let _ = nap(clock() + 500); // who is in the way may be stopped until nobody else goes on
+                    let _ = nap(clock() + 500); // the reader may be stopped until no other can run
                 }
             }
             Way::Cookie => {

@@ -1,9 +1,9 @@
-//! Shared parts of the scenarios: a world with a domain and its books, the threads that the library would
+//! Shared parts of the scenarios: a world with a domain and its record, the threads that the library would
 //! have, and the runner.
 //!
-//! A *life* is one long execution: threads that do one random action after the other ([`deeds`]); a thread
-//! that plays the worker, one that plays the overflow worker, and one that plays the kernel's timer. When the
-//! actions are done, only the timer wakes threads, and everything has to end.
+//! A *life* is one long execution: threads that perform one random action after the other ([`deeds`]), a
+//! thread that acts as the worker, one as the overflow worker, and one as the kernel's timer. After the
+//! actions only the timer wakes threads, and everything has to end.
 
 pub mod books;
 pub mod deeds;
@@ -18,12 +18,12 @@ use quiescent_models::shuttle::{AtomicU32, Case, JoinHandle, Kind, Nap, clock, n
 use quiescent_on_shuttle as rcu;
 use rcu::check::{Life, Model as Domain, observe_frees};
 
-/// The timer is looked at once in so many nanoseconds of the model.
+/// The timer is checked once in so many nanoseconds of the model.
 const LOOK_NS: u64 = 5_000;
 /// The first seed.
 const SEED: u64 = 0x5EED;
 
-/// Times that pass in a life of some hundred deeds.
+/// Durations within a life of some hundred actions.
 pub const LIFE: Life = Life {
     batch: 4,
     lazy_ns: 40_000,
@@ -34,10 +34,10 @@ pub const LIFE: Life = Life {
     overflow_below: 2,
 };
 
-/// What the scenario tells its helpers: outside the model.
+/// State that scenario and helpers share outside the model.
 #[derive(Debug, Default)]
 struct Cursor {
-    /// The deeds are done.
+    /// The actions are done.
     over: Cell<bool>,
     /// All threads are done.
     stop: Cell<bool>,
@@ -59,14 +59,14 @@ unsafe impl Send for World {}
 // SAFETY: as above.
 unsafe impl Sync for World {}
 
-/// The library's threads, and the kernel.
+/// The library's threads, and the kernel's timer.
 pub struct Pool {
     helpers: Vec<JoinHandle<()>>,
     timer: JoinHandle<()>,
 }
 
 impl World {
-    /// A world with a published object. It is leaked: callbacks know it by its address.
+    /// A world with a published object. It is leaked: callbacks hold its address.
     pub fn new(domain: Domain) -> &'static World {
         let world = Box::leak(Box::new(World {
             domain,
@@ -88,7 +88,7 @@ impl World {
         })
     }
 
-    /// The worker, the second worker, and the timer.
+    /// The worker, the overflow worker, and the timer.
     pub fn staff(&'static self) -> Pool {
         Pool {
             helpers: vec![
@@ -101,8 +101,7 @@ impl World {
         }
     }
 
-    /// The same, with a worker that hands its role to another thread after a number of passes, again and
-    /// again.
+    /// The same, with a worker that hands its role to another thread after a number of passes, repeatedly.
     pub fn staff_that_changes(&'static self, passes: u64) -> Pool {
         Pool {
             helpers: vec![
@@ -130,7 +129,7 @@ impl World {
         while self.serve(passes) && self.shift(passes) {}
     }
 
-    /// Another thread is the worker for a while.
+    /// Another thread acts as the worker for a while.
     fn shift(&'static self, passes: u64) -> bool {
         let goes_on = spawn(move || {
             self.domain.enter();
@@ -152,8 +151,8 @@ impl World {
         }
     }
 
-    /// The kernel's part in the worker's timer, until nothing can happen any more: if that is before the
-    /// actions are done, a thread waits for ever.
+    /// Acts as the worker's timer in the kernel, until no thread can run and no timer is set: if that is
+    /// before the actions are done, a thread waits for ever.
     fn play_timer(&self) {
         loop {
             let set = self.domain.timer();
@@ -164,19 +163,20 @@ impl World {
             if nap(until.min(clock() + LOOK_NS)) == Nap::Due || set.is_some() {
                 continue;
             }
-            // Nobody goes on before that look, and no timer is set. Somebody who sleeps may, later.
+            // No thread can run before that time, and no timer is set. A sleeper with a time limit may run
+            // later.
             if nap(u64::MAX) == Nap::Idle && self.domain.timer().is_none() {
                 let at = self.cursor.at.borrow();
                 assert!(
                     self.cursor.over.get(),
-                    "deadlock: nobody goes on, and no timer is set; deeds: {at:?}"
+                    "deadlock: no thread can run, and no timer is set; actions: {at:?}"
                 );
                 return;
             }
         }
     }
 
-    /// The deeds are done: everything ends by itself, and nothing is left.
+    /// The actions are done: everything ends by itself, and nothing is left.
     pub fn finish(&'static self, deeds: impl IntoIterator<Item = JoinHandle<()>>, staff: Pool) {
         self.domain.enter();
         for thread in deeds {
@@ -191,7 +191,11 @@ impl World {
         self.domain.call_overflow();
         staff.helpers.into_iter().for_each(join);
         self.books.expect_all_over();
-        assert_eq!(self.domain.held(), 0, "all are over, but still counted");
+        assert_eq!(
+            self.domain.held(),
+            0,
+            "all entries have ended, but are still counted"
+        );
         assert_eq!(
             self.domain.accounted(),
             (0, 0),
@@ -201,14 +205,17 @@ impl World {
         let statistics = rcu::statistics();
         assert_eq!(statistics.callback_panics, 0, "a callback panicked");
         assert_eq!(statistics.leaked, 0, "something was leaked");
-        assert_eq!(statistics.registered, 0, "somebody is still registered");
+        assert_eq!(statistics.registered, 0, "a thread is still registered");
         assert!(
             !self.domain.overflow_is_on_duty(),
-            "the second worker is on duty"
+            "the overflow worker is on duty"
         );
         self.domain.register();
         let registered = rcu::statistics().registered;
-        assert_eq!(registered, 1, "all are gone, and there is no slot");
+        assert_eq!(
+            registered, 1,
+            "no slot is free although every thread has ended"
+        );
         self.domain.leave();
     }
 }
@@ -218,7 +225,7 @@ pub fn join(thread: JoinHandle<()>) {
     thread.join().expect("a panic ends the execution");
 }
 
-/// So many times more of them, for when there is time: `QUIESCENT_EXPLORE`.
+/// The factor on the number of cases: `QUIESCENT_EXPLORE`.
 fn factor() -> u64 {
     match std::env::var("QUIESCENT_EXPLORE").as_deref() {
         Ok("full") => 10,
@@ -260,5 +267,5 @@ pub fn check(name: &str, walks: u64, scenario: fn()) {
         }
     }
     println!("{name}: {executions} executions, {steps} steps");
-    assert!(steps > executions, "there was something to choose");
+    assert!(steps > executions, "there was only one schedule");
 }

@@ -10,6 +10,7 @@ use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Interest, Look, Next};
 
 use super::{Drive, Turn};
+use crate::parts::env::Fenced;
 use crate::parts::error::SyncError;
 use crate::parts::stall::StallReport;
 use crate::parts::state::{Core, State};
@@ -17,11 +18,12 @@ use crate::prim::{self, MutexGuard};
 
 impl Turn<'_> {
     /// The fence that the driver requested was issued, by any thread, or refused; returns the next action.
-    pub(super) fn fenced(&mut self, fenced: Result<(), i32>) -> Result<Next, SyncError> {
-        fenced.map_err(|errno| SyncError::FenceRefused { errno })?;
+    pub(super) fn fenced(&mut self, fenced: Fenced) -> Result<Next, SyncError> {
+        let time = fenced.map_err(|errno| SyncError::FenceRefused { errno })?;
         if !self.is_driver() {
             return Ok(Next::Done); // the fence may precede a later grace period
         }
+        self.core().fence_ended(time);
         Ok(self.core().fenced())
     }
 }
@@ -39,7 +41,7 @@ impl Turn<'static> {
     }
 
     /// The fence for which it has returned was issued, or refused: continues driving.
-    pub fn drive_fenced(&mut self, fenced: Result<(), i32>, interest: Interest) -> Drive {
+    pub fn drive_fenced(&mut self, fenced: Fenced, interest: Interest) -> Drive {
         match self.fenced(fenced) {
             Ok(_) if self.lost => Drive::Replaced,
             Ok(next) => self.drive_on(next, prim::coarse_ns(), interest, None),

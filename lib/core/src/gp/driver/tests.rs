@@ -31,8 +31,17 @@ fn get(counter: &Counter) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// A domain in a program of its own.
+/// A domain in a program of its own, which another thread has used.
 fn fixture() -> Fixture {
+    let fixture = unused();
+    // If no other thread has ever read, the grace period needs no fence and waits for no reader.
+    let other = std::thread::spawn(move || fixture.leave(fixture.enter()));
+    assert_eq!(other.join().ok(), Some(false));
+    fixture
+}
+
+/// One that no thread has used.
+fn unused() -> Fixture {
     let program = program();
     // SAFETY: programs live forever.
     let domain = unsafe { Domain::new(0, Readers::Counted(Counted::new()), 0, &program.env) };
@@ -40,12 +49,8 @@ fn fixture() -> Fixture {
     let Readers::Counted(readers) = &domain.readers else {
         unreachable!("made above")
     };
-    let state = domain.state();
-    // If no other thread has ever read, the grace period needs no fence and waits for no reader.
-    let other = std::thread::spawn(|| program.leave(readers, program.enter(readers)));
-    assert_eq!(other.join().ok(), Some(false));
     Fixture {
-        state,
+        state: domain.state(),
         readers,
         program,
     }
@@ -53,7 +58,9 @@ fn fixture() -> Fixture {
 
 /// The fence of a driver that issues its own.
 fn fence_here(turn: &mut Turn<'static>) -> Result<Next, SyncError> {
-    let fenced = turn.fence(FenceCause::GpStart).expect("not shared");
+    let fenced = turn
+        .fence(FenceCause::GpStart, Interest::Poller)
+        .expect("not shared");
     turn.fenced(fenced)
 }
 

@@ -69,7 +69,7 @@ fn count_of(under_way: &UnderWay) -> usize {
 
 fn end_first(under_way: &UnderWay, how: Result<(), i32>) {
     let ends = under_way.lock().expect("no panic").remove(0);
-    ends.send(how).expect("somebody issues it");
+    ends.send(how).expect("a caller issues it");
 }
 
 /// One fence in progress, and `late` callers that came too late for it and sleep.
@@ -143,7 +143,7 @@ fn a_preempted_issuer_is_waited_for_at_most_its_patience() {
     assert_eq!(
         fences.pass(|| Ok(())),
         Ok(Whose::Own),
-        "nobody is waited for"
+        "no fence is waited for"
     );
     end_first(&under_way, Ok(()));
     assert_eq!(stopped.result(), Ok(Whose::Own));

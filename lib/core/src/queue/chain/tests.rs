@@ -163,16 +163,21 @@ fn dropped_garbage_is_freed() {
 }
 
 #[test]
-fn spares_are_taken_all_at_once() {
+fn spares_are_removed_one_by_one() {
     let spares = Spares::new();
-    assert!(spares.is_empty() && spares.take().is_null());
-    let blocks = [new_block(), new_block()];
+    assert!(spares.is_empty() && spares.pop().is_none());
+    let blocks = [(); 4].map(|()| new_block());
     blocks.iter().for_each(|block| spares.add(*block));
-    assert!(!spares.is_empty());
+    assert_eq!((spares.is_empty(), spares.len()), (false, 4));
+    assert_eq!(spares.pop(), Some(blocks[3]));
     let mut garbage = Garbage::new();
-    garbage.push_all(spares.take());
+    garbage.push(blocks[3]);
+    for (keep, left) in [(5, 3), (1, 1), (0, 0)] {
+        spares.trim(keep, &mut garbage);
+        assert_eq!(spares.len(), left);
+    }
     assert!(spares.is_empty());
-    assert_eq!(held(&mut garbage), blocks);
+    assert_eq!(held(&mut garbage).len(), 4);
 }
 
 #[test]

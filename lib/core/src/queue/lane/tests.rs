@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::queue::chain::new_block;
+use crate::queue::per_thread::PLAIN;
 
 const N: u64 = BLOCK as u64;
 
@@ -62,7 +63,7 @@ impl Own {
         let (end, did) = (get(&self.lane.end), std::cell::Cell::new(Did::Nothing));
         let help = |popped: Popped| did.set(Did::Help(popped.at, popped.count));
         let pop = |from, to| did.set(Did::Popped(from, to));
-        self.lane.push(entry(end), bytes, large, help, pop);
+        self.lane.push::<false>(entry(end), bytes, large, help, pop);
         assert_eq!(get(&self.lane.end), end + 1);
         // SAFETY: allocated by `new`; the first one is still the block of the end.
         assert_eq!(unsafe { (*self.blocks[0]).get(end) }.what, end);
@@ -102,15 +103,23 @@ fn layouts_are_packed() {
     struct Wide {
         _bytes: [u8; 96],
     }
-    let what = |entry: Entry| (entry.what >> 6, entry.what & 63);
-    assert_eq!(what(Entry::plain(std::ptr::null_mut::<u8>())), (1, 0));
-    assert_eq!(
-        what(Entry::plain(std::ptr::null_mut::<[u64; 5]>())),
-        (40, 3)
-    );
+    let what = |entry: Entry| kind::layout(entry.what);
+    let byte = Entry::plain(std::ptr::null_mut::<u8>(), Owned::NOTHING);
+    assert_eq!(what(byte), (1, 1));
+    let words = |owned| Entry::plain(std::ptr::null_mut::<[u64; 5]>(), Owned::by::<u64>(owned));
+    for owned in [0, 1, 5000, usize::MAX - 1] {
+        assert_eq!(what(words(owned)), (40, 8));
+        // SAFETY: a word of this lane.
+        let bytes = unsafe { kind::bytes(PLAIN, words(owned).what) };
+        assert_eq!(bytes, 64 + Owned::by::<u64>(owned).bytes());
+        assert_eq!(
+            kind::function(PLAIN, words(owned).what),
+            words(0).what >> 16 | 3
+        );
+    }
     let wide = Box::into_raw(Box::new(Wide { _bytes: [1; 96] }));
-    let entry = Entry::plain(wide);
-    assert_eq!(what(entry), (96, 5));
+    let entry = Entry::plain(wide, Owned::NOTHING);
+    assert_eq!(what(entry), (96, 32));
     // SAFETY: it was a box.
     unsafe { entry.free() };
 }
@@ -151,7 +160,7 @@ fn a_push_pops_what_is_done() {
     set(&own.lane.limit, N);
     set(&own.lane.until, 4);
     assert_eq!(own.push(0, false), Did::Popped(0, 1));
-    set(&own.lane.step, 2);
+    own.lane.step.store(2, Ordering::Relaxed);
     assert_eq!(own.push(0, false), Did::Popped(1, 3));
     assert_eq!(own.push(0, false), Did::Popped(3, 4)); // there is no more
     assert_eq!(own.push(0, false), Did::Nothing);
@@ -272,7 +281,7 @@ fn is_last_detects_the_last_pop_of_a_block() {
     set(&own.lane.until, 5);
     assert!(!own.lane.is_last(4));
     assert!(own.lane.is_last(5));
-    set(&own.lane.step, 2);
+    own.lane.step.store(2, Ordering::Relaxed);
     assert!(own.lane.is_last(4) && own.lane.is_last(5));
 }
 

@@ -7,7 +7,7 @@
 //!
 //! # Number of blocks
 //! None ahead at first: most threads retire little. An owner that has used up all its blocks gets more, up to
-//! a batch's worth (0, 1, 4, 8 blocks behind that of the end), never more than its credit reaches. The number
+//! a batch's worth (0, 1, 4, 16, … blocks behind that of the end), never more than its credit reaches. The number
 //! returns to 0 when a taker finds at most one block's worth queued. It is halved when the owner finds, at
 //! the end of a block, that a grace period of another thread has ended meanwhile: what the owner has pushed
 //! without a report has no stamp, and misses such grace periods. When many threads push, all of them soon
@@ -22,8 +22,13 @@
 //!
 //! # Allocation
 //! No memory is allocated under the lock. Before the owner takes it, it computes the number of blocks it will
-//! need, minus those linked, minus those it has emptied since, which are reused. In steady use the result is
-//! zero. New blocks are written completely at once: otherwise a later push would take the page fault.
+//! need, minus those linked, minus those it has emptied since, which are reused, minus spare ones. In steady
+//! use the result is zero. New blocks are written completely at once: otherwise a later push would take the
+//! page fault.
+//!
+//! Emptied blocks that are not linked again at once stay as spares, as many as may be linked ahead: an
+//! allocator that gets each block back and hands it out again spends more time on that than the queue spends
+//! on its entries. A taker frees all but one.
 
 use std::ptr;
 
@@ -43,7 +48,7 @@ impl Queue {
     /// Allocates spare blocks, up to `count` in all. Called with no lock held. False: no memory for all.
     fn provide_many(&self, lane: usize, count: u64) -> bool {
         let spares = &self.spares[lane];
-        let known = u64::from(!spares.is_empty()); // at most one is kept
+        let known = if spares.is_empty() { 0 } else { spares.len() };
         for _ in known..count {
             let block = new_block();
             if block.is_null() {
@@ -84,7 +89,8 @@ impl Queue {
         let end = words.end.load(Ordering::Relaxed);
         let mut ahead = words.ahead.load(Ordering::Relaxed);
         if end == words.reach.load(Ordering::Relaxed) {
-            ahead = more_ahead(ahead);
+            let most = words.most_ahead.load(std::sync::atomic::Ordering::Relaxed);
+            ahead = more_ahead(ahead, most);
             words.ahead.store(ahead, Ordering::Relaxed);
         }
         if end.is_multiple_of(BLOCK as u64) || self.is_starved(lane) {
@@ -97,8 +103,8 @@ impl Queue {
         }
     }
 
-    /// Links blocks up to `reach`, which is beyond `end`, as far as available: spare ones, and `used` ones.
-    /// All spare blocks but one are used, or freed. False: there is none for `end`.
+    /// Links blocks up to `reach`, which is beyond `end`, as far as available: `used` ones, and spare ones.
+    /// With `used`, as many as may be linked ahead stay as spares, or one. False: there is none for `end`.
     pub(super) fn make_room(
         &self,
         core: &mut Core,
@@ -108,22 +114,24 @@ impl Queue {
     ) -> bool {
         let (words, chain) = (&self.lanes[lane], &mut core.chains[lane]);
         let end = words.end.load(Ordering::Relaxed);
-        if !chain.holds(reach - 1) {
-            let mut none = Garbage::new();
-            let used = used.unwrap_or(&mut none);
-            used.push_all(self.spares[lane].take());
-            while !chain.holds(reach - 1)
+        let spares = &self.spares[lane];
+        let mut used = used;
+        while !chain.holds(reach - 1) {
+            let emptied = used.as_mut().and_then(|used| used.pop());
+            let Some(block) = emptied.or_else(|| spares.pop()) else {
+                break;
+            };
+            let at = if chain.holds(end) { chain.end() } else { end };
+            chain.append(block, at);
+        }
+        if let Some(used) = used {
+            let keep = u64::from(words.ahead.load(Ordering::Relaxed)).max(1);
+            while spares.len() < keep
                 && let Some(block) = used.pop()
             {
-                let at = if chain.holds(end) { chain.end() } else { end };
-                chain.append(block, at);
+                spares.add(block);
             }
-            if let Some(block) = used.pop() {
-                self.spares[lane].add(block);
-            }
-            while let Some(block) = none.pop() {
-                self.spares[lane].add(block);
-            }
+            spares.trim(keep, used);
         }
         let block = chain.block_of_end(end);
         let room = !block.is_null();

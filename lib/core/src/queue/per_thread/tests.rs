@@ -2,6 +2,7 @@
 //! caller.
 
 mod credit;
+mod own;
 mod room;
 mod takers;
 
@@ -36,11 +37,9 @@ fn entry(number: u64) -> Entry {
 
 /// The number of spare blocks of a lane. Frees them.
 fn spares(queue: &Queue, lane: usize) -> usize {
-    count(&mut {
-        let mut garbage = Garbage::new();
-        garbage.push_all(queue.spares[lane].take());
-        garbage
-    })
+    let mut garbage = Garbage::new();
+    queue.spares[lane].trim(0, &mut garbage);
+    count(&mut garbage)
 }
 
 /// The number of blocks in `garbage`. Frees them.
@@ -57,11 +56,12 @@ fn count(garbage: &mut Garbage) -> usize {
 fn credit(until: u64) -> Credit {
     Credit {
         until,
+        batch: u64::MAX,
         ..Credit::default()
     }
 }
 
-/// New credit up to `until` in both lanes; returns the removed blocks.
+/// New credit up to `until` in all lanes; returns the removed blocks.
 fn settle(queue: &Queue, core: &mut Core, until: u64) -> Garbage {
     let mut garbage = Garbage::new();
     queue.settle(core, &[credit(until); LANES], false, &mut garbage);
@@ -74,7 +74,7 @@ fn owned(end: u64, blocks: u32) -> &'static Queue {
     let queue = queue();
     let mut core = queue.lock();
     queue.attach(&mut core);
-    for lane in [PLAIN, CODE] {
+    for lane in 0..BLOCK_LANES {
         for at in 0..end {
             if at.is_multiple_of(N) {
                 queue.provide(lane);

@@ -81,7 +81,7 @@ fn repin_ends_a_section_that_a_driver_waits_for() {
         assert!(program.in_section() && std::ptr::eq(first, own));
         let (_, before) = word(own);
         assert!(std::ptr::eq(program.repin(first), first));
-        assert_eq!(word(own), (1, before), "nobody waits");
+        assert_eq!(word(own), (1, before), "no thread waits");
         let second = program.lock();
         flag(FLAG_WAKE);
         assert!(std::ptr::eq(program.repin(second), own));
@@ -108,7 +108,7 @@ fn an_unregistered_section_is_repinned_to_the_other_side() {
             let side = first.flag.load(Ordering::Relaxed) - SINK_UNREGISTERED;
             let counter = slots.slot(side).expect("the unregistered readers'");
             let flag = |flag| counter.words.reader.flag.store(flag, Ordering::Relaxed);
-            assert!(std::ptr::eq(program.repin(first), first), "nobody waits");
+            assert!(std::ptr::eq(program.repin(first), first), "no thread waits");
             let second = lock_unregistered(program);
             flag(FLAG_WAKE);
             assert!(

@@ -45,6 +45,18 @@ fn a_registration_inspects_one_leaf_unless_it_is_full() {
 }
 
 #[test]
+fn claimed_slots_are_listed_without_the_unregistered_readers() {
+    let slots = fresh();
+    let numbers = || slots.claimed().map(Slot::cpu).collect::<Vec<_>>();
+    assert_eq!(numbers().len(), 0);
+    slots.enter_unregistered(0);
+    let all: Vec<_> = (0..200).map(|_| claim(slots).0).collect();
+    assert_eq!(numbers(), (2..202).collect::<Vec<_>>());
+    all[..199].iter().for_each(|slot| slots.release(slot));
+    assert_eq!(numbers(), [201]);
+}
+
+#[test]
 fn released_slots_are_found_at_once() {
     let slots = fresh();
     let all: Vec<_> = (0..5_000).map(|_| claim(slots).0).collect();
@@ -87,7 +99,7 @@ fn leaves_are_occupied_from_the_first_claim_until_vacated() {
     let all: Vec<_> = (0..200).map(|_| claim(slots).0).collect();
     assert_eq!((slots.occupied(0), slots.occupied(1)), (0b1111, 0));
     all.iter().for_each(|slot| slots.release(slot));
-    assert_eq!(slots.occupied(0), 0b1111, "nobody has looked yet");
+    assert_eq!(slots.occupied(0), 0b1111, "no scan was made yet");
     (0..4).for_each(|leaf| slots.vacated(leaf));
     assert_eq!(
         slots.occupied(0),
@@ -153,7 +165,7 @@ fn newcomers_join_the_side_that_no_scan_waits_for() {
         );
         counter.flag.store(0, Ordering::Relaxed);
         slots.enter_unregistered(side);
-        assert!(slots.leave_unregistered(side).is_none(), "nobody waits");
+        assert!(slots.leave_unregistered(side).is_none(), "no thread waits");
         assert_eq!(slots.scan(side), (true, 0));
     }
 }

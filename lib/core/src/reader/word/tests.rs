@@ -37,5 +37,5 @@ fn a_section_advances_generation_and_nesting() {
     assert!(!begin(reader), "the slow way is for that");
     assert_eq!(word(reader), (NEST_LIMIT, 0));
     reader.flag.store(FLAG_WAKE, Ordering::Relaxed);
-    assert!(end(reader), "somebody waits");
+    assert!(end(reader), "a thread waits");
 }

@@ -26,7 +26,7 @@ fn a_caller_is_covered_by_a_barrier_that_began_after_it() {
     let first = barrier.snap();
     let second = barrier.snap();
     let Begin::Started { seq } = barrier.start(first) else {
-        panic!("nobody made one before");
+        panic!("no barrier was made before");
     };
     assert!(barrier.in_flight() && barrier.seq() == seq);
     let during = barrier.snap();
@@ -42,7 +42,7 @@ fn a_caller_is_covered_by_a_barrier_that_began_after_it() {
 fn shares_that_are_done_early_do_not_complete_it() {
     let mut barrier = begun();
     let mut marks = [CpuMark::new(), CpuMark::new(), CpuMark::new()];
-    let mut full = lists([0, 1, 0], 1);
+    let mut full = lists([0, 1, 0, 0], 1);
     let mut empty = lists([0; LANES], 0);
     assert_eq!(
         barrier.visit_positions(&mut marks[0], &mut full),
@@ -65,7 +65,7 @@ fn shares_that_are_done_early_do_not_complete_it() {
         Visit::Already,
         "what is queued after the visit is not waited for"
     );
-    let mut full = lists([1, 0, 0], 0);
+    let mut full = lists([1, 0, 0, 0], 0);
     assert_eq!(
         barrier.visit_positions(&mut marks[2], &mut full),
         Visit::Noted
@@ -86,7 +86,7 @@ fn shares_that_are_done_early_do_not_complete_it() {
 fn a_share_is_done_when_everything_noted_in_every_lane_has_run() {
     let mut barrier = begun();
     let mut mark = CpuMark::new();
-    let mut all = lists([2, 3, 1], 3);
+    let mut all = lists([2, 3, 1, 0], 3);
     assert_eq!(barrier.visit_positions(&mut mark, &mut all), Visit::Noted);
     all[0].freed_to(2);
     assert!(!mark.ran(&mut all), "two lanes are left");
@@ -109,7 +109,7 @@ fn a_share_is_done_when_everything_noted_in_every_lane_has_run() {
 fn what_came_later_does_not_hold_it_up_though_it_is_out_as_well() {
     let mut barrier = begun();
     let mut mark = CpuMark::new();
-    let mut all = lists([0, 4, 0], 2);
+    let mut all = lists([0, 4, 0, 0], 2);
     let old = all[1].extract_done(2);
     assert_eq!(barrier.visit_positions(&mut mark, &mut all), Visit::Noted);
     all[1].enqueue_to(5, 0, 0);
@@ -134,7 +134,7 @@ fn what_came_later_does_not_hold_it_up_though_it_is_out_as_well() {
 fn an_entrained_callback_is_counted_once_a_cpu() {
     let mut barrier = Barrier::new();
     let mut mark = CpuMark::new();
-    let mut all = lists([0, 2, 0], 0);
+    let mut all = lists([0, 2, 0, 0], 0);
     assert_eq!(
         barrier.visit_entrain(&mut mark, &mut all[1]),
         Visit::Already,
@@ -157,7 +157,7 @@ fn an_entrained_callback_is_counted_once_a_cpu() {
 #[should_panic(expected = "1 shares open")]
 fn it_does_not_end_before_it_is_complete() {
     let mut barrier = begun();
-    let mut all = lists([1, 0, 0], 0);
+    let mut all = lists([1, 0, 0, 0], 0);
     let _ = barrier.visit_positions(&mut CpuMark::new(), &mut all);
     let _ = barrier.visited_all();
     barrier.end();

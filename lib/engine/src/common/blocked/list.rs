@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::common::host::LeafId;
 
-/// Number of a task that was preempted in a section: an index that the host gives it for as long as it is
+/// The number of a task that was preempted in a section: an index that the host gives it as long as it is
 /// queued. Traces print it as the process number.
 pub type TaskId = u32;
 
@@ -13,11 +13,11 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Links of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Link {
-    /// Towards the head.
+    /// The next newer entry.
     pub newer: u32,
-    /// Towards the tail.
+    /// The next older entry.
     pub older: u32,
-    /// Where it is queued.
+    /// The leaf at which it is queued.
     pub leaf: u32,
 }
 
@@ -28,10 +28,10 @@ pub struct Tasks {
     pub(super) links: Vec<Link>,
 }
 
-/// No memory for a table of tasks.
+/// There was no memory for a table of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoTasks {
-    /// Tasks it was to serve.
+    /// The number of tasks it was requested for.
     pub tasks: u32,
 }
 
@@ -52,10 +52,10 @@ impl Tasks {
         Tasks { links: Vec::new() }
     }
 
-    /// For tasks `0..tasks`, none of them queued.
+    /// A table for tasks `0..tasks`, none of them queued.
     ///
     /// # Errors
-    /// No memory. Allocates one array, linear in `tasks`.
+    /// If there is no memory. Allocates one array, linear in `tasks`.
     pub fn new(tasks: u32) -> Result<Tasks, NoTasks> {
         let mut links = Vec::new();
         links
@@ -70,12 +70,12 @@ impl Tasks {
         Ok(Tasks { links })
     }
 
-    /// Tasks it has room for.
+    /// The number of tasks it has room for.
     pub fn len(&self) -> u32 {
         self.links.len() as u32
     }
 
-    /// Has it room for none?
+    /// Does it have room for none?
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
@@ -86,7 +86,7 @@ impl Tasks {
         (leaf != NONE).then_some(leaf as LeafId)
     }
 
-    /// A list from this entry to its end.
+    /// Iterates over a list from this entry to its end.
     pub(super) fn from(&self, first: u32) -> impl Iterator<Item = TaskId> + '_ {
         let mut next = first;
         core::iter::from_fn(move || {
@@ -106,12 +106,12 @@ pub(crate) struct Blkd {
     pub(super) exp_tasks: u32,
 }
 
-/// Where a new entry goes.
+/// The place of a new entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In front of everything: it blocks nothing that waits already.
+pub(crate) enum QueuePlace {
+    /// At the head: it blocks no grace period that waits already.
     Head,
-    /// Behind everything: both pointers, wherever they are, cover it.
+    /// At the tail: both pointers cover it, wherever they are.
     Tail,
     /// Just behind `exp_tasks`.
     AfterExp,
@@ -119,19 +119,25 @@ pub(crate) enum Place {
     AfterGp,
 }
 
-impl Place {
+impl QueuePlace {
     /// The place of a reader whose CPU owes a quiescent state to the normal or to the expedited grace period,
-    /// in a list where these have a pointer. Imprecise on purpose: it depends on four facts, and not on the
-    /// order of the pointers. If one of the two has to wait for too many readers, it is the normal one.
-    pub(crate) fn choose(gp_tasks: bool, exp_tasks: bool, owes: bool, owes_exp: bool) -> Place {
+    /// in a list with these pointers. It depends on four facts and not on the order of the pointers, so a
+    /// grace period may wait for more readers than necessary; if one of the two has to, it is the normal one.
+    pub(crate) fn choose(
+        gp_tasks: bool,
+        exp_tasks: bool,
+        owes: bool,
+        owes_exp: bool,
+    ) -> QueuePlace {
         match (owes, owes_exp) {
-            (false, false) => Place::Head,
-            (true, false) if gp_tasks => Place::AfterGp,
-            // A pointer at the new head covers the expedited one's readers too: only the normal one waits.
-            (true, false) if exp_tasks => Place::Head,
-            (true, true) if gp_tasks && exp_tasks => Place::Tail,
-            (_, true) if exp_tasks => Place::AfterExp,
-            _ => Place::Tail,
+            (false, false) => QueuePlace::Head,
+            (true, false) if gp_tasks => QueuePlace::AfterGp,
+            // A pointer at the new head covers the expedited one's readers too: only the normal one waits
+            // longer.
+            (true, false) if exp_tasks => QueuePlace::Head,
+            (true, true) if gp_tasks && exp_tasks => QueuePlace::Tail,
+            (_, true) if exp_tasks => QueuePlace::AfterExp,
+            _ => QueuePlace::Tail,
         }
     }
 }
@@ -181,11 +187,11 @@ impl Blkd {
         exp: bool,
     ) {
         let (gp_set, exp_set) = (self.gp_tasks != NONE, self.exp_tasks != NONE);
-        let newer = match Place::choose(gp_set, exp_set, owes, exp) {
-            Place::Head => NONE,
-            Place::Tail => self.tail,
-            Place::AfterExp => self.exp_tasks,
-            Place::AfterGp => self.gp_tasks,
+        let newer = match QueuePlace::choose(gp_set, exp_set, owes, exp) {
+            QueuePlace::Head => NONE,
+            QueuePlace::Tail => self.tail,
+            QueuePlace::AfterExp => self.exp_tasks,
+            QueuePlace::AfterGp => self.gp_tasks,
         };
         let older = if newer == NONE {
             self.head
@@ -203,7 +209,7 @@ impl Blkd {
         }
     }
 
-    /// Unqueues `task`. Pointers to it move on to the next older one.
+    /// Removes `task` from its list. Pointers to it move to the next older entry.
     pub(super) fn remove(&mut self, tasks: &mut Tasks, task: TaskId) {
         let Link { newer, older, .. } = tasks.links[task as usize];
         self.set_neighbours(tasks, newer, older, older, newer);
@@ -219,7 +225,7 @@ impl Blkd {
         };
     }
 
-    /// The link behind `newer`, and the link before `older`; past an end, the end itself.
+    /// Sets the link behind `newer`, and the link before `older`; past an end, the end itself.
     fn set_neighbours(
         &mut self,
         tasks: &mut Tasks,

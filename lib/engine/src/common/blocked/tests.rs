@@ -92,7 +92,7 @@ fn both_in_flight(engine: &mut Global) {
 }
 
 #[test]
-fn an_unlock_that_holds_nobody_up_wakes_nobody() {
+fn an_unlock_that_delays_no_grace_period_wakes_no_thread() {
     let mut engine = engine();
     preempted(&mut engine, 1, 5);
     let effects = unlock(&mut engine, 5);

@@ -3,7 +3,7 @@
 use super::{CbList, NEXT, SEGMENTS};
 
 impl CbList {
-    /// Entries that are out belong to another process, and have no waiter here. Returns their number.
+    /// Extracted entries belong to another process, and have no waiter here. Returns their number.
     pub(crate) fn forked(&mut self) -> u64 {
         let out = core::mem::take(&mut self.out);
         self.out_bytes = 0;
@@ -12,7 +12,7 @@ impl CbList {
         out
     }
 
-    /// Forgets queued entries: the list continues at its end. Returns their number.
+    /// Drops the queued entries: the list continues at its end. Returns their number.
     pub(crate) fn abandon(&mut self) -> u64 {
         let end = self.cuts[NEXT];
         let queued = end.wrapping_sub(self.head);

@@ -1,11 +1,11 @@
-//! Queries of a callback list. Nothing here changes it; all answers are O(1).
+//! Queries of a callback list. They change nothing; each is O(1).
 
 use super::{CbList, DONE, NEXT, SEGMENTS, Segment, WAIT, behind};
 use crate::common::host::Pos;
 use crate::common::seq::Seq;
 
 impl CbList {
-    /// Everything owed: queued in any segment, or out.
+    /// The number owed: queued in any segment, or out.
     pub fn len(&self) -> u64 {
         self.end().wrapping_sub(self.head) + self.out
     }
@@ -15,53 +15,58 @@ impl CbList {
         self.len() == 0
     }
 
-    /// How many are out.
+    /// The number extracted and not known to have run.
     pub fn out(&self) -> u64 {
         self.out
     }
 
-    /// The oldest that is queued, and not out.
+    /// The position of the oldest queued callback.
     pub fn head(&self) -> Pos {
         self.head
     }
 
-    /// The position the next one gets.
+    /// The position of the next callback.
     pub fn end(&self) -> Pos {
         self.cuts[NEXT]
     }
 
-    /// All below are done.
+    /// All callbacks below this position are ready.
     pub fn done_end(&self) -> Pos {
         self.cuts[DONE]
     }
 
-    /// Has all been invoked that was owed at the [`mark`](CbList::mark)? True without one.
+    /// Has everything been invoked that was owed at the [`mark`](CbList::mark)? True without a mark.
     pub fn is_past_mark(&self) -> bool {
         self.mark
             .is_none_or(|mark| mark.out == 0 && !behind(self.head, mark.below))
     }
 
-    /// How many are in DONE.
+    /// The number in DONE.
     pub fn ready(&self) -> u64 {
         self.count(DONE)
     }
 
-    /// Does something wait for a grace period, or to be stamped?
+    /// The same, and their weight.
+    pub fn done(&self) -> (u64, u64) {
+        (self.ready(), self.bytes[DONE])
+    }
+
+    /// Does a callback wait for a grace period, or for its stamp?
     pub fn pending(&self) -> bool {
         self.cuts[DONE] != self.cuts[NEXT]
     }
 
-    /// How many are in NEXT.
+    /// The number in NEXT.
     pub fn unstamped(&self) -> u64 {
         self.count(NEXT)
     }
 
-    /// Their weight.
+    /// The bytes in NEXT.
     pub fn unstamped_bytes(&self) -> u64 {
         self.bytes[NEXT]
     }
 
-    /// The number and weight of entries without a requested grace period: those without a stamp, and those
+    /// The number and bytes of callbacks without a requested grace period: those without a stamp, and those
     /// whose stamp is of a grace period that `coming` does not know.
     pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> (u64, u64) {
         let idle = |&segment: &usize| match segment {
@@ -80,12 +85,12 @@ impl CbList {
         self.segment(Segment::Wait).1
     }
 
-    /// The latest stamp: of the youngest stamped segment that is not empty.
+    /// The latest stamp: that of the youngest stamped segment that is not empty.
     pub fn last_gp(&self) -> Option<Seq> {
         self.segment(Segment::NextReady).1.or(self.next_gp())
     }
 
-    /// A lower bound of when the oldest one queued (not out) was queued. After a merge it may sit in
+    /// A lower bound of the time at which the oldest queued callback was queued. After a merge it may be in
     /// any segment.
     pub fn since(&self) -> Option<u64> {
         (DONE..SEGMENTS)
@@ -94,7 +99,7 @@ impl CbList {
             .min()
     }
 
-    /// The same for those that are not done.
+    /// The same for callbacks that are not ready.
     pub fn waiting_since(&self) -> Option<u64> {
         (WAIT..SEGMENTS)
             .filter(|&segment| self.count(segment) != 0)
@@ -102,14 +107,14 @@ impl CbList {
             .min()
     }
 
-    /// The weight of everything in [`len`](CbList::len). One segment's bytes are known only together, so a
-    /// part of it counts proportionally.
+    /// The bytes of everything in [`len`](CbList::len). Only the total of a segment is known, so a part of it
+    /// counts proportionally.
     pub fn bytes(&self) -> u64 {
         let queued = self.bytes.iter().fold(0, |a: u64, &b| a.saturating_add(b));
         queued.saturating_add(self.out_bytes)
     }
 
-    /// How many are in a segment, and its stamp if it has a meaning.
+    /// The number in a segment, and its stamp if it has a meaning.
     pub fn segment(&self, s: Segment) -> (u64, Option<Seq>) {
         let count = self.count(s as usize);
         let stamped = matches!(s, Segment::Wait | Segment::NextReady) && count != 0;

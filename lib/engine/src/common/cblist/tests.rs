@@ -341,7 +341,7 @@ fn the_time_of_the_oldest_moves_with_its_segment() {
 #[test]
 fn the_mark_is_past_when_what_was_owed_then_has_been_invoked() {
     let mut it = list(8, None, None, 0);
-    assert!(it.is_past_mark(), "nobody waits");
+    assert!(it.is_past_mark(), "without a waiter");
     let (first, second) = (it.extract_done(2), it.extract_done(2));
     it.mark();
     it.enqueue_to(12, 0, 0);

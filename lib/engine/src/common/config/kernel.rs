@@ -2,21 +2,21 @@
 
 use crate::common::limits::Context;
 
-/// The ages at which requests are made. A host without ticks has none of it.
+/// The ages at which requests are made. A host without ticks has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Escalation {
     /// Ticks a second.
     pub hz: u32,
-    /// `jiffies_till_sched_qs`; none is computed from the two waits.
+    /// `jiffies_till_sched_qs`; `None` computes it from the two waits.
     pub sched_qs: Option<u64>,
     /// Ticks after which a grace period has stalled ([`stall`](crate::stall)); interrupts are sent from half
-    /// of it on.
+    /// of that age on.
     pub stall: u64,
-    /// Ticks after which an expedited one has.
+    /// Ticks after which an expedited grace period has stalled.
     pub exp_stall: u64,
-    /// Interrupt works test whether a holdout takes interrupts.
+    /// Use interrupt works to test whether a holdout takes interrupts.
     pub irq_work: bool,
-    /// Reads holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
+    /// Read holdouts' CPU time, for the stall report (`rcu_cpu_stall_cputime`).
     pub cpu_time: bool,
 }
 
@@ -46,9 +46,9 @@ impl Escalation {
 pub struct TickSettings {
     /// Sections can be preempted (`CONFIG_PREEMPT_RCU`).
     pub preemptible: bool,
-    /// `nohz_full_patience_delay`, in ticks: a `nohz_full` CPU in the kernel is left alone for so long.
+    /// `nohz_full_patience_delay`, in ticks: no request to a `nohz_full` CPU in the kernel before this age.
     pub patience: u64,
-    /// `use_softirq`: otherwise a thread for each CPU does the soft interrupt's work.
+    /// `use_softirq`: without it, a thread for each CPU does the soft interrupt's work.
     pub use_softirq: bool,
 }
 
@@ -84,7 +84,7 @@ impl TickSettings {
 /// The rule of an idle CPU with callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IdleRule {
-    /// Its tick stays on while it has any.
+    /// Its tick stays on while it has callbacks.
     Tick,
     /// It sleeps, and wakes up at a computed time.
     FastNoHz(FastNoHz),
@@ -93,7 +93,7 @@ pub enum IdleRule {
 /// The times of `CONFIG_RCU_FAST_NO_HZ`, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FastNoHz {
-    /// `rcu_idle_gp_delay`: the sleep is as long, and ends on a multiple of it.
+    /// `rcu_idle_gp_delay`: the length of the sleep, which ends on a multiple of it.
     pub delay: u64,
     /// `rcu_idle_lazy_gp_delay`, where laziness is known.
     pub lazy_delay: Option<u64>,
@@ -111,7 +111,7 @@ impl FastNoHz {
         }
     }
 
-    /// Linux 5.7 to 5.16: without.
+    /// Linux 5.7 to 5.16: without laziness.
     pub const fn v5_10(hz: u32) -> FastNoHz {
         FastNoHz {
             lazy_delay: None,
@@ -119,7 +119,7 @@ impl FastNoHz {
         }
     }
 
-    /// How long a CPU sleeps that has callbacks.
+    /// The length of the sleep of a CPU that has callbacks.
     pub(crate) fn sleep(&self, now: u64, all_lazy: bool) -> u64 {
         match self.lazy_delay {
             Some(delay) if all_lazy => self.whole_second(now.saturating_add(delay)) - now,
@@ -130,8 +130,8 @@ impl FastNoHz {
         }
     }
 
-    /// A time near `at` on a whole second: the last one if less than a quarter of a second has gone by
-    /// since, or the next one.
+    /// A time near `at` on a whole second: the last whole second if less than a quarter of a second has
+    /// passed since, otherwise the next one.
     pub(crate) fn whole_second(&self, at: u64) -> u64 {
         let hz = u64::from(self.hz).max(1);
         let past = at % hz;
@@ -148,7 +148,7 @@ impl FastNoHz {
 pub enum Policy {
     /// Linux 6.12.
     Kernel612,
-    /// This project's.
+    /// This project's policy.
     Quiescent,
 }
 
@@ -157,18 +157,18 @@ pub enum Policy {
 pub struct Offload {
     /// The reproduced behaviour.
     pub policy: Policy,
-    /// `enable_rcu_lazy`: callbacks may be lazy at all.
+    /// `enable_rcu_lazy`: callbacks may be lazy.
     pub lazy: bool,
-    /// `jiffies_lazy_flush`: a lazy callback is hidden for so long at most.
+    /// `jiffies_lazy_flush`: the longest time that a lazy callback stays hidden.
     pub lazy_flush: u64,
-    /// `nocb_nobypass_lim_per_jiffy`: this many callbacks a tick may be queued directly; more go to the
-    /// bypass.
+    /// `nocb_nobypass_lim_per_jiffy`: the number of callbacks a tick that may be queued directly; more go to
+    /// the bypass.
     pub direct_limit: u64,
     /// `rcu_nocb_poll`: rcuog runs every tick, and is not woken.
     pub poll: bool,
     /// `rcu_nocb_gp_stride`: CPUs a group; otherwise their number divided by its square root.
     pub stride: Option<u32>,
-    /// CPUs that are online may be offloaded and de-offloaded (Linux 5.12 to 6.11; 6.12 refuses).
+    /// Online CPUs may be offloaded and de-offloaded (Linux 5.12 to 6.11; 6.12 refuses).
     pub online_toggle: bool,
 }
 

@@ -3,10 +3,16 @@
 /// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Defer {
-    /// This many callbacks of a lane without a requested grace period make a batch.
+    /// This many callbacks of a lane without a requested grace period make a batch, while fences are rare.
     pub batch: u64,
-    /// This many bytes of such callbacks make a batch.
+    /// This many bytes of such callbacks make a batch of plain memory.
     pub batch_bytes: u64,
+    /// This many make a batch of closures and destructors. Most of their bytes are an estimate
+    /// ([`owner::UNWEIGHED`](crate::owner::UNWEIGHED)): a batch of those is limited by its number.
+    pub code_batch_bytes: u64,
+    /// Where fences take much of the time, a batch grows to this many times all three
+    /// ([`batch`](crate::batch)).
+    pub growth: u64,
     /// A lazy callback waits at most this long for its stamp, in nanoseconds.
     pub lazy_ns: u64,
     /// Lazy deadlines are rounded up to a multiple of this, so that many processes' timers coincide.
@@ -20,12 +26,15 @@ pub struct Defer {
 }
 
 impl Defer {
-    /// A batch of 2048 or 192 KiB; lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a
-    /// second under any trickle of prompt callbacks, and one in ten seconds under any of lazy ones.
+    /// A batch of 2048, or of 192 KiB of plain memory, or of 4 MiB of code; four times that where fences are
+    /// frequent. Lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a second under any trickle
+    /// of prompt callbacks, and one in ten seconds under any of lazy ones.
     pub const fn threads() -> Defer {
         Defer {
             batch: 2048,
             batch_bytes: 192 << 10, // so many objects of 64 bytes, each with its share of allocator and queue
+            code_batch_bytes: 4 << 20, // more than that many of 1 KiB
+            growth: 4,
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,

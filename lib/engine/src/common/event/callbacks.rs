@@ -10,15 +10,15 @@ use crate::common::host::Pos;
 use crate::common::seq::Seq;
 
 names! {
-    /// When a list's segments are shown.
+    /// The occasion on which a list's segments are shown.
     SegcbEvent {
-        /// One was queued.
+        /// A callback was queued.
         Queued = "SegCBQueued",
         /// Before stamping.
         PreAcc = "SegCbPreAcc",
-        /// After it.
+        /// After stamping.
         PostAcc = "SegCbPostAcc",
-        /// Those that are done were taken out.
+        /// Ready callbacks were extracted.
         Dequeued = "SegCbDequeued",
     }
 }
@@ -26,13 +26,13 @@ names! {
 /// The stages of callbacks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum CallbackEvent {
-    /// `rcu_callback`: one was queued.
+    /// `rcu_callback`: a callback was queued.
     Queued {
-        /// Where.
+        /// Its position.
         pos: Pos,
         /// The function it calls.
         func: &'static str,
-        /// The number owed now.
+        /// The number owed after it.
         n_cbs: u64,
     },
     /// `rcu_segcb_stats`
@@ -41,7 +41,7 @@ pub enum CallbackEvent {
         when: SegcbEvent,
         /// DONE, WAIT, NEXT_READY, NEXT.
         counts: [u64; 4],
-        /// Their stamps; 0 where one has no meaning.
+        /// Their stamps; 0 for a segment without one.
         stamps: [Seq; 4],
     },
     /// `rcu_batch_start`
@@ -53,7 +53,7 @@ pub enum CallbackEvent {
     },
     /// `rcu_invoke_callback`: before the call.
     Invoke {
-        /// Which.
+        /// Its position.
         pos: Pos,
         /// The function it calls.
         func: &'static str,

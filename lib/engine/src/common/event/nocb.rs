@@ -5,33 +5,33 @@ use core::fmt;
 names! {
     /// Events of an offloaded CPU's callbacks, or of its group's thread.
     NocbEvent {
-        /// The first one on an empty list.
+        /// The first callback on an empty list.
         FirstQ = "FirstQ",
-        /// The first one in an empty bypass.
+        /// The first callback in an empty bypass.
         FirstBq = "FirstBQ",
-        /// It has rcuog woken, now or later.
+        /// The callback has rcuog woken, now or later.
         FirstBqWake = "FirstBQwake",
         /// It does not: rcuog waits for a grace period already.
         FirstBqNoWake = "FirstBQnoWake",
-        /// rcuog was woken since nothing was pending.
+        /// rcuog was woken because nothing was pending.
         WakeEmpty = "WakeEmpty",
-        /// The same is put off, since interrupts are disabled.
+        /// That wake-up is deferred, because interrupts are disabled.
         WakeEmptyIsDeferred = "WakeEmptyIsDeferred",
-        /// The wake-up for a flood is put off.
+        /// The wake-up for a flood is deferred.
         WakeOvfIsDeferred = "WakeOvfIsDeferred",
         /// No wake-up is needed.
         WakeNot = "WakeNot",
         /// No wake-up, because rcuog polls.
         WakeNotPoll = "WakeNotPoll",
-        /// A lazy list has begun: the wake-up is put off for long.
+        /// A lazy list has begun: the wake-up is deferred for the flush time.
         WakeLazy = "WakeLazy",
-        /// rcuog leaves a lazy list behind, and will visit it again.
+        /// rcuog leaves a lazy list, and will visit it again.
         WakeLazyIsDeferred = "WakeLazyIsDeferred",
-        /// rcuog leaves a bypass behind, and will visit it again.
+        /// rcuog leaves a bypass, and will visit it again.
         WakeBypassIsDeferred = "WakeBypassIsDeferred",
         /// rcuog is being woken.
         DoWake = "DoWake",
-        /// A wake-up that was put off has been made.
+        /// A deferred wake-up has been made.
         DeferredWake = "DeferredWake",
         /// rcuog is awake, or was woken by another thread.
         AlreadyAwake = "AlreadyAwake",
@@ -39,21 +39,21 @@ names! {
         Timer = "Timer",
         /// rcuog visits this CPU.
         Check = "Check",
-        /// Its bypass is all lazy.
+        /// The CPU's bypass is all lazy.
         Lazy = "Lazy",
-        /// Its bypass holds others.
+        /// The CPU's bypass has other callbacks, too.
         Bypass = "Bypass",
-        /// Its callbacks wait for a grace period.
+        /// The CPU's callbacks wait for a grace period.
         NeedWaitGp = "NeedWaitGP",
         /// rcuog goes to sleep until it is woken.
         Sleep = "Sleep",
-        /// It was woken from that.
+        /// rcuog was woken from that sleep.
         EndSleep = "EndSleep",
         /// rcuog polls.
         Poll = "Poll",
         /// rcuop goes to sleep.
         CbSleep = "CBSleep",
-        /// rcuop was woken, and nothing is ready.
+        /// rcuop was woken, and no callback is ready.
         WokeEmpty = "WokeEmpty",
     }
 }

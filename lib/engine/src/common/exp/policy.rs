@@ -11,12 +11,12 @@ use crate::common::host::LeafId;
 use crate::common::polled::{FullCookie, GpKind};
 use crate::common::seq::Seq;
 
-/// The knobs.
+/// The settings of `rcu_normal` and `rcu_expedited`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Expedite {
     /// `rcu_normal`: no expedited grace periods.
     pub normal: bool,
-    /// `rcu_expedited`: no others.
+    /// `rcu_expedited`: all are expedited.
     pub expedited: bool,
 }
 
@@ -25,15 +25,15 @@ pub struct Expedite {
 pub struct ExpPoll {
     /// The cookie in its full form.
     pub full: FullCookie,
-    /// And as a single word.
+    /// The cookie as a single word.
     pub merged: Seq,
-    /// Queue the leaf's work: as long as [`Global::exp_poll_work`] says so, it waits for an expedited
-    /// grace period.
+    /// Queue the leaf's work: as long as [`Global::exp_poll_work`] returns true, the work waits for an
+    /// expedited grace period.
     pub queue_work: bool,
 }
 
 impl Expedite {
-    /// A machine that is up, nothing set.
+    /// A booted machine with neither set.
     pub const fn up() -> Expedite {
         Expedite {
             normal: false,
@@ -52,12 +52,12 @@ impl Expedite {
 }
 
 impl Global {
-    /// The knobs.
+    /// The settings.
     pub fn expedite(&self) -> Expedite {
         self.exp.policy
     }
 
-    /// Sets the knobs.
+    /// Changes the settings.
     pub fn set_expedite(&mut self, policy: Expedite) {
         self.exp.policy = policy;
     }
@@ -78,7 +78,7 @@ impl Global {
         let merged = self.polled.state();
         let wanted = self.poll_rq(leaf);
         let queue_work = wanted.is_none();
-        // A later cookie takes the place of an earlier one: when it is done, so is that.
+        // A later cookie replaces an earlier one: when the later one is satisfied, so is the earlier.
         *wanted = Some(merged);
         ExpPoll {
             full,

@@ -5,8 +5,8 @@
 //! the end of the section (which gets a hint to check), a context switch, or the end of the stretch with
 //! preemption disabled.
 //!
-//! An unflagged CPU makes no report: it would prove nothing more, and would have to take a lock. Departures
-//! are the exception.
+//! An unflagged CPU makes no report: it would prove nothing more, and would take a lock. Departures are the
+//! exception.
 
 use crate::common::global::Global;
 use crate::common::host::CpuId;
@@ -18,8 +18,8 @@ pub enum Interrupted {
     /// No section, and preemption and bottom halves enabled; or the idle loop. (A kernel without
     /// preemption: the idle loop, or a place where it could be preempted.)
     Quiescent,
-    /// No section, but preemption or bottom halves disabled: that may be a section of the old kind. (A
-    /// kernel without preemption: everything else.)
+    /// No section, but preemption or bottom halves disabled, which may be a section of the old kind. (A
+    /// kernel without preemption: all other places.)
     Disabled,
     /// A section.
     Section,
@@ -40,15 +40,15 @@ pub struct Handled {
 }
 
 impl Node {
-    /// Nothing here holds the expedited grace period any more.
+    /// Nothing below this node blocks the expedited grace period any more.
     pub fn exp_finished(&self) -> bool {
         self.exp.expmask == 0 && !self.blkd.holds_exp()
     }
 }
 
 impl Tree {
-    /// Clears `mask` at `node` and carries the news upwards, once the node is finished. Bits that are
-    /// clear are ignored, and so is a parent that is not set up yet. O(levels).
+    /// Clears `mask` at `node`, and continues upwards once the node is finished. Bits that are clear are
+    /// ignored, and so is a parent that is not set up yet. O(levels).
     pub(crate) fn report_exp(&mut self, mut node: usize, mut mask: u64) {
         loop {
             let n = &mut self.nodes[node];
@@ -64,7 +64,7 @@ impl Tree {
         }
     }
 
-    /// The same for CPUs of a leaf that were found quiescent: they owe nothing.
+    /// The same for CPUs of a leaf that were found quiescent: their flags are cleared, too.
     pub(crate) fn credit_exp(&mut self, leaf: usize, cpus: u64) {
         let lo = self.nodes[leaf].lo;
         for bit in Bits(cpus) {
@@ -73,7 +73,7 @@ impl Tree {
         self.report_exp(leaf, cpus);
     }
 
-    /// The last preempted reader that held this leaf has gone.
+    /// The last preempted reader that blocked this leaf has left.
     pub(crate) fn report_exp_readers(&mut self, leaf: usize) {
         let n = &self.nodes[leaf];
         if let (true, Some((parent, bit))) = (n.exp_finished(), n.parent) {
@@ -123,7 +123,7 @@ impl Global {
         record.is_some_and(|record| record.exp_owed) && self.report_exp_cpu(cpu)
     }
 
-    /// The same, whether it was flagged or not.
+    /// The same, whether the CPU was flagged or not.
     pub(crate) fn report_exp_cpu(&mut self, cpu: CpuId) -> bool {
         let place = self.tree.as_ref().and_then(|tree| tree.place_exp(cpu));
         let Some((node, bit)) = place else {

@@ -1,4 +1,4 @@
-//! The steps of an expedited grace period: fence, setting up, selection, interrupts, waiting, end.
+//! The steps of an expedited grace period: fence, set-up, selection, interrupts, waiting, end.
 //!
 //! Selection reads each CPU twice. The first scan credits CPUs that are outside and keeps the stamps of the
 //! others; the second, just before the interrupt, credits those whose stamp has changed, which saves an
@@ -35,7 +35,7 @@ impl Global {
     /// The fence requested by [`ExpNext::Fence`] has been issued, beginning after that answer.
     pub fn exp_fenced(&mut self, host: &impl Host) {
         if self.exp.phase != ExpPhase::Fence {
-            return; // a fence nobody waits for any more: harmless
+            return; // no grace period waits for this fence: no effect
         }
         trace_exp(self.exp_seq.end(), ExpEvent::Reset, host);
         let tree = self.tree.as_ref().expect("a grace period has a tree");
@@ -132,7 +132,7 @@ impl Global {
     /// If no CPU was to be interrupted.
     pub fn exp_asked(&mut self, refused: u64, host: &impl Host) -> ExpEffects {
         let ExpPhase::Asked { leaf, cpus } = self.exp.phase else {
-            panic!("exp_asked, but nobody was to be asked");
+            panic!("exp_asked, but no CPU was to be asked");
         };
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         let node = tree.leaf_node(leaf);
@@ -184,7 +184,7 @@ impl Global {
 
     fn exp_end(&mut self, host: &impl Host) -> ExpEffects {
         if self.exp.waking.is_some() {
-            // The wake-ups of the last one are not done: the end of this one waits for them.
+            // The wake-ups of the previous one are not done: the end of this one waits for them.
             return ExpEffects::only(ExpNext::Sleep(None));
         }
         self.exp_seq = self.exp_seq.end();

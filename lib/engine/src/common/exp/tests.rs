@@ -1,4 +1,4 @@
-//! What the test host cannot show: calls out of order, and reports that overtake the setting up.
+//! Cases that the test host cannot produce: calls out of order, and reports that overtake the set-up.
 
 use super::*;
 use crate::common::config::Config;
@@ -167,7 +167,7 @@ fn the_role_is_kept_until_the_end() {
 }
 
 #[test]
-#[should_panic(expected = "nobody was to be asked")]
+#[should_panic(expected = "no CPU was to be asked")]
 fn an_answer_needs_a_question() {
     let _ = fenced().exp_asked(0, &Awake);
 }
@@ -243,12 +243,12 @@ fn who_is_in_no_leaf_climbs_from_the_first() {
 }
 
 #[test]
-fn a_role_that_is_free_is_not_taken_past_somebody_who_is_ahead() {
+fn a_role_that_is_free_is_not_taken_past_a_caller_ahead() {
     let mut engine = engine();
     engine.exp.held = true;
     let cookie = engine.exp_snap(&Awake);
     assert_eq!(engine.exp_climb(0, cookie, &Awake), Climb::Contend);
-    engine.exp_release(); // who contends has not come for it yet
+    engine.exp_release(); // the contender has not taken it yet
     let queue = queue_of(cookie);
     let waits = Climb::Wait { node: 0, queue };
     assert_eq!(engine.exp_climb(3, cookie, &Awake), waits);

@@ -106,7 +106,8 @@ fn waits(host: &Four) -> Global {
     engine
 }
 
-/// Scans once, this many ticks after the start; the lowest CPUs of the leaves that somebody is asked in.
+/// Scans once, this many ticks after the start; returns the lowest CPUs of the leaves in which a CPU is
+/// pressed.
 fn scans(engine: &mut Global, jiffies: u64, host: &Four) -> alloc::vec::Vec<CpuId> {
     let now = Now {
         jiffies,
@@ -129,7 +130,7 @@ fn holdouts_of_every_leaf_are_asked() {
     assert_eq!(
         scans(&mut engine, 50, &host),
         [],
-        "the first look asks nobody"
+        "the first scan makes no request"
     );
     assert_eq!(scans(&mut engine, 1000, &host), [0, 2]);
 }

@@ -35,7 +35,7 @@ impl Host for Idle {
     }
 }
 
-/// With a tree for [`Idle`], and a driver who is a grace-period thread.
+/// With a tree for [`Idle`], and a grace-period thread as the driver.
 pub(crate) fn engine() -> Global {
     let geometry = crate::common::geometry::GeometryParams {
         leaf_fanout: 2,
@@ -111,12 +111,12 @@ fn a_request_is_known_where_it_was_noted() {
         [0, 1].map(|leaf| engine.is_coming(leaf, next)),
         [false, true]
     );
-    // Who is in no leaf yet asks through the first one.
+    // A CPU that is in no leaf yet requests through the first one.
     let _ = engine.start_poll(2, &Idle);
     assert!((0..4).all(|leaf| engine.is_coming(leaf, next)));
 }
 
-/// Who is there, leaf by leaf; and how often a report was traced.
+/// The present CPUs, leaf by leaf; and the number of traced reports.
 pub(crate) struct There(pub(crate) [u64; 2], core::cell::Cell<u32>);
 
 impl There {
@@ -149,7 +149,7 @@ impl Host for There {
 }
 
 #[test]
-fn a_driver_is_alone_where_nobody_else_is_in_any_leaf() {
+fn a_driver_is_alone_where_no_other_cpu_is_in_any_leaf() {
     for (cpu, present, alone) in [
         (0, [1, 0], true),
         (1, [2, 0], true),
@@ -169,7 +169,7 @@ fn a_driver_is_alone_where_nobody_else_is_in_any_leaf() {
 }
 
 #[test]
-fn nothing_is_reported_for_a_leaf_without_anybody() {
+fn nothing_is_reported_for_a_leaf_without_cpus() {
     let mut engine = engine();
     let host = There::new([3, 0]);
     let _ = engine.start_poll(0, &host);

@@ -3,10 +3,10 @@
 use crate::common::host::LeafId;
 use crate::common::seq::Seq;
 
-/// The quiescent state that a CPU owes, as it knows it.
+/// The quiescent state that a CPU owes, as far as the CPU has noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Qs {
-    /// `core_needs_qs`: the grace period that it noticed waits for it.
+    /// `core_needs_qs`: the grace period that it has noticed waits for it.
     pub needed: bool,
     /// `cpu_no_qs.norm`: no quiescent state has been noted since it noticed that grace period.
     pub missing: bool,
@@ -33,7 +33,7 @@ impl Qs {
         };
     }
 
-    /// Is there something to report?
+    /// Is there a state to report?
     pub fn noted(&self) -> bool {
         self.needed && !self.missing
     }
@@ -42,7 +42,7 @@ impl Qs {
 /// A CPU's state of idling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Idling {
-    /// Lazy ones among all that is owed.
+    /// The lazy callbacks among all that it owes.
     pub(crate) lazy: u64,
     pub(crate) advanced_at: Option<u64>,
     pub(crate) stamped_at: Option<u64>,
@@ -57,8 +57,8 @@ impl Idling {
         }
     }
 
-    /// `gone` dies, and all but `out` of its callbacks come here. How many lazy ones are among those that
-    /// are out is not known: as few as possible are taken to have come.
+    /// `gone` dies, and all but `out` of its callbacks come here. The number of lazy ones among the extracted
+    /// ones is not known: the smallest possible number counts as moved.
     pub fn adopt(&mut self, gone: &mut Idling, out: u64) {
         let came = gone.lazy.saturating_sub(out);
         gone.lazy -= came;
@@ -76,7 +76,7 @@ pub(crate) struct Pressing {
     pub(crate) scans_before: u64,
     /// `cbovld`: acted upon.
     pub(crate) overloaded: bool,
-    /// `cbovldnext`: seen by the scan under way, or the last one.
+    /// `cbovldnext`: found by the present or the last scan.
     pub(crate) overloaded_next: bool,
     /// `RCU_GP_FLAG_OVLD`: do not wait before the next scan.
     pub scan_now: bool,
@@ -111,22 +111,22 @@ impl Pressing {
 /// An offloaded CPU's part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
-    /// Its group, if it was offloaded at boot: only then it has threads.
+    /// Its group, if it was offloaded at boot; only then it has threads.
     pub(crate) group: Option<GroupId>,
     /// Callbacks in the bypass.
     pub(crate) bypass: u64,
     pub(crate) bytes: u64,
-    /// A lower bound of when the bypass's oldest was queued, in nanoseconds; 0 if it is empty.
+    /// A lower bound of the time at which the bypass's oldest was queued, in nanoseconds; 0 if it is empty.
     pub(crate) since: u64,
-    /// Lazy ones.
+    /// Its lazy callbacks.
     pub(crate) lazy: u64,
-    /// The tick in which the hidden ones begin to count.
+    /// The tick for which hidden callbacks are counted.
     pub(crate) first: u64,
     pub(crate) rate_tick: u64,
     pub(crate) rate: u64,
-    /// The tick in which the list was advanced on the way.
+    /// The tick in which a call last advanced the list.
     pub(crate) advanced_at: Option<u64>,
-    /// rcuop has nothing to do, and has to be woken (`nocb_cb_sleep`).
+    /// rcuop has no work, and has to be woken for some (`nocb_cb_sleep`).
     pub(crate) cb_sleep: bool,
 }
 
@@ -147,7 +147,7 @@ impl Member {
         }
     }
 
-    /// The group that it belongs to whenever it is offloaded.
+    /// Its group, for the times at which it is offloaded.
     pub fn group(&self) -> Option<GroupId> {
         self.group
     }
@@ -188,5 +188,5 @@ pub(crate) fn gp_queue(stamp: Seq) -> u8 {
     (stamp.ctr() & 1) as u8
 }
 
-/// Number of a group: its range's.
+/// The number of a group: that of its range of CPUs.
 pub type GroupId = u32;

@@ -8,18 +8,20 @@ use crate::common::host::Pos;
 /// The policy's state of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Deferring {
-    /// The deadline for another thread's visit; `None` if nothing is queued.
+    /// The deadline for the visit of another thread; `None` if nothing is queued.
     pub(crate) deadline: Option<u64>,
-    /// Prompt callbacks that are queued have to be stamped by then.
+    /// The time by which queued prompt callbacks have to be stamped.
     pub(crate) prompt: Option<u64>,
-    /// Everything queued below these positions is requested: by a hurry, a barrier, an expired deadline.
+    /// Everything queued below these positions is requested: by a hurried call, a barrier, a passed deadline.
     pub(crate) hurried: Option<[Pos; LANES]>,
     /// Time of the last call.
     pub(crate) looked: u64,
-    /// The last credit was none: whatever is new was queued just now.
+    /// The last credit was none: a new entry was queued just now.
     pub(crate) tight: bool,
     /// [`Defer::drained`], at the last call.
     pub(crate) drained: bool,
+    /// The owner runs the code of its own lane itself.
+    pub(crate) owner_runs: bool,
 }
 
 impl Deferring {
@@ -32,6 +34,7 @@ impl Deferring {
             looked: 0,
             tight: true,
             drained: false,
+            owner_runs: false,
         }
     }
 }
@@ -42,16 +45,16 @@ impl Default for Deferring {
     }
 }
 
-/// Why callbacks that could have waited for company did not.
+/// Why callbacks that could have waited for more were flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The time of lazy ones is over.
+    /// The flush time of lazy ones has passed.
     Lazy,
-    /// The time of prompt ones is over.
+    /// The flush time of prompt ones has passed.
     Prompt,
     /// There are enough of them.
     Batch,
-    /// A caller hurries.
+    /// A caller is in a hurry.
     Hurry,
     /// A barrier waits for them.
     Barrier,
@@ -76,7 +79,7 @@ impl Cause {
         Cause::Budget,
     ];
 
-    /// As counters are named by it.
+    /// Its name in counters.
     pub const fn name(self) -> &'static str {
         match self {
             Cause::Lazy => "lazy",
@@ -91,7 +94,7 @@ impl Cause {
     }
 }
 
-/// How often callbacks of a queue were sent on their way for each [`Cause`].
+/// How often callbacks of a queue were flushed for each [`Cause`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flushes([u64; Cause::ALL.len()]);
 
@@ -101,21 +104,21 @@ impl Flushes {
         Flushes([0; Cause::ALL.len()])
     }
 
-    /// Once more for this one.
+    /// Counts a flush for this cause.
     pub(crate) fn add(&mut self, cause: Cause) {
         self.0[cause as usize] += 1;
     }
 
-    /// How often for this one.
+    /// The count for this cause.
     pub fn of(&self, cause: Cause) -> u64 {
         self.0[cause as usize]
     }
 }
 
-/// Callbacks, and their weight.
+/// A number of callbacks, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Held {
-    /// How many.
+    /// The number.
     pub count: u64,
     /// Bytes.
     pub bytes: u64,
@@ -127,9 +130,9 @@ pub enum Level {
     /// Far.
     #[default]
     Easy,
-    /// Something is done about it.
+    /// Near: callbacks are flushed and run sooner.
     Near,
-    /// It is passed.
+    /// The budget is exceeded.
     Over,
 }
 
@@ -141,9 +144,9 @@ pub(crate) struct Holding {
     /// CPUs with a loan.
     pub(crate) borrowers: u64,
     pub(crate) level: Level,
-    /// Everything is to be taken over.
+    /// Every queue has to be taken over.
     pub(crate) sweep: bool,
-    /// … and no thread has been woken for it.
+    /// … and no thread has been woken for that.
     pub(crate) kick: bool,
     /// A report to the program is due.
     pub(crate) news: bool,
@@ -165,7 +168,7 @@ impl Holding {
         }
     }
 
-    /// In the child of a fork: the thread that was woken is not here.
+    /// In the child of a fork: the thread that was woken does not exist.
     pub(crate) fn unsaid(&mut self) {
         self.sweep = false;
         self.kick = false;
@@ -173,7 +176,7 @@ impl Holding {
         self.reported_at = None;
     }
 
-    /// Has everything taken over, unless that is about to be done.
+    /// Requests that every queue is taken over, unless that is requested already.
     pub(crate) fn sweep(&mut self) {
         self.kick |= !self.sweep;
         self.sweep = true;
@@ -182,6 +185,27 @@ impl Holding {
     /// The worker has to be woken for decisions since the last check.
     pub(crate) fn take_kick(&mut self) -> bool {
         core::mem::take(&mut self.kick)
+    }
+}
+
+/// What fences for deferred work cost the domain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FenceCosts {
+    /// The moving average of the time of one, in nanoseconds; 0 before the first.
+    pub(crate) average_ns: u64,
+    /// The end of the last one.
+    pub(crate) ended_ns: u64,
+    /// A batch is so much larger than the smallest.
+    pub(crate) more: u64,
+}
+
+impl FenceCosts {
+    pub(crate) const fn new() -> FenceCosts {
+        FenceCosts {
+            average_ns: 0,
+            ended_ns: 0,
+            more: 0,
+        }
     }
 }
 
@@ -204,7 +228,7 @@ impl Share {
     }
 }
 
-/// A sum of shares. Bytes of one CPU saturate; those of all do not overflow this.
+/// A sum of shares. The bytes of one CPU saturate, so that those of all do not overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sum {
     pub(crate) count: u64,
@@ -214,7 +238,7 @@ pub(crate) struct Sum {
 impl Sum {
     pub(crate) const NOTHING: Sum = Sum { count: 0, bytes: 0 };
 
-    /// One part of it has changed.
+    /// One share of it has changed.
     pub(crate) fn replace(&mut self, old: Held, new: Held) {
         self.count = self.count - old.count + new.count;
         self.bytes = self.bytes - u128::from(old.bytes) + u128::from(new.bytes);
@@ -228,7 +252,7 @@ impl Sum {
     }
 }
 
-/// The name of a turn: its worker. The host gives each worker another one.
+/// The name of a turn: its worker. The host gives each worker a different one.
 pub type TurnId = NonZeroU32;
 
 /// The domain's part.
@@ -236,7 +260,7 @@ pub type TurnId = NonZeroU32;
 pub(crate) struct Duty {
     /// The sum of the CPUs' reported parts.
     pub(crate) untended: u64,
-    /// The overflow worker was called, and has not been told to rest.
+    /// The overflow worker was called, and has not been asked to rest.
     pub(crate) on_duty: bool,
 }
 
@@ -248,7 +272,7 @@ impl Duty {
         }
     }
 
-    /// In the child of a fork: it is another process's.
+    /// In the child of a fork: the worker belongs to another process.
     pub(crate) fn forked(&mut self) {
         self.on_duty = false;
     }
@@ -276,7 +300,7 @@ impl Turn {
     }
 }
 
-/// Low memory was reported, and not acted upon.
+/// A report of low memory, until it is acted upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reported {
     No,
@@ -290,7 +314,7 @@ pub(crate) enum Reported {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Pressure {
     pub(crate) reported: Reported,
-    /// Not to be acted upon before this, in nanoseconds.
+    /// The earliest time of the next action, in nanoseconds.
     pub(crate) not_before: u64,
 }
 

@@ -15,7 +15,7 @@ impl Global {
         true
     }
 
-    /// The machine stood still for a while (a debugger, a host that paused its guest): no report of the
+    /// The machine was stopped for a while (a debugger, a host that paused its guest): no report about the
     /// grace period in flight before three more scans have run and the timeout has passed once more
     /// (`rcu_cpu_stall_reset`).
     pub fn reset_stalls(&mut self) {
@@ -36,7 +36,7 @@ impl Global {
         late(OTHERS_LATER).then_some(Stall::Others)
     }
 
-    /// The same at a tick of `cpu`, which reports if the answer says so: no other CPU does, until the next
+    /// The same at a tick of `cpu`, which reports if the result says so: no other CPU does, until the next
     /// time.
     pub(crate) fn claim_stall(&mut self, cpu: CpuId, now: Now, host: &impl Host) -> Option<Stall> {
         let stall = self.stalled(cpu, now)?;
@@ -66,7 +66,7 @@ impl Global {
         self.stall.start.take(now.jiffies, timeout, REPEAT_TICKS)
     }
 
-    /// The tick of the next report, but for the culprit's patience.
+    /// The tick of the next report, without the holdout's patience.
     pub(crate) fn stall_at(&self) -> u64 {
         if self.stall.reset > 0 {
             return u64::MAX;
@@ -89,8 +89,8 @@ impl Global {
         }
     }
 
-    /// The driver of an expedited grace period waits: is it to report a stall? And in how many ticks will
-    /// that be so?
+    /// The driver of an expedited grace period waits: has it to report a stall? And in how many ticks will it
+    /// have to?
     pub(crate) fn claim_exp_stall(&mut self, host: &impl Host) -> (bool, Option<u64>) {
         let (now, timeout) = (self.now.jiffies, self.exp_stall_ticks());
         let stalled = self.stall.exp.take(now, timeout, REPEAT_TICKS);

@@ -8,8 +8,8 @@ use crate::common::global::{Global, Interest, Phase};
 use crate::common::host::{CpuId, Host};
 
 impl Global {
-    /// Reports stalls after this number of nanoseconds; 0: not at all. True if a sleeping driver has to be
-    /// woken to use the new time. Nothing happens in a host that counts ticks.
+    /// Reports stalls after this number of nanoseconds; 0: never. True if a sleeping driver has to be woken
+    /// to use the new time. No effect in a host that counts ticks.
     pub fn set_stall_ns(&mut self, ns: u64) -> bool {
         let Pace::Direct { stall_ns, .. } = &mut self.config.pace else {
             return false;
@@ -18,8 +18,8 @@ impl Global {
         self.driver.is_some() && self.phase == Phase::Wait(Wait::Asleep)
     }
 
-    /// The readers that the grace period waits for, each with the stamp it has had since the first scan. A
-    /// reader that has another stamp now has left since then.
+    /// The readers for which the grace period waits, each with the stamp it has had since the first scan. A
+    /// reader with another stamp now has left since.
     pub fn in_the_way(&self) -> impl Iterator<Item = (CpuId, u64)> + '_ {
         let tree = self.tree.as_ref();
         let stamp = move |cpu: CpuId| tree.map_or(0, |tree| tree.scan[cpu as usize].snap);
@@ -40,7 +40,7 @@ impl Global {
         self.stall.gp.begin(now);
     }
 
-    /// How long a driver may sleep.
+    /// The longest sleep of a driver.
     pub(crate) fn next_stall(&self) -> u64 {
         self.stall.gp.at(self.stall_ns(), REPEAT_NS)
     }
@@ -57,7 +57,7 @@ impl Global {
         }
     }
 
-    /// A scan has ended with a holdout: is the driver to report?
+    /// A scan has ended with a holdout: has the driver to report?
     pub(crate) fn stalled_readers(&mut self, host: &impl Host) -> Option<Stalled> {
         let passing = self
             .driver

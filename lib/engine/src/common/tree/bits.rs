@@ -1,4 +1,4 @@
-//! Walking over masks.
+//! Iteration over masks.
 
 /// The set bits of a mask, lowest first.
 pub(crate) struct Bits(pub u64);

@@ -12,11 +12,11 @@
 //!   taken for new ones);
 //! * no request is noted there, because the end of the grace period does not visit it: a request enters at
 //!   the first node above that takes part ([`Tree::entry`]). The root always does;
-//! * it has no report to make: its masks are empty.
+//! * it makes no report: its masks are empty.
 //!
-//! A request that was noted at a node before it was skipped is not lost. It was noted before the leaf was
-//! visited in [`Phase::Hotplug`](crate::Phase::Hotplug), so either the end of the grace period before has
-//! seen it, or all nodes up to the root were between grace periods, and the root has noted it too.
+//! A request that was noted at a node before the node was skipped is not lost. It was noted before the leaf
+//! was visited in [`Phase::Hotplug`](crate::Phase::Hotplug), so either the end of the previous grace period
+//! has seen it, or all nodes up to the root were between grace periods, and the root has noted it, too.
 
 use super::{Node, Tree};
 use crate::common::host::{Host, LeafId};
@@ -34,7 +34,7 @@ impl Tree {
     /// A node takes part again from the grace period on that is being set up.
     pub(super) fn join(&mut self, node: usize) {
         if self.sparse {
-            // That of the last grace period that ended, as all nodes have it that took part.
+            // The number of the last grace period that ended, as at all nodes that took part.
             let last = self.nodes[0].gp_seq;
             if node != 0 {
                 self.nodes[node].gp_seq = last;
@@ -44,7 +44,7 @@ impl Tree {
         }
     }
 
-    /// Where a request from this leaf enters the tree.
+    /// The node at which a request from this leaf enters the tree.
     pub(crate) fn entry(&self, leaf: LeafId) -> usize {
         let mut node = self.leaf_node(leaf);
         while !self.takes_part(node)
@@ -70,11 +70,37 @@ impl Tree {
         None
     }
 
-    /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
-    pub(crate) fn after(&self, node: usize) -> Option<usize> {
-        if node + 1 >= self.nodes.len() {
-            return None; // also of a tree of one node, which most are
+    /// The leaf that a grace period visits if it starts now and visits no other, and no node but those above
+    /// it. In a tree with several leaves that is not sparse, there is none.
+    pub(crate) fn only_leaf(&self, host: &impl Host) -> Option<LeafId> {
+        if self.nodes.len() == 1 {
+            return Some(0);
         }
+        let leaf = self.occupied_from(0, host).filter(|_| self.sparse)?;
+        if self.occupied_from(leaf + 1, host).is_some() {
+            return None;
+        }
+        let mut node = self.leaf_node(leaf);
+        while let Some((parent, bit)) = self.nodes[node].parent {
+            node = parent as usize;
+            if self.nodes[node].qsmaskinit != bit {
+                return None;
+            }
+        }
+        Some(leaf)
+    }
+
+    /// The node that a grace period visits after `node`: breadth first, from the root to the last leaf.
+    #[inline]
+    pub(crate) fn after(&self, node: usize) -> Option<usize> {
+        match node + 1 >= self.nodes.len() {
+            true => None, // also of a tree of one node, which most are
+            false => self.after_one(node),
+        }
+    }
+
+    /// The same, for a node that is not the last.
+    fn after_one(&self, node: usize) -> Option<usize> {
         if !self.sparse {
             return Some(node + 1);
         }
@@ -124,7 +150,7 @@ impl Tree {
         }
     }
 
-    /// This many levels down along the lowest bits.
+    /// So many levels down along the lowest bits.
     fn down(&self, mut node: usize, levels: u8, mask: fn(&Node) -> u64) -> Option<usize> {
         for _ in 0..levels {
             let bits = mask(&self.nodes[node]);
@@ -151,8 +177,8 @@ mod tests {
     use crate::common::geometry::GeometryParams;
     use crate::common::seq::Seq;
 
-    /// Eight CPUs in four leaves below two nodes. The root has seen some grace periods that the others have
-    /// not.
+    /// Eight CPUs in four leaves below two nodes. The root has numbers of later grace periods than the
+    /// others.
     fn tree(sparse: bool) -> (Tree, Seq) {
         let geometry = GeometryParams {
             leaf_fanout: 2,

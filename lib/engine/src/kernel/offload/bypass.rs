@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_queues_flushes_what_is_mixed_and_old_or_late_or_too_long() {
+    fn the_queueing_cpu_flushes_a_mixed_old_late_or_long_bypass() {
         let rows = [
             (0, 0, 5000, false),
             (3, 2, 1000, false), // mixed, the same tick

@@ -1,4 +1,4 @@
-//! `call_rcu` on an offloaded CPU: the list for the callback, and the thread to notify.
+//! `call_rcu` on an offloaded CPU: the list for the callback, and the thread to wake.
 //!
 //! Linux 6.12, in this order:
 //!
@@ -13,10 +13,9 @@
 //! reads the bypass after that.
 //!
 //! This project's policy has two rules: a callback that is not lazy hurries all before it; a lazy one sets
-//! the group's timer, and hurries if that has expired, or if there are too many. it that the group's timer is
-//! set, and hurries if that is over, or if there are too many.
+//! the group's timer, and hurries if that has expired, or if there are too many.
 //!
-//! # Why order is kept
+//! # Order
 //! A callback goes to the list only with the bypass in front of it, in one call.
 
 use super::wake::{Standing, trace};
@@ -30,19 +29,19 @@ use crate::kernel::flood::trace_segments;
 /// A callback that is being queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// Its weight.
+    /// Its size in bytes.
     pub bytes: u64,
     /// It may be lazy: `call_rcu`, and not `call_rcu_hurry`.
     pub lazy: bool,
     /// The time.
     pub now: Now,
-    /// Interrupts are enabled, and the CPU is online: threads can be woken from here.
+    /// Interrupts are enabled, and the CPU is online: threads can be woken here.
     pub can_wake: bool,
-    /// The scheduler is not fully up yet.
+    /// The scheduler does not run yet.
     pub early: bool,
 }
 
-/// Where a callback went.
+/// The destination of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// To the end of the list.
@@ -53,15 +52,15 @@ pub enum Place {
 
 /// The result of queueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "the callback has to be put somewhere, and somebody may have to be woken"]
+#[must_use = "the callback has to be put into a queue, and threads may have to be woken"]
 pub struct Queued {
     /// Its position.
     pub pos: Pos,
     /// First this number, all of the bypass, move to the end of the list.
     pub flushed: u64,
-    /// Then the callback goes there.
+    /// Then the callback goes to this place.
     pub place: Place,
-    /// It counts as lazy for now.
+    /// It counts as lazy at present.
     pub lazy: bool,
     /// So many are owed that the leaf's overload bit is set.
     pub overloaded: bool,
@@ -142,7 +141,7 @@ impl Cpu {
         self.hide(call, lazy, at, group, global, host)
     }
 
-    /// To the list, the bypass in front of it.
+    /// Queues into the list, with the bypass in front of it.
     fn queue_directly(
         &mut self,
         call: Call,
@@ -171,7 +170,7 @@ impl Cpu {
         pos
     }
 
-    /// To the bypass.
+    /// Queues into the bypass.
     fn hide(
         &mut self,
         call: Call,
@@ -209,7 +208,8 @@ impl Cpu {
         }
     }
 
-    /// This project's policy: to the list, and stamped; requested only if it is not lazy.
+    /// This project's policy: queues into the list with a stamp; requests the grace period only if it is not
+    /// lazy.
     fn queue_once(
         &mut self,
         call: Call,
@@ -227,7 +227,7 @@ impl Cpu {
         };
         let s = global.gp_seq.snap(); // before the other number is read: see `callbacks`
         if at.was_alldone {
-            // rcuog does not wait for this list: no other thread moves its released callbacks.
+            // rcuog does not wait for this list: no other thread moves its ready callbacks.
             let reached = self.leaf(global).gp_seq;
             self.code().advance(reached);
             self.clamp_lazy();
@@ -265,7 +265,7 @@ impl Cpu {
         }
     }
 
-    /// One more lazy callback. False if that, or the time, is too much: all of them are hurried.
+    /// One more lazy callback. False if there are too many, or if the time has come: all of them are hurried.
     fn stays_lazy(&mut self, tick: u64, lazy_flush: u64, qhimark: u64) -> bool {
         let member = &mut self.offload;
         if member.lazy == 0 {

@@ -1,20 +1,20 @@
 //! Offload groups: members, leader, and the state of the group's thread.
 //!
-//! CPUs are divided into ranges of one *stride*; the first CPU of a range is its *leader*, on whose record a
-//! kernel keeps the group's state and after which it names the thread (`rcuog/4`). The leader need not be
+//! CPUs are divided into ranges of one *stride*; the first CPU of a range is its *leader*, whose record has
+//! the kernel's state of the group and whose number names the thread (`rcuog/4`). The leader need not be
 //! offloaded itself. Members are visited in CPU order; one that comes back at run time goes to the tail.
 //!
 //! # Invariants
 //! * A CPU is a member once or not at all, and exactly while it is offloaded.
-//! * A pass visits every CPU that is a member from its beginning to its end, once.
-//! * Room for all CPUs of the range is taken when the group is made: nothing is allocated later, under a
+//! * A pass visits every CPU that is a member from the pass's beginning to its end, once.
+//! * Room for all CPUs of the range is allocated when the group is made: nothing is allocated later, under a
 //!   lock.
 
 use alloc::vec::Vec;
 
 use super::GroupId;
 use super::pass::{Pass, Rest};
-use super::wake::Level;
+use super::wake::WakeLevel;
 use crate::common::host::CpuId;
 
 /// CPUs a group: the requested number, or the number of CPUs divided by its whole square root.
@@ -43,17 +43,18 @@ pub struct Group {
     pub(super) members: Vec<CpuId>,
     /// rcuog has begun a pass since it was last woken (`nocb_gp_sleep`): a caller with news must wake it.
     pub(super) sleep: bool,
-    pub(super) level: Level,
-    /// When a wake-up that was put off is due.
+    pub(super) level: WakeLevel,
+    /// The time of a deferred wake-up.
     pub(super) defer_at: Option<u64>,
-    /// When the oldest lazy callback of the group is due ([`Policy::Quiescent`](super::Policy::Quiescent)).
+    /// The time at which the oldest lazy callback of the group is due
+    /// ([`Policy::Quiescent`](super::Policy::Quiescent)).
     pub(super) lazy_at: Option<u64>,
     /// That time has come: the next pass flushes the group.
     pub(super) lazy_due: bool,
     /// The time to which the timer is set.
     pub(super) timer: Option<u64>,
     pub(super) pass: Option<Pass>,
-    /// How rcuog rests.
+    /// The rest of rcuog.
     pub(super) rest: Option<Rest>,
 }
 
@@ -65,7 +66,7 @@ impl Group {
             leader: leader_of(id, stride),
             members: Vec::with_capacity(stride as usize),
             sleep: true,
-            level: Level::Not,
+            level: WakeLevel::Not,
             defer_at: None,
             lazy_at: None,
             lazy_due: false,
@@ -90,7 +91,7 @@ impl Group {
         &self.members
     }
 
-    /// Goes to the tail.
+    /// Adds a member at the tail.
     pub(super) fn join(&mut self, cpu: CpuId) {
         assert!(
             !self.members.contains(&cpu),
@@ -100,7 +101,7 @@ impl Group {
         self.members.push(cpu);
     }
 
-    /// A pass in progress continues with the members that came after it.
+    /// Removes a member. A pass in progress continues with the members behind it.
     pub(super) fn part(&mut self, cpu: CpuId) {
         let Some(at) = self.members.iter().position(|&member| member == cpu) else {
             return;

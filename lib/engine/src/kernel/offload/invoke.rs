@@ -1,18 +1,18 @@
 //! rcuop: the thread that invokes an offloaded CPU's callbacks; and the invoker when a CPU is toggled.
 //!
 //! rcuog wakes rcuop. rcuop lets its CPU pass through a quiescent state (a *momentary* one, before each
-//! batch), invokes all ready callbacks without any limit, and checks whether a grace period has released
-//! more.
+//! batch), invokes all ready callbacks without a limit, and checks whether more have become ready.
 //!
 //! # Toggling
 //! A CPU may be offloaded, or de-offloaded, while a batch of its callbacks is out. No second batch begins
 //! before that one has ended ([`Cpu::begin_batch`] returns nothing). The thread that ends it calls
-//! [`batch_over`](Cpu::batch_over), which names the next invoker. So callbacks are never invoked out of
+//! [`batch_over`](Cpu::batch_over), which returns the next invoker. So callbacks are never invoked out of
 //! order, nor by two threads at once.
 //!
-//! # Why nothing is left ready
-//! When a batch ends, either its invoker continues, or the other side is told, or nothing is ready. rcuog's
-//! visit wakes a sleeping rcuop for callbacks that become ready later; otherwise the CPU's tick finds them.
+//! # No forgotten callback
+//! When a batch ends, either its invoker continues, or the other side is notified, or no callback is ready.
+//! rcuog's visit wakes a sleeping rcuop for callbacks that become ready later; otherwise the CPU's tick finds
+//! them.
 
 use super::wake::trace;
 use super::{Policy, Todo};
@@ -24,16 +24,16 @@ use crate::common::limits::Context;
 
 /// The action after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "what is ready stays where it is unless somebody goes on"]
+#[must_use = "ready callbacks are not invoked unless a thread continues"]
 pub struct AfterBatch {
-    /// Another one, by the same invoker. An rcuop without one sleeps.
+    /// Another batch, by the same invoker. An rcuop without one sleeps.
     pub again: bool,
     /// The threads to wake.
     pub todo: Todo,
 }
 
 impl Cpu {
-    /// A batch has ended in `context`, or there was none. For hosts that offload; the others need only
+    /// A batch has ended in `context`, or there was none. For hosts that offload; others need only
     /// [`end_batch`](Cpu::end_batch).
     pub fn batch_over(
         &mut self,
@@ -86,7 +86,7 @@ impl Cpu {
         trace(self.id, NocbEvent::CbSleep, host);
     }
 
-    /// The CPU was de-offloaded: it continues itself.
+    /// The CPU was de-offloaded: it continues the batches itself.
     fn rcuop_parks(&mut self, host: &impl Host) -> AfterBatch {
         self.rcuop_sleeps(host);
         AfterBatch {
@@ -108,8 +108,8 @@ impl Cpu {
     }
 
     /// rcuop was woken. Before the batch it lets its CPU pass through a momentary extended quiescent state.
-    /// False if there is nothing to invoke: [`batch_over`](Cpu::batch_over) follows in any case; otherwise
-    /// the engine would not know that rcuop sleeps.
+    /// False if no callback is ready: [`batch_over`](Cpu::batch_over) follows in each case; otherwise the
+    /// engine would not know that rcuop sleeps.
     pub fn rcuop_woke(&self, host: &impl Host) -> bool {
         let some = self.may_invoke();
         if !some {

@@ -1,17 +1,17 @@
 //! Laziness: the callbacks that may be lazy, and the events that end it.
 //!
 //! A callback is lazy if its caller allows that, laziness is switched on, and the machine is not hurried: the
-//! *hurry nesting* starts at 1 and is dropped when the machine has booted; it is raised around suspend. It
-//! decides about callbacks to come, never about queued ones.
+//! *hurry nesting* starts at 1 and is decremented when the machine has booted; it is incremented around
+//! suspend. It affects later callbacks, never queued ones.
 //!
 //! Queued callbacks lose laziness by callbacks queued after them ([`enqueue`](super::enqueue)), by the flush
-//! time ([`pass`](super::pass)), by the barrier, hotplug, de-offloading and, when memory runs low, the
-//! shrinker. All of them flush; none frees anything by itself.
+//! time ([`pass`](super::pass)), by the barrier, hotplug, de-offloading and, when memory is low, the
+//! shrinker. Each of these flushes; none frees anything by itself.
 //!
 //! # Lazy callbacks under this project's policy
-//! The youngest `lazy` callbacks of the list. Those in front of them are *hurried*: they have a waiter. So
-//! three questions are answered by counting from the end: is a hurried callback pending, is a hurried
-//! callback ready, and has the grace period been requested that it needs?
+//! The lazy ones are the youngest `lazy` callbacks of the list. Those in front of them are *hurried*: they
+//! have a waiter. So three questions are answered by counting from the end: is a hurried callback pending, is
+//! a hurried callback ready, and has the grace period been requested that it needs?
 
 use super::{Group, Policy, Todo};
 use crate::common::cblist::Segment;
@@ -21,7 +21,7 @@ use crate::common::host::Host;
 
 /// The result of a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[must_use = "somebody may have to be woken"]
+#[must_use = "threads may have to be woken"]
 pub struct Flushed {
     /// This number, all of the bypass, move to the end of the list.
     pub flushed: u64,
@@ -38,7 +38,7 @@ impl Global {
         self.hurry += 1;
     }
 
-    /// `rcu_async_relax`. The first one comes when the machine has booted.
+    /// `rcu_async_relax`. The machine calls it first when it has booted.
     ///
     /// # Panics
     /// If the nesting is 0.
@@ -54,7 +54,8 @@ impl Global {
 }
 
 impl Cpu {
-    /// Flushes whatever is hidden. rcuog is woken if nothing was pending before; `wakes` in any case.
+    /// Flushes every hidden callback. rcuog is woken if nothing was pending before; with `wakes` in each
+    /// case.
     pub(super) fn hurry_up(
         &mut self,
         wakes: bool,
@@ -84,7 +85,7 @@ impl Cpu {
 
     // Of this project's policy.
 
-    /// The lazy ones are at most those that are queued: others may have been invoked, in passing.
+    /// The number of lazy callbacks is at most that of queued ones: some may have been invoked since.
     pub(crate) fn clamp_lazy(&mut self) {
         let list = self.code_ref();
         let queued = list.end().wrapping_sub(list.head());
@@ -140,7 +141,7 @@ pub fn shrinkable<'a>(cpus: Option<impl IntoIterator<Item = &'a Cpu>>) -> Shrink
     }
 }
 
-/// A scan of the shrinker: memory runs low.
+/// A scan of the shrinker: memory is low.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shrink {
     left: u64,
@@ -148,7 +149,7 @@ pub struct Shrink {
 }
 
 impl Shrink {
-    /// This number are to be flushed, or a few more.
+    /// This number has to be flushed, or a few more.
     pub const fn new(to_scan: u64) -> Shrink {
         Shrink {
             left: to_scan,
@@ -156,7 +157,7 @@ impl Shrink {
         }
     }
 
-    /// Is there more to do? The host visits CPUs in order while there is.
+    /// Is more to do? The host visits CPUs in order until it is false.
     pub const fn goes_on(&self) -> bool {
         self.left > 0
     }
@@ -170,7 +171,7 @@ impl Shrink {
         }
     }
 
-    /// A CPU's lazy callbacks are flushed, if it has any.
+    /// Flushes a CPU's lazy callbacks, if it has any.
     pub fn visit(
         &mut self,
         cpu: &mut Cpu,

@@ -2,14 +2,15 @@
 //!
 //! # The barrier
 //! Its callback waits for all queued ones, so hidden ones go first: a flush, then the callback behind it;
-//! rcuog is woken if nothing was pending. The same visit serves an offline CPU, from another CPU.
+//! rcuog is woken if nothing was pending. The same visit serves an offline CPU, called on another CPU.
 //!
 //! # A CPU that goes offline
 //! It delivers a deferred wake-up ([`Group::deliver`]), because it has no further tick. After that:
 //!
-//! * **Offloaded**: nothing. Its rcuog and rcuop continue, lazy callbacks keep their time.
-//! * **Not**: another CPU [takes over](Cpu::take_over) its callbacks. The adopting CPU's bypass is flushed
-//!   first: adopted callbacks go to the end of the list, and everything in the bypass is older than the end.
+//! * **Offloaded**: no action. Its rcuog and rcuop continue, lazy callbacks keep their time.
+//! * **Not offloaded**: another CPU [takes over](Cpu::take_over) its callbacks. The adopting CPU's bypass is
+//!   flushed first: adopted callbacks go to the end of the list, and everything in the bypass is older than
+//!   the end.
 //!
 //! Under this project's policy adopted callbacks, and those in front of them, are hurried.
 
@@ -26,7 +27,7 @@ use crate::kernel::callbacks::Adopted;
 pub struct Entrained {
     /// First, this number, all of the bypass, move to the end of the list.
     pub flushed: u64,
-    /// Then the barrier's callback goes there, if it is [noted](Visit::Noted).
+    /// Then the barrier's callback goes to the list, if it is [noted](Visit::Noted).
     pub visit: Visit,
     /// The threads to wake.
     pub todo: Todo,
@@ -38,7 +39,7 @@ pub struct Entrained {
 pub struct TakenOver {
     /// First, this number, all of the own bypass, move to the end of the own list.
     pub flushed: u64,
-    /// Then this.
+    /// Then these callbacks.
     pub adopted: Adopted,
     /// The threads to wake, besides the grace-period thread.
     pub todo: Todo,

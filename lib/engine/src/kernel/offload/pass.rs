@@ -4,30 +4,30 @@
 //! begin_pass        cancels deferred wake-ups: this pass does their work
 //!   Cpu::visit      for each next_member: flush due callbacks, advance, stamp, request; wake its rcuop
 //! end_pass          sets a timer for the rest; Rest tells how to sleep
-//!   … goes_on?      the host asks when it is woken, and before it sleeps
+//!   … goes_on?      the host calls it when it is woken, and before it sleeps
 //! ```
 //!
-//! Between any two steps members queue, come and go, and wake-ups arrive.
+//! Between two steps members queue, join and leave, and wake-ups arrive.
 //!
-//! # How it rests
-//! Without a bound, if no member waits; until the *earliest* stamp that any member waits for is reached, on a
-//! queue of the leader's leaf; for a tick, if it polls. A leaf has two queues, for even and odd grace periods
-//! ([`GpEnd`]), and the end of one wakes only the waiters of its parity: there is never more than one grace
-//! period to wait for beyond the current one.
+//! # The rest
+//! Without a bound, if no member waits; until the *earliest* stamp for which any member waits is reached, on
+//! a queue of the leader's leaf; for a tick, if it polls. A leaf has two queues, for even and odd grace
+//! periods ([`GpEnd`]), and the end of one wakes only the waiters of its parity: beyond the current grace
+//! period there is never more than one to wait for.
 //!
-//! # Why nothing is left behind
+//! # No forgotten callback
 //! A callback pending after a visit has a stamp whose grace period was requested, and rcuog waits for no
 //! later one. A hidden callback has a time, and the timer is set to the earliest of them, or (6.12) to one
-//! that starts now. A ready callback has had its rcuop woken, or (quiescent, lazy) has a time.
+//! that starts now. For a ready callback its rcuop was woken, or (quiescent, lazy) it has a time.
 //!
 //! # This project's policy
 //! rcuog does not wait for a lazy list's stamp, and does not request its grace period. When the earliest time
-//! of a group has come, all its lazy lists are flushed. A list that a grace period has served in passing goes
+//! of a group has come, all its lazy lists are flushed. A list that another grace period has made ready goes
 //! to its rcuop at once; the others share one grace period, and go to theirs as a whole. So a group whose
 //! members only queue lazy callbacks has its rcuog woken at most twice a flush time (by the timer, and by the
 //! end of that grace period), and each rcuop once.
 
-use super::wake::{Level, trace};
+use super::wake::{WakeLevel, trace};
 use super::{Group, Policy, Timer, Todo};
 use crate::common::cpu::Cpu;
 use crate::common::event::{FutureEvent, NocbEvent};
@@ -36,7 +36,7 @@ use crate::common::host::{CpuId, Host, LeafId};
 use crate::common::parts::kernel::gp_queue;
 use crate::common::seq::Seq;
 
-/// How far rcuog is with its members.
+/// The state of rcuog's pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Pass {
     /// The next member.
@@ -51,21 +51,21 @@ pub(super) struct Pass {
     flush: bool,
 }
 
-/// How rcuog rests.
+/// The rest of rcuog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rest {
-    /// For this number of ticks.
+    /// It sleeps for this number of ticks.
     Poll {
-        /// How many.
+        /// The number.
         ticks: u64,
     },
-    /// Until it is woken.
+    /// It sleeps until it is woken.
     Unbounded,
-    /// Until this grace period has ended as the leaf shows it, or until it is woken.
+    /// It sleeps until the leaf shows that this grace period has ended, or until it is woken.
     Gp {
         /// The leader's leaf.
         leaf: LeafId,
-        /// Which of the leaf's queues.
+        /// The queue of the leaf.
         queue: u8,
         /// Its number when it has ended.
         stamp: Seq,
@@ -74,7 +74,7 @@ pub enum Rest {
 
 /// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "somebody may have to be woken"]
+#[must_use = "threads may have to be woken"]
 pub struct Visited {
     /// This number, all of the bypass, move to the end of the list.
     pub flushed: u64,
@@ -86,7 +86,7 @@ pub struct Visited {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "rcuog rests now, and its timer may have to be set"]
 pub struct Rested {
-    /// How to sleep.
+    /// The rest of rcuog.
     pub rest: Rest,
     /// For the group's timer.
     pub timer: Timer,
@@ -116,7 +116,7 @@ impl Group {
             Policy::Kernel612 => self.cancel(),
             Policy::Quiescent => {
                 // The end of the pass computes the timer's time; until then the timer stays.
-                self.level = Level::Not;
+                self.level = WakeLevel::Not;
                 self.defer_at = None;
                 self.lazy_at = None;
                 Timer::Keep
@@ -124,13 +124,13 @@ impl Group {
         }
     }
 
-    /// The next member to visit; `None` is the end of the pass.
+    /// The next member to visit; `None` at the end of the pass.
     pub fn next_member(&self) -> Option<CpuId> {
         let pass = self.pass.as_ref()?;
         self.members.get(pass.at).copied()
     }
 
-    /// Is a pass under way?
+    /// Is a pass in progress?
     pub fn in_pass(&self) -> bool {
         self.pass.is_some()
     }
@@ -138,23 +138,23 @@ impl Group {
     /// All members have been visited.
     ///
     /// # Panics
-    /// If one has not, or no pass is in progress.
+    /// If a member has not, or no pass is in progress.
     pub fn end_pass(&mut self, tick: u64, global: &Global, host: &impl Host) -> Rested {
         assert!(
             self.next_member().is_none(),
             "a pass was ended before its last member"
         );
-        let pass = self.pass.take().expect("a pass is under way");
+        let pass = self.pass.take().expect("a pass is in progress");
         let offload = global.config.offload;
         let timer = match (offload.poll, offload.policy) {
             (true, _) => Timer::Keep,
             (false, Policy::Kernel612) if pass.bypass => {
                 trace(self.leader, NocbEvent::WakeBypassIsDeferred, host);
-                self.defer(Level::Bypass, tick, offload.lazy_flush)
+                self.defer(WakeLevel::Bypass, tick, offload.lazy_flush)
             }
             (false, Policy::Kernel612) if pass.lazy => {
                 trace(self.leader, NocbEvent::WakeLazyIsDeferred, host);
-                self.defer(Level::Lazy, tick, offload.lazy_flush)
+                self.defer(WakeLevel::Lazy, tick, offload.lazy_flush)
             }
             (false, Policy::Kernel612) => Timer::Keep,
             (false, Policy::Quiescent) => {
@@ -186,12 +186,12 @@ impl Group {
         Rested { rest, timer }
     }
 
-    /// How rcuog rests, if it does.
+    /// The rest of rcuog, if it rests.
     pub fn rest(&self) -> Option<Rest> {
         self.rest
     }
 
-    /// Is its rest over? One that polls asks the clock instead.
+    /// Has its rest ended? An rcuog that polls uses the clock instead.
     pub fn goes_on(&self, global: &Global) -> bool {
         match self.rest {
             None => true,
@@ -216,7 +216,7 @@ impl Cpu {
     ) -> Visited {
         assert!(
             group.next_member() == Some(self.id),
-            "CPU {} is visited out of turn",
+            "CPU {} is not the next member",
             self.id
         );
         trace(self.id, NocbEvent::Check, host);
@@ -276,10 +276,10 @@ impl Cpu {
         self.clamp_lazy();
         let reached = self.leaf(global).gp_seq;
         self.code().advance(reached);
-        let awaited = self.hurried_ready(); // before those whose time has come count as hurried
+        let awaited = self.hurried_ready(); // read before due callbacks count as hurried
         let late = tick >= self.offload.first.saturating_add(offload.lazy_flush);
         if pass.flush || late {
-            self.offload.lazy = 0; // too many of them there are never: whoever queues sees to that
+            self.offload.lazy = 0; // never too many: the queueing call limits them
         }
         let mut todo = Todo {
             gp: self.serve_hurried(global, host),
@@ -293,14 +293,14 @@ impl Cpu {
         if self.hurried_pending() {
             self.has_rcuog_wait(pass, host);
         }
-        // Callbacks that are ready only because their time has come go with the rest, in one wake-up.
+        // Callbacks that are ready only because their time has come go with the others, in one wake-up.
         if awaited || (self.hurried_ready() && !self.hurried_pending()) {
             todo.rcuop = self.wake_rcuop();
         }
         Visited { flushed: 0, todo }
     }
 
-    /// Advances, stamps everything, and requests the grace period that hurried ones need; true if the
+    /// Advances, stamps everything, and requests the grace period that hurried callbacks need; true if the
     /// grace-period thread has to be woken.
     pub(super) fn serve_hurried(&mut self, global: &mut Global, host: &impl Host) -> bool {
         let s = global.gp_seq.snap(); // before the other number is read: see `callbacks`
@@ -312,7 +312,7 @@ impl Cpu {
         self.hurried_needs_gp(global) && global.request(leaf.id, host)
     }
 
-    /// rcuog has to wait for the earliest stamp in this list.
+    /// rcuog has to wait for the earliest stamp of this list.
     fn has_rcuog_wait(&self, pass: &mut Pass, host: &impl Host) {
         let gp = self.code_ref().next_gp().expect("it has just been stamped");
         pass.wait = Some(

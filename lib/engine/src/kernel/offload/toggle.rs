@@ -1,24 +1,25 @@
 //! Offloading a CPU, and de-offloading it, at boot and at run time.
 //!
-//! A CPU that is to be offloaded ever is *chosen* at boot (`rcu_nocbs`): only then it has threads. Linux 6.12
-//! toggles CPUs that are offline, after a barrier has emptied them; 5.12 to 6.11 could do it while they were
-//! online, and so can a host that sets [`online_toggle`](super::Offload::online_toggle).
+//! A CPU that may ever be offloaded is *chosen* at boot (`rcu_nocbs`): only then it has threads. Linux 6.12
+//! toggles CPUs that are offline, after a barrier has emptied them; 5.12 to 6.11 could toggle online CPUs,
+//! and so can a host that sets [`online_toggle`](super::Offload::online_toggle).
 //!
 //! # Toggling an online CPU
-//! In one call, under its lock and its group's. The side that *stamps and advances* changes at once; the side
-//! that *invokes* changes at the end of the batch that is out, if there is one ([`invoke`](super::invoke)).
+//! In one call, under the CPU's lock and its group's. The side that *stamps and advances* changes at once;
+//! the side that *invokes* changes at the end of the batch that is out, if there is one
+//! ([`invoke`](super::invoke)).
 //!
 //! * **De-offload**: hidden callbacks are flushed, because only rcuog reads the bypass; the grace periods of
 //!   existing stamps are requested, because rcuog may not have done so yet, and no tick would notice; the CPU
-//!   leaves the group; if it has callbacks its soft interrupt is raised, as it may be idle without a tick.
-//!   rcuog may be waiting for its grace period: it then wakes up once without work.
+//!   leaves the group; if it has callbacks its soft interrupt is raised, because it may be idle without a
+//!   tick. An rcuog that waits for the CPU's grace period wakes up once without work.
 //! * **Offload**: the CPU joins the group, and rcuog is woken if the CPU has callbacks, because the CPU does
 //!   not serve them any more.
 //!
 //! A CPU that runs without a tick where it can stays offloaded: while a task keeps it busy, no other thread
 //! would serve its callbacks.
 //!
-//! # Why nothing is lost
+//! # No lost callback
 //! At any time exactly one side serves the callbacks: `offloaded` and membership change together. The side
 //! that takes over is notified if there are any, and checks the whole list, stamps included.
 
@@ -29,7 +30,7 @@ use crate::common::host::Host;
 
 /// The result of toggling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "callbacks may have moved, and somebody may have to be woken"]
+#[must_use = "callbacks may have moved, and threads may have to be woken"]
 pub struct Toggled {
     /// This number, all of the bypass, move to the end of the list.
     pub flushed: u64,
@@ -37,7 +38,7 @@ pub struct Toggled {
     pub todo: Todo,
 }
 
-/// Why a CPU was not toggled. Nothing has changed.
+/// The reason why a CPU was not toggled. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refused {
     /// It was not chosen at boot.
@@ -46,7 +47,7 @@ pub enum Refused {
     Online,
     /// It is offline, and has callbacks: make a barrier first, or let them be adopted.
     NotEmpty,
-    /// It is so already.
+    /// It is in that state already.
     Already,
     /// It runs without a tick where it can ([`Host::nohz_full`]), and would not serve its callbacks itself.
     NoTick,
@@ -56,7 +57,7 @@ impl Cpu {
     /// At boot: `group` serves this CPU's callbacks from now on.
     ///
     /// # Panics
-    /// If it is offloaded already.
+    /// If it is already offloaded.
     pub fn choose(&mut self, group: &mut Group) {
         self.offload.group = Some(group.id);
         group.join(self.id);

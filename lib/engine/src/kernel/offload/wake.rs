@@ -11,15 +11,15 @@
 //! | `Force` | 1 tick | the same; wakes rcuog although it is marked as awake |
 //!
 //! # Reproduced oddity
-//! Under [`Policy::Kernel612`] a second list that turns lazy while the level is `Lazy` already re-arms the
+//! Under [`Policy::Kernel612`] a second list that becomes lazy while the level is `Lazy` already sets the
 //! timer to one tick: rcuog is woken, finds nothing due, and starts the whole flush time again. The older
 //! list may wait nearly twice as long. [`Policy::Quiescent`] has no level `Lazy`: the group keeps the
-//! earliest deadline beside the levels, and nothing but a flush moves it.
+//! earliest deadline beside the levels, and only a flush moves it.
 //!
-//! # Why no wake-up is lost
-//! rcuog sets `sleep` before it visits the first member, and the waker clears it. A callback that comes in
-//! between finds it set and clears it, and rcuog finds that out before it rests. A wake-up clears level and
-//! timer; that is safe because the pass that follows does their work.
+//! # No lost wake-up
+//! rcuog sets `sleep` before it visits the first member, and the waker clears it. A callback that is queued
+//! in between finds it set and clears it, and rcuog notices that before it rests. A wake-up clears level and
+//! timer; that is safe because the following pass does their work.
 
 use super::{Group, Offload, Policy, Timer, Todo};
 use crate::common::cpu::Cpu;
@@ -27,10 +27,10 @@ use crate::common::event::{Event, NocbEvent};
 use crate::common::global::Global;
 use crate::common::host::{CpuId, Host};
 
-/// How urgent the wake-up is that was put off.
+/// The urgency of a deferred wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
-    /// None was.
+pub enum WakeLevel {
+    /// None is deferred.
     Not,
     /// A bypass needs a visit.
     Bypass,
@@ -38,24 +38,24 @@ pub enum Level {
     Lazy,
     /// rcuog has to be woken.
     Wake,
-    /// It has to be woken in any case.
+    /// rcuog has to be woken in each case.
     Force,
 }
 
 impl Group {
-    /// Puts a wake-up off.
-    pub(super) fn defer(&mut self, level: Level, tick: u64, lazy_flush: u64) -> Timer {
+    /// Defers a wake-up.
+    pub(super) fn defer(&mut self, level: WakeLevel, tick: u64, lazy_flush: u64) -> Timer {
         match level {
-            Level::Lazy if self.level == Level::Not => {
+            WakeLevel::Lazy if self.level == WakeLevel::Not => {
                 self.defer_at = Some(tick.saturating_add(lazy_flush));
                 self.level = level;
             }
-            Level::Bypass => {
+            WakeLevel::Bypass => {
                 self.defer_at = Some(tick.saturating_add(2));
                 self.level = level;
             }
             _ => {
-                if self.level < Level::Wake {
+                if self.level < WakeLevel::Wake {
                     self.defer_at = Some(tick.saturating_add(1));
                 }
                 self.level = self.level.max(level);
@@ -64,13 +64,13 @@ impl Group {
         self.retime()
     }
 
-    /// Some member's lazy callbacks are due then. The earliest such time counts.
+    /// A member's lazy callbacks are due then. The earliest such time counts.
     pub(super) fn lazy_until(&mut self, deadline: u64) {
         let at = self.lazy_at.map_or(deadline, |known| known.min(deadline));
         self.lazy_at = Some(at);
     }
 
-    /// Sets the timer to whatever comes first.
+    /// Sets the timer to the earliest of the times.
     pub(super) fn retime(&mut self) -> Timer {
         let at = match (self.defer_at, self.lazy_at) {
             (Some(defer), Some(lazy)) => Some(defer.min(lazy)),
@@ -85,14 +85,14 @@ impl Group {
         }
     }
 
-    /// Nothing is put off any more.
+    /// Cancels the deferred wake-ups.
     pub(super) fn cancel(&mut self) -> Timer {
-        self.level = Level::Not;
+        self.level = WakeLevel::Not;
         self.defer_at = None;
         self.retime()
     }
 
-    /// Wakes rcuog, on behalf of `cpu`, if it sleeps; or in any case.
+    /// Wakes rcuog, on behalf of `cpu`, if it sleeps; with `Force` in each case.
     pub(super) fn wake(&mut self, cpu: CpuId, force: bool, host: &impl Host) -> Todo {
         let timer = self.cancel();
         let wakes = self.sleep || force;
@@ -110,14 +110,14 @@ impl Group {
         }
     }
 
-    /// A wake-up was put off that the next tick is to deliver
-    /// ([`At::deferred_wake`](crate::tick::At::deferred_wake)).
+    /// Is a wake-up deferred that the next tick has to deliver
+    /// ([`At::deferred_wake`](crate::tick::At::deferred_wake))?
     pub fn is_wake_due(&self) -> bool {
-        self.level >= Level::Wake
+        self.level >= WakeLevel::Wake
     }
 
     /// The level.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> WakeLevel {
         self.level
     }
 
@@ -127,7 +127,7 @@ impl Group {
     }
 
     /// `cpu`, of this group, is in its tick's soft interrupt, or about to enter idle or user space, or dies:
-    /// delivers a wake-up that was put off.
+    /// delivers a deferred wake-up.
     pub fn deliver(&mut self, cpu: CpuId, host: &impl Host) -> Todo {
         if !self.is_wake_due() {
             return Todo::default();
@@ -135,7 +135,7 @@ impl Group {
         self.deliver_any(cpu, host)
     }
 
-    /// The timer has fired in this tick. One that was set again in between does nothing.
+    /// The timer has fired in this tick. A timer that was set again in between does nothing.
     pub fn timer_fired(&mut self, tick: u64, host: &impl Host) -> Todo {
         if self.timer.is_none_or(|at| tick < at) {
             return Todo::default();
@@ -150,14 +150,14 @@ impl Group {
     }
 
     fn deliver_any(&mut self, cpu: CpuId, host: &impl Host) -> Todo {
-        let force = self.level == Level::Force;
+        let force = self.level == WakeLevel::Force;
         let todo = self.wake(cpu, force, host);
         trace(cpu, NocbEvent::DeferredWake, host);
         todo
     }
 }
 
-/// How the CPU stands that queues.
+/// The state of the queueing CPU.
 #[derive(Clone, Copy)]
 pub(super) struct Standing {
     pub tick: u64,
@@ -167,7 +167,7 @@ pub(super) struct Standing {
 }
 
 impl Cpu {
-    /// Which thread is notified of a queued callback?
+    /// The thread to wake for a queued callback.
     pub(super) fn decide_wake(
         &mut self,
         at: Standing,
@@ -192,7 +192,7 @@ impl Cpu {
             let idle = self.offload.cb_sleep || list.ready() == 0;
             let forces = offload.policy == Policy::Kernel612;
             if forces && idle && group.timer.is_none() {
-                let timer = group.defer(Level::Force, at.tick, offload.lazy_flush);
+                let timer = group.defer(WakeLevel::Force, at.tick, offload.lazy_flush);
                 trace(self.id, NocbEvent::WakeOvfIsDeferred, host);
                 return Todo {
                     timer,
@@ -212,13 +212,13 @@ impl Cpu {
         host: &impl Host,
     ) -> Todo {
         let (level, event) = if self.offload.all_lazy() {
-            (Level::Lazy, NocbEvent::WakeLazy)
+            (WakeLevel::Lazy, NocbEvent::WakeLazy)
         } else if at.can_wake {
             let todo = group.wake(self.id, false, host);
             trace(self.id, NocbEvent::WakeEmpty, host);
             return todo;
         } else {
-            (Level::Wake, NocbEvent::WakeEmptyIsDeferred)
+            (WakeLevel::Wake, NocbEvent::WakeEmptyIsDeferred)
         };
         let timer = group.defer(level, at.tick, offload.lazy_flush);
         trace(self.id, event, host);
@@ -228,8 +228,8 @@ impl Cpu {
         }
     }
 
-    /// Moves callbacks that a grace period has released, at most once a tick. Wakes no thread: rcuog waits
-    /// for the same end, or has seen it.
+    /// Moves callbacks whose grace period has ended, at most once a tick. Wakes no thread: rcuog waits for
+    /// the same end, or has seen it.
     pub(super) fn advance_once(&mut self, tick: u64, global: &Global) {
         let reached = self.leaf(global).gp_seq;
         let released = self.code_ref().next_gp().is_some_and(|gp| reached.ge(gp));

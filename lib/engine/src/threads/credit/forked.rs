@@ -31,6 +31,7 @@ impl Cpu {
         }
         self.barrier.forked();
         self.turn.forked();
+        self.credit.owner_runs = false;
         self.credit.tight = true;
         if !run_code {
             self.credit.prompt = None; // only code is prompt

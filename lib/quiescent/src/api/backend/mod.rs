@@ -7,7 +7,6 @@
 
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::mem::needs_drop;
 use std::ptr::NonNull;
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -18,9 +17,11 @@ use quiescent_engine::credit::Urgency;
 use crate::api::refused::Refusal;
 use crate::api::statistics::{DomainStatistics, Holdout};
 use crate::api::tuning::{FlushTimes, in_ns};
+use crate::global::with_local;
 use crate::watch::telemetry;
 use quiescent_core::defer::barrier::Awaited;
 pub(crate) use quiescent_core::defer::enqueue::{self, Terms};
+use quiescent_core::defer::in_place;
 pub(crate) use quiescent_core::defer::sweep::Until;
 pub(crate) use quiescent_core::gp::driver::How;
 use quiescent_core::parts::domain::Domain;
@@ -31,14 +32,14 @@ use quiescent_core::prim::full_fence;
 use quiescent_core::queue::kind;
 use quiescent_core::queue::lane::Entry;
 pub(crate) use quiescent_core::queue::parcel::Parcel;
-use quiescent_core::queue::per_thread::{CODE, PLAIN, Queue};
+use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN, Queue};
 use quiescent_core::queue::weight;
 
 mod kinds;
 mod pack;
 
 pub use kinds::{OfCounts, OfProcess, OfThreads};
-pub(crate) use pack::{Way, pack};
+pub(crate) use pack::{Given, Way, pack};
 
 /// The batch counts the bytes of each object of at least this size; smaller ones take so few bytes that their
 /// number limits the batch.
@@ -151,8 +152,8 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     /// `pointer` comes from `Box::into_raw`; no section that opens later can find the object; it is retired
     /// once, and no other code frees or changes it.
     #[inline(always)]
-    unsafe fn retire<T: Send + 'static>(self, pointer: NonNull<T>, owned: usize, way: Way) {
-        let Some((lane, entry, bytes)) = pack(pointer, owned) else {
+    unsafe fn retire<T: Send + 'static>(self, pointer: NonNull<T>, terms: Given, way: Way) {
+        let Some((lane, entry, bytes)) = pack(pointer, terms) else {
             return;
         };
         let queue = match way {
@@ -166,16 +167,17 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
             }
             return self.deliver(Parcel::Entry(lane, entry, bytes), way.terms());
         };
-        match (way, needs_drop::<T>()) {
-            (Way::NoReclaim, true) => enqueue::code_only(queue, entry, bytes),
+        match (way, lane) {
             // SAFETY: the caller's promise.
-            (Way::NoReclaim, false) => unsafe { enqueue::plain_only(queue, entry, bytes) },
-            (_, true) => enqueue::code(queue, entry, bytes, Urgency::Lazy),
-            (_, false) => {
-                let large = size_of::<T>() >= LARGE || owned != 0;
+            (Way::NoReclaim, PLAIN) => unsafe { enqueue::plain_only(queue, entry, bytes) },
+            (Way::NoReclaim, _) => enqueue::code_only(queue, lane, entry, bytes),
+            (_, PLAIN) => {
+                let large = size_of::<T>() >= LARGE || !matches!(terms.bytes, 0 | weight::UNKNOWN);
                 // SAFETY: the caller's promise.
                 unsafe { enqueue::plain(queue, entry, bytes, large) };
             }
+            (_, OWN) => with_local(|local| in_place::own(local, queue, entry, bytes)),
+            _ => enqueue::code(queue, entry, bytes, Urgency::Lazy),
         }
     }
 
@@ -186,10 +188,10 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     unsafe fn try_retire<T: Send + 'static>(
         self,
         pointer: NonNull<T>,
-        owned: usize,
+        terms: Given,
     ) -> Result<(), Refusal> {
         // SAFETY: the caller's promise.
-        let result = unsafe { self.attempt(pointer, owned) };
+        let result = unsafe { self.attempt(pointer, terms) };
         if result.is_err() {
             count(&self.state().counters.refused);
         }
@@ -201,16 +203,16 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     unsafe fn attempt<T: Send + 'static>(
         self,
         pointer: NonNull<T>,
-        owned: usize,
+        terms: Given,
     ) -> Result<(), Refusal> {
         let state = self.state();
         // A thread without a queue of its own has no credit, and takes the lock anyway.
         if state.level.is_easy() && self.queue().is_some_and(|queue| !queue.is_dummy()) {
             // SAFETY: the caller's promise.
-            unsafe { self.retire(pointer, owned, Way::Lazy) };
+            unsafe { self.retire(pointer, terms, Way::Lazy) };
             return Ok(());
         }
-        match pack(pointer, owned) {
+        match pack(pointer, terms) {
             Some((lane, entry, bytes)) => state.try_deliver(lane, entry, bytes),
             None => Ok(()),
         }
@@ -223,7 +225,7 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     unsafe fn retire_wait<T: Send + 'static>(
         self,
         pointer: NonNull<T>,
-        owned: usize,
+        terms: Given,
         limit: Duration,
     ) -> Result<(), Refusal> {
         let state = self.state();
@@ -234,11 +236,11 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
             return Err(Refusal::CannotWait(SyncError::InsideCallback));
         }
         // SAFETY: the caller's promise.
-        match unsafe { self.attempt(pointer, owned) } {
+        match unsafe { self.attempt(pointer, terms) } {
             Err(Refusal::Full(_)) => {}
             result => return result,
         }
-        match pack(pointer, owned) {
+        match pack(pointer, terms) {
             Some((lane, entry, bytes)) => {
                 state.deliver_when_room(lane, entry, bytes, Until::after(limit))
             }
@@ -255,8 +257,13 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
             Urgency::Hurry => None,
             Urgency::Lazy | Urgency::Prompt => self.queue(),
         };
+        let inline = self.state().runs_inline();
+        let lane = if inline { OWN } else { CODE };
         match queue {
-            None => self.deliver(Parcel::Entry(CODE, entry, bytes), Terms::of(urgency)),
+            None => self.deliver(Parcel::Entry(lane, entry, bytes), Terms::of(urgency)),
+            Some(queue) if inline => {
+                with_local(|local| in_place::own_call(local, queue, entry, bytes, urgency));
+            }
             Some(queue) => enqueue::code(queue, entry, bytes, urgency),
         }
     }
@@ -339,6 +346,11 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
 
     fn set_drained(self, drained: bool) {
         self.domain().set(|settings| settings.drained = drained);
+    }
+
+    fn set_workers_run(self, workers_run: bool) {
+        self.domain()
+            .set(|settings| settings.workers_run = workers_run);
     }
 
     fn set_stall_after(self, time: Duration) {

@@ -8,11 +8,25 @@ use quiescent_engine::credit::Urgency;
 use quiescent_core::defer::enqueue::Terms;
 use quiescent_core::queue::kind;
 use quiescent_core::queue::lane::Entry;
-use quiescent_core::queue::per_thread::{CODE, PLAIN};
-use quiescent_core::queue::weight;
+use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
+use quiescent_core::queue::weight::{self, Owned, UNKNOWN};
 
-/// The most bytes that one object counts as: several of them do not overflow a signed number.
-const MOST_BYTES: usize = 1 << 48;
+/// What a retired value owns, and where its destructor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Bytes besides its own size, or [`UNKNOWN`].
+    pub bytes: usize,
+    /// A worker drops it, not the calling thread.
+    pub on_worker: bool,
+}
+
+impl Given {
+    /// Nothing was said.
+    pub const NOTHING: Given = Given {
+        bytes: UNKNOWN,
+        on_worker: false,
+    };
+}
 
 /// How `retire` was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,22 +53,25 @@ impl Way {
 }
 
 /// The lane, the entry and the weight of a box; `None` for a value without memory and without a destructor.
+/// `owned`: the bytes declared, or [`weight::UNKNOWN`].
 #[inline(always)]
 pub(crate) fn pack<T: Send + 'static>(
     pointer: NonNull<T>,
-    owned: usize,
+    terms: Given,
 ) -> Option<(usize, Entry, u64)> {
     let object = pointer.as_ptr();
-    let bytes = weight::boxed::<T>().saturating_add(owned).min(MOST_BYTES) as u64;
+    let owned = Owned::by::<T>(terms.bytes);
+    let bytes = weight::boxed::<T>() as u64 + owned.bytes();
     if !needs_drop::<T>() && size_of::<T>() == 0 {
         return None;
     }
     let (lane, entry) = if needs_drop::<T>() {
-        let what = kind::dropped::<T>();
+        let what = kind::dropped::<T>(owned);
         let object = object.cast();
-        (CODE, Entry { object, what })
+        let lane = if terms.on_worker { CODE } else { OWN };
+        (lane, Entry { object, what })
     } else {
-        (PLAIN, Entry::plain(object))
+        (PLAIN, Entry::plain(object, owned))
     };
     Some((lane, entry, bytes))
 }

@@ -56,8 +56,8 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().flush_times()
     }
 
-    /// Selects which threads run this domain's closures and destructors: the worker (the default), or the
-    /// program itself, when it calls [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain).
+    /// Has the program itself run this domain's closures and destructors, when it calls
+    /// [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain).
     /// As [`set_drained`](crate::tuning::set_drained) for the process's domain: the worker still starts grace
     /// periods and frees plain memory, and calls [`on_ready`](crate::tuning::on_ready) when callbacks are
     /// ready. What is left when the domain is dropped is run by the process's worker.
@@ -73,6 +73,18 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// ```
     pub fn set_drained(&self, drained: bool) {
         self.backend().set_drained(drained);
+    }
+
+    /// As [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker), for what is retired in this
+    /// domain.
+    ///
+    /// ```
+    /// static CACHES: quiescent::Domain = quiescent::Domain::new();
+    ///
+    /// CACHES.set_destructors_on_worker(true);
+    /// ```
+    pub fn set_destructors_on_worker(&self, on_worker: bool) {
+        self.backend().set_workers_run(on_worker);
     }
 
     /// Sets the time after which stalls of this domain are reported; zero: no reports. See

@@ -15,12 +15,12 @@ use quiescent_core::parts::env::Env;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
 use quiescent_core::queue::meter::{Counts, PROCESS, Page as Open, UNNAMED};
-use quiescent_core::queue::per_thread::{CODE, PLAIN};
+use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
 
 /// The first eight bytes.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
 /// The version of the layout.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// The name of the descriptor.
 pub(super) const NAME: &str = "quiescent-telemetry";
 /// The number of functions of all domains together; the last row is for those that find none.
@@ -36,7 +36,7 @@ pub(super) const HOLDOUTS: usize = 64;
 pub(super) const PLACES: usize = 256;
 /// The last domain number; greater ones are not distinguished.
 const LAST_PLACE: u32 = (1 << 14) - 1;
-/// Bits of a key for what is queued: an address, or the low bits of a layout.
+/// Bits of a key for what is queued ([`kind::function`]).
 const WHAT_BITS: u32 = 48;
 
 /// A text without zero bytes.
@@ -364,8 +364,13 @@ impl Page {
     /// The row of a function: `what` is an entry's second word, or an intrusive callback's function.
     pub(super) fn row(&self, place: u32, lane: usize, what: u64) -> &Row {
         let place = place.min(LAST_PLACE);
-        let short = what & ((1 << WHAT_BITS) - 1);
-        let key = u64::from(place) << 50 | (lane as u64 + 1) << WHAT_BITS | short;
+        let kind = match lane {
+            PLAIN => 1,
+            OWN | CODE => 2, // a type has one row, wherever its destructor runs
+            _ => 3u64,
+        };
+        let short = kind::function(lane, what);
+        let key = u64::from(place) << 50 | kind << WHAT_BITS | short;
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % OTHERS;
         for step in 0..STEPS {
             let row = &self.rows[(first + step) % OTHERS];
@@ -392,12 +397,12 @@ impl Row {
     fn describe(&self, lane: usize, what: u64) {
         let (bytes, lazy) = match lane {
             PLAIN => {
-                let size = (what >> 6) as usize;
+                let (size, _) = kind::layout(what);
                 write_to(&self.name, format_args!("block of {size} bytes"));
                 (quiescent_engine::owner::weight(size) as u64, true)
             }
-            CODE => {
-                // SAFETY: what was queued in the code lane.
+            OWN | CODE => {
+                // SAFETY: what was queued in a lane of code.
                 let kind = unsafe { kind::kind(what) };
                 self.name.set((kind.name)());
                 (kind.bytes, kind.lazy)

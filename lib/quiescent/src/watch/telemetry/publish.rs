@@ -144,7 +144,7 @@ pub(crate) fn publish_if_on(env: &'static Env) {
 pub(crate) fn publish(env: &'static Env) {
     let Some(page) = page() else { return };
     if WANTED.fetch_add(1, Ordering::AcqRel) != 0 {
-        return; // whoever is writing does it once more
+        return; // the writing thread does another round
     }
     let mut seen = 1;
     loop {

@@ -29,17 +29,17 @@ const MOST_TEXT: usize = 4096;
 /// | at | content |
 /// |---|---|
 /// | 0 | `quiescnt` |
-/// | 8 | version: 1; pid; forks (4 bytes each) |
+/// | 8 | version: 2; pid; forks (4 bytes each) |
 /// | 20 | offset, number, size (4 bytes each) of: counters, blocking readers, domain names, functions |
 /// | 72 | start of counting, ns of `CLOCK_MONOTONIC`; time of the last update of the counters |
 ///
 /// A *text* is its length (8 bytes) and that many bytes of UTF-8; one with a zero byte among them is being
 /// written. A counter is a value and a text. A blocking reader is a thread's number in the low half and its
-/// nesting in the high half; a 0 ends them. The name of domain *n* is the *n*th text. A function: key (0: no
-/// function; bits 50 and up: domain, from 8192 on an `Srcu`; 48 and 49: lane, 1 memory, 2 code, 3 intrusive),
-/// flags (bit 0: lazy), bytes of one, queued, executed, hurried, prompt, batches, waited at least, at most
-/// (sums, µs), longest (µs), and its name, a text. The last function has no key: it counts all those without
-/// a row.
+/// nesting in the high half; a 0 ends them. The name of domain *n* is the *n*th text. A function: key (0:
+/// no function; bits 50 and up: domain, from 8192 on an `Srcu`; 48 and 49: lane, 1 memory, 2 code, 3
+/// intrusive), flags (bit 0: lazy), bytes of one without owned ones, queued, executed, bytes of those
+/// queued, of those executed, hurried, prompt, batches, waited at least, at most (sums, µs), longest (µs),
+/// and its name, a text. The last function has no key: it counts all those without a row.
 #[derive(Debug)]
 pub struct Source {
     file: ManuallyDrop<File>,
@@ -263,18 +263,20 @@ fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
     };
     Ok(Some(Function {
         domain,
-        name: row.text(88)?,
+        name: row.text(104)?,
         what,
         lazy: long(1)? & 1 != 0,
         bytes_each: long(2)?,
         queued,
         executed,
-        hurried: long(5)?,
-        prompt: long(6)?,
-        batches: long(7)?,
-        waited_at_least: Duration::from_micros(long(8)?),
-        waited_at_most: Duration::from_micros(long(9)?),
-        longest: Duration::from_micros(long(10)?),
+        queued_bytes: long(5)?,
+        executed_bytes: long(6)?,
+        hurried: long(7)?,
+        prompt: long(8)?,
+        batches: long(9)?,
+        waited_at_least: Duration::from_micros(long(10)?),
+        waited_at_most: Duration::from_micros(long(11)?),
+        longest: Duration::from_micros(long(12)?),
     }))
 }
 

@@ -1,6 +1,7 @@
 //! A measuring process of `bench retire`: one subject, one case, once.
 
 use super::RetireCase;
+use crate::deferral::pace::Pace;
 use crate::deferral::rest;
 use crate::deferral::{self, Blocks, Deferring};
 use crate::measure::once::Question;
@@ -54,19 +55,31 @@ impl Question for RetireAsk {
 fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
     let subject = deferral::find(&ask.subject)?;
     let objects = ask.objects.max(1);
+    if !ask.case.is_for(&subject) {
+        let case = ask.case.name();
+        return Err(format!("{} is not measured in `{case}`", subject.name));
+    }
+    let absent = || format!("{} has no such loop", subject.name);
     match ask.case {
         RetireCase::Push => push(subject, objects),
         RetireCase::Latency => latency(subject, objects),
         RetireCase::Enqueue(producers) => enqueue(subject, objects, producers),
         RetireCase::AllIn(producers) => {
-            let case = ask.case.name();
-            all_in(subject, subject.all_in, &case, objects, producers)
+            all_in(subject, &subject.all_in, ask.case, objects, producers)
         }
+        RetireCase::Empty(producers) => all_in(subject, &|_| (), ask.case, 0, producers),
         RetireCase::Drop => {
-            let owning = subject
-                .owning
-                .ok_or_else(|| format!("{} is not measured with owning objects", subject.name))?;
-            all_in(subject, owning, &ask.case.name(), objects, 1)
+            let owning = subject.owning.ok_or_else(absent)?;
+            all_in(subject, &owning, ask.case, objects, 1)
+        }
+        RetireCase::Call => {
+            let call = subject.call.ok_or_else(absent)?;
+            all_in(subject, &call, ask.case, objects, 1)
+        }
+        RetireCase::Swap(content) => {
+            let beside = subject.beside(content).ok_or_else(absent)?;
+            let swap = |n| (beside.update)(&mut Pace::count(n));
+            all_in(subject, &swap, ask.case, objects, 1)
         }
         RetireCase::AtRest => {
             let before = objects.min(BEFORE_REST);
@@ -163,26 +176,34 @@ fn enqueue(subject: Deferring, objects: u64, producers: u64) -> Result<Vec<Figur
 
 fn all_in(
     subject: Deferring,
-    make_and_retire: fn(u64),
-    case: &str,
+    make_and_retire: &(dyn Fn(u64) + Sync),
+    case: RetireCase,
     objects: u64,
     producers: u64,
 ) -> Result<Vec<Figure>, String> {
     let start_rss = process::peak_rss_bytes();
+    let counted = rest::counters(&subject);
     let share = objects.div_ceil(producers);
     let work = |_, ()| make_and_retire(share);
     let ran = threads::run(&subject, producers as usize, |_| (), work, || ())?;
+    let peak_rss = process::peak_rss_bytes();
+    let name = case.name();
     let objects = (share * producers) as f64;
-    let per_second = objects * 1e9 / ran.wall_ns.max(1) as f64;
-    let mut figures = vec![
-        Figure::new(case, "cpu_ns", "ns/object", ran.cpu_ns as f64 / objects),
-        Figure::new(case, "ops_per_s", "objects/s", per_second),
-    ];
-    for (metric, bytes) in [
-        ("peak_rss_bytes", process::peak_rss_bytes()),
-        ("start_rss_bytes", start_rss),
-    ] {
-        figures.extend(bytes.map(|bytes| Figure::new(case, metric, "bytes", bytes as f64)));
+    let mut figures = Vec::new();
+    if objects > 0.0 {
+        let per_second = objects * 1e9 / ran.wall_ns.max(1) as f64;
+        let cpu_ns = ran.cpu_ns as f64 / objects;
+        figures.push(Figure::new(&name, "cpu_ns", "ns/object", cpu_ns));
+        figures.push(Figure::new(&name, "ops_per_s", "objects/s", per_second));
+        let counted = rest::counters(&subject).zip(counted);
+        let counted = counted.map(|(now, before)| now.since(before));
+        figures.extend(counted.filter(|it| it.grace_periods > 0).map(|it| {
+            let issued = it.fences_issued as f64 / it.grace_periods as f64;
+            Figure::new(&name, "fences_issued_per_gp", "fences/gp", issued)
+        }));
+    }
+    for (metric, bytes) in [("peak_rss_bytes", peak_rss), ("start_rss_bytes", start_rss)] {
+        figures.extend(bytes.map(|bytes| Figure::new(&name, metric, "bytes", bytes as f64)));
     }
     Ok(figures)
 }
@@ -194,16 +215,16 @@ mod tests {
     #[test]
     fn every_subject_in_every_case() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        for subject in deferral::all() {
+        for subject in [deferral::all(), vec![deferral::malloc_free()]].concat() {
             for case in RetireCase::ALL {
                 let ask = RetireAsk {
                     subject: subject.name.into(),
                     case,
-                    objects: 100,
+                    objects: case.objects(100),
                     rest_ms: 1,
                 };
                 if !case.is_for(&subject) {
-                    assert!(measure(&ask).unwrap_err().contains("owning"));
+                    assert!(measure(&ask).unwrap_err().contains("not measured"));
                     continue;
                 }
                 let figures = measure(&ask).unwrap();

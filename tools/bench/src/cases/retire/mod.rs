@@ -6,23 +6,36 @@
 //! | `enqueue 1t`, `enqueue 2t` | the call alone, all blocks made ahead: CPU of the calling thread |
 //! | `all-in 1t`, `all-in 2t` | make, retire, grace periods, free, the final barrier: CPU of the whole process an object, objects a second, peak memory |
 //! | `drop 1t` | the same for objects that own another and have `Drop` |
+//! | `call 1t` | the same by `call_rcu` and its like: a callback an object |
+//! | `string 64 b 1t`, `string 64 kib 1t`, `config 1t` | a cell whose value is replaced and retired: a `String`, a map of 1000 settings; fewer of the larger ones ([`RetireCase::objects`]) |
+//! | `empty 1t`, `empty 2t` | the process of `all-in` with no object: what its memory is compared with |
 //! | `at rest` | everything is reclaimed, nothing is retired: wake-ups of the library's threads, timers |
 //!
 //! Each measurement has a process of its own ([`crate::measure::once`]); in a round, every subject and case
 //! is measured once, in an order that rotates. Rows are over the rounds. Processes at rest are watched once,
 //! all at the same time. Instruction counts of `push` are made by [`crate::instructions`].
+//!
+//! The subject `malloc-free` is the same loops with malloc and free alone. `above_malloc_free_ns` is what a
+//! case costs more than that, and `above_empty_bytes` its peak memory above that of `empty`, both in the same
+//! round; a difference below zero counts as zero.
+//!
+//! arc-swap retires nothing, and papaya's collector is seize's: they are measured in `all-in`, `drop` and
+//! cells.
 
 pub mod child;
+mod round;
 mod text;
 
 pub use text::text;
 
+use crate::deferral::swap::{BARE, Content};
 use crate::deferral::{self, Deferring};
 use crate::measure::once::{self, Ask};
 use crate::measure::waves::{self, Cell};
 use child::RetireAsk;
 use quiescent_report::rows::Samples;
 use quiescent_report::{Control, Error, Report};
+use round::Round;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -38,22 +51,34 @@ pub enum RetireCase {
     Enqueue(u64),
     /// Everything, by so many producers.
     AllIn(u64),
+    /// Nothing, by so many producers.
+    Empty(u64),
     /// Everything, for objects with `Drop`.
     Drop,
+    /// Everything, for callbacks.
+    Call,
+    /// Everything, for values of a cell.
+    Swap(Content),
     /// Nothing, after everything.
     AtRest,
 }
 
 impl RetireCase {
     /// All of them, in order.
-    pub const ALL: [RetireCase; 8] = [
+    pub const ALL: [RetireCase; 14] = [
         RetireCase::Push,
         RetireCase::Latency,
         RetireCase::Enqueue(1),
         RetireCase::Enqueue(2),
         RetireCase::AllIn(1),
         RetireCase::AllIn(2),
+        RetireCase::Empty(1),
+        RetireCase::Empty(2),
         RetireCase::Drop,
+        RetireCase::Call,
+        RetireCase::Swap(Content::Short),
+        RetireCase::Swap(Content::Long),
+        RetireCase::Swap(Content::Config),
         RetireCase::AtRest,
     ];
 
@@ -63,15 +88,80 @@ impl RetireCase {
             RetireCase::Push | RetireCase::Latency => "push".into(),
             RetireCase::Enqueue(producers) => format!("enqueue {producers}t"),
             RetireCase::AllIn(producers) => format!("all-in {producers}t"),
+            RetireCase::Empty(producers) => format!("empty {producers}t"),
             RetireCase::Drop => "drop 1t".into(),
+            RetireCase::Call => "call 1t".into(),
+            RetireCase::Swap(content) => format!("{} 1t", content.name()),
             RetireCase::AtRest => "at rest".into(),
         }
     }
 
     /// Whether this subject is measured in this case.
     pub fn is_for(self, subject: &Deferring) -> bool {
-        self != RetireCase::Drop || subject.owning.is_some()
+        match self {
+            RetireCase::AllIn(_) => true,
+            RetireCase::Drop => subject.owning.is_some(),
+            RetireCase::Call => subject.call.is_some(),
+            RetireCase::Swap(content) => subject.beside(content).is_some(),
+            RetireCase::Empty(_) => subject.name != BARE,
+            RetireCase::Push
+            | RetireCase::Latency
+            | RetireCase::Enqueue(_)
+            | RetireCase::AtRest => !subject.verbs.is_empty(),
+        }
     }
+
+    /// Whether objects are made, retired and freed in it.
+    fn is_whole(self) -> bool {
+        matches!(
+            self,
+            RetireCase::AllIn(_) | RetireCase::Drop | RetireCase::Call | RetireCase::Swap(_)
+        )
+    }
+
+    /// How many objects are made where `objects` blocks of 64 bytes would be: fewer of what takes longer to
+    /// make.
+    pub fn objects(self, objects: u64) -> u64 {
+        let share = match self {
+            RetireCase::Empty(_) => return 0,
+            RetireCase::Swap(Content::Short) => 2,
+            RetireCase::Swap(Content::Long) => 80,
+            RetireCase::Swap(Content::Config) => 8_000,
+            _ => 1,
+        };
+        (objects / share).max(1)
+    }
+
+    /// The name of this case when it is run for its memory: `all-in 1t of 20M`.
+    pub fn peak_name(self) -> String {
+        let objects = self.objects(PEAK_OBJECTS);
+        let thousands = objects / 1_000;
+        match (objects, thousands % 1_000) {
+            (0, _) => self.name(),
+            (_, 0) => format!("{} of {}M", self.name(), thousands / 1_000),
+            _ => format!("{} of {thousands}k", self.name()),
+        }
+    }
+}
+
+/// Enough objects that a library that holds them cannot hide it.
+pub const PEAK_OBJECTS: u64 = 20_000_000;
+
+/// Whether a case of `bench retire` was run for its memory.
+pub fn is_peak_case(case: &str) -> bool {
+    case.contains("t of ")
+}
+
+/// Whether it is of objects of 64 bytes, from the first malloc to the last free.
+pub fn is_of_objects(case: &str) -> bool {
+    let names = ["all-in ", "drop ", "call "];
+    names.iter().any(|name| case.starts_with(name)) && !is_peak_case(case)
+}
+
+/// Whether it is of values of a cell.
+pub fn is_of_values(case: &str) -> bool {
+    let names = ["string ", "config "];
+    names.iter().any(|name| case.starts_with(name)) && !is_peak_case(case)
 }
 
 /// What to measure.
@@ -114,7 +204,7 @@ impl RetireOptions {
         Ask::of(&RetireAsk {
             subject: subject.name.into(),
             case,
-            objects: self.objects,
+            objects: case.objects(self.objects),
             rest_ms: self.rest_ms,
         })
     }
@@ -132,8 +222,16 @@ pub fn run(options: &RetireOptions, control: Control<'_>) -> Result<Report, Erro
         return Err(Error::Usage(text.into()));
     }
     let mut subjects = deferral::selected(options.compare);
+    // Its reader is what differs, and nothing reads here.
+    subjects.retain(|subject| subject.name != "arc-swap-cache");
+    subjects.push(deferral::malloc_free());
     if !options.only.is_empty() {
-        subjects.retain(|subject| options.only.iter().any(|name| name == subject.name));
+        subjects.retain(|subject| {
+            options
+                .only
+                .iter()
+                .any(|name| name == subject.name || subject.name == BARE)
+        });
     }
     let mut samples = Samples::default();
     rounds(options, &subjects, &mut samples, control)?;
@@ -165,14 +263,20 @@ fn rounds(
         .iter()
         .map(|(subject, case)| options.ask(subject, *case))
         .collect();
+    let mut round = Round::new(todo.len());
     once::in_turn(
         &options.program,
         "bench retire",
         &asks,
         (options.rounds, options.seed),
         control,
-        |place, figures| samples.add(todo[place].0.name, figures),
-    )
+        |place, figures| {
+            let (subject, case) = todo[place];
+            round.add((subject.name, case, figures), samples);
+        },
+    )?;
+    round.settle(samples);
+    Ok(())
 }
 
 /// Watches all of them at once: they are asleep, so they do not disturb each other.
@@ -187,7 +291,8 @@ fn rest(
         ask: options.ask(subject, RetireCase::AtRest),
         load: 0,
     };
-    let wave = subjects.iter().map(cell).collect();
+    let resting = subjects.iter().filter(|it| RetireCase::AtRest.is_for(it));
+    let wave = resting.map(cell).collect();
     waves::run(&options.program, "at rest", vec![wave], samples, control)
 }
 
@@ -200,24 +305,12 @@ fn describe(report: &mut Report, options: &RetireOptions) {
         "method",
         "a fresh process a subject, case and round, in turn, order rotated; 64-byte blocks; push: thread CPU of the call, \
          4096 blocks made ahead at a time, process_cpu_ns is all threads' to the end less the making, latencies contain \
-         the clock; enqueue: thread CPU of the call, all blocks made ahead (4 million at most); all-in, drop: process CPU \
-         an object from the first malloc to the end of the final barrier; peak_rss_bytes is VmHWM, start_rss_bytes the \
-         same before the first object; at rest: voluntary context switches of all threads but the caller",
+         the clock; enqueue: thread CPU of the call, all blocks made ahead (4 million at most); all-in, drop, call, string, \
+         config: process CPU an object from the first malloc to the end of the final barrier, half as many short strings, \
+         1/80 long ones, 1/8000 configs; peak_rss_bytes is VmHWM, start_rss_bytes the same before the first object; \
+         above_malloc_free_ns, above_empty_bytes: less malloc-free's, less empty's of the same round; at rest: voluntary context switches of all threads but the caller",
     );
     deferral::note(report, options.compare);
-}
-
-/// What tells the rows of a run for peak memory (20 million objects) from the others.
-pub const PEAK: &str = " of 20M";
-
-/// The name of a case of `bench retire` when it is run for its memory.
-pub fn peak_case(case: &str) -> String {
-    format!("{case}{PEAK}")
-}
-
-/// Whether a case of `bench retire` was run for its memory.
-pub fn is_peak_case(case: &str) -> bool {
-    case.ends_with(PEAK)
 }
 
 #[cfg(test)]
@@ -246,6 +339,16 @@ mod tests {
         ] {
             assert!(matches!(refused(&options), Error::Usage(_)));
         }
+    }
+
+    #[test]
+    fn names_say_how_many_were_made_for_their_memory() {
+        let name = |case: RetireCase| case.peak_name();
+        assert_eq!(name(RetireCase::AllIn(2)), "all-in 2t of 20M");
+        assert_eq!(name(RetireCase::Empty(2)), "empty 2t");
+        let long = name(RetireCase::Swap(Content::Long));
+        assert_eq!(long, "string 64 kib 1t of 250k");
+        assert!(is_peak_case(&long) && !is_peak_case("string 64 kib 1t"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The report of `bench retire` as text: one table a question.
 
+use super::round::{ABOVE_BARE, ABOVE_EMPTY};
+use super::{is_of_objects, is_of_values};
 use quiescent_report::Report;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
 use quiescent_report::text::cases::{self, Column};
@@ -7,7 +9,7 @@ use quiescent_report::text::cases::{self, Column};
 /// The report as text; tables that would be empty are left out.
 pub fn text(report: &Report) -> String {
     let call = |case: &str| case == "push" || case.starts_with("enqueue");
-    let whole = |case: &str| case.starts_with("all-in") || case == "drop 1t";
+    let any = |_: &str| true;
     let parts = [
         (
             "CPU ns a call, by the calling thread; blocks made ahead",
@@ -27,15 +29,37 @@ pub fn text(report: &Report) -> String {
         ),
         (
             "All in (malloc, retire, grace periods, free): CPU ns an object, of all threads; drop: objects with Drop",
-            cases::of_cases(report, "cpu_ns", 1.0, whole),
+            cases::of_cases(report, "cpu_ns", 1.0, is_of_objects),
+        ),
+        (
+            "The same above malloc and free alone (malloc-free in the same round)",
+            cases::of_cases(report, ABOVE_BARE, 1.0, is_of_objects),
+        ),
+        (
+            "A cell whose value is made, replaced, retired, freed: CPU ns a value; malloc-free: made and dropped",
+            cases::of_cases(report, "cpu_ns", 1.0, is_of_values),
+        ),
+        (
+            "The same above making and dropping the value alone",
+            cases::of_cases(report, ABOVE_BARE, 1.0, is_of_values),
         ),
         (
             "Million objects a second",
-            cases::of_cases(report, "ops_per_s", MILLION, whole),
+            cases::of_cases(report, "ops_per_s", MILLION, is_of_objects),
         ),
         (
             "Peak memory of the process, MiB",
-            cases::of_cases(report, "peak_rss_bytes", MEBIBYTE, whole),
+            cases::of_cases(report, "peak_rss_bytes", MEBIBYTE, |case| {
+                is_of_objects(case) || is_of_values(case)
+            }),
+        ),
+        (
+            "Peak memory above that of the same process without objects, MiB",
+            cases::of_cases(report, ABOVE_EMPTY, MEBIBYTE, any),
+        ),
+        (
+            "Process-wide fences issued a grace period",
+            cases::of_cases(report, "fences_issued_per_gp", 1.0, any),
         ),
         (
             "At rest, everything reclaimed: wake-ups and timers of the library's own threads",

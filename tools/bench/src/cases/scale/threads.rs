@@ -342,7 +342,9 @@ mod tests {
         let retire: fn() = || {
             RETIRED.fetch_add(1, Relaxed);
         };
-        for subject in subjects::all() {
+        // Those that are measured: others may want a larger stack.
+        let measured = subjects::all().into_iter();
+        for subject in measured.filter(|it| it.waiting.is_some()) {
             RETIRED.store(0, Relaxed);
             let mut sleepers = Sleepers::start(7, Some(subject), Some(retire));
             assert_eq!((sleepers.reached(), RETIRED.load(Relaxed)), (7, 0));

@@ -13,7 +13,7 @@
 //! `ops_per_s` is the rate there really was.
 
 use crate::deferral::rest;
-use crate::deferral::{self, Deferring, Verb};
+use crate::deferral::{self, BLOCK, Deferring, Verb};
 use crate::measure::once::Question;
 use crate::measure::{clock, freed, process, threads};
 use hdrhistogram::Histogram;
@@ -67,8 +67,6 @@ const LOOK: Duration = Duration::from_millis(5);
 const WARM_MS: u64 = 500;
 /// The producer's name, which threads that it starts have too unless they take another.
 const PRODUCER: &str = "producer";
-/// Bytes of a block.
-const BLOCK: u64 = 64;
 
 impl Question for TrickleAsk {
     const KIND: &'static str = "trickle";

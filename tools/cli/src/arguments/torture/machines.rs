@@ -1,28 +1,28 @@
-//! What is asked of `torture --sim`.
+//! The arguments of `torture --sim`.
 
 use crate::arguments::count;
 use clap::Args;
 use std::path::PathBuf;
 
-/// In virtual time, on machines of the model.
+/// Torture in virtual time, on machines of the model.
 #[derive(Debug, Args)]
 pub struct Machines {
-    /// The engine on simulated machines, random ones with faults, in place of the library on threads
+    /// Test the engine on simulated machines, random ones with faults, in place of the library on threads
     #[arg(long, conflicts_with_all = ["scenario", "list", "duration", "threads", "fence", "interval", "stall", "tap", "broken"])]
     pub sim: bool,
-    /// Machines, a seed each, from --seed on
+    /// Number of machines, each with its seed, from --seed on
     #[arg(long, value_name = "N", default_value = "1000", value_parser = seeds, allow_negative_numbers = true)]
     pub seeds: u64,
     /// Machines at the same time [default: this machine's processors]
     #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]
     pub jobs: Option<u64>,
-    /// Run one machine again that was kept
+    /// Run a kept machine again
     #[arg(long, value_name = "FILE", requires = "sim", conflicts_with_all = ["seeds", "seed", "keep"])]
     pub replay: Option<PathBuf>,
-    /// Where to keep the machine with the first finding, made as small as it gets
+    /// File for the machine with the first finding, reduced as far as possible
     #[arg(long, value_name = "FILE", requires = "sim")]
     pub keep: Option<PathBuf>,
-    /// Write what the machine of --replay does, as a kernel's tracer would
+    /// Write the machine of --replay in the form of a kernel's trace
     #[arg(long, value_name = "FILE", requires = "replay")]
     pub trace: Option<PathBuf>,
 }

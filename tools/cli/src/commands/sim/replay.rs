@@ -1,9 +1,8 @@
 //! `sim replay --set trace=FILE`: a machine that replays a kernel's trace.
 //!
-//! The trace says how many CPUs there are, how often they tick, what was queued when and where, and where
-//! RCU's threads ran. What it does not say is for `--set`: which kernel parameters were in force, whether
-//! CPUs executed at the same time. What the kernel did in those seconds stands beside what the model makes of
-//! them.
+//! The trace has the number of CPUs, the rate of ticks, the time and CPU of each queued callback, and the
+//! CPUs of RCU's threads. Other facts are given by `--set`: the kernel parameters, whether CPUs executed at
+//! the same time. The output compares the kernel's figures of that time with the model's.
 
 use super::usage;
 use crate::arguments::sim::Sim;
@@ -18,7 +17,7 @@ use quiescent_trace::{Figures, Recorded};
 /// The workload's name.
 pub const NAME: &str = "replay";
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Sim) -> Result<u8, Error> {
     let wanted = [
         (!options.sweep.is_empty(), "--sweep"),
@@ -62,7 +61,7 @@ fn read(file: &str) -> Result<(Recorded, Figures), Error> {
     replay::read(file, input).map_err(wrong)
 }
 
-/// The machine: as the trace shows it, and as it is set.
+/// The machine: from the trace, changed by the settings.
 fn machine(options: &Sim, recorded: &Recorded, sets: &[(&str, &str)]) -> Result<Options, Error> {
     let base = Options {
         smp: Smp::Serial,
@@ -138,8 +137,8 @@ fn text(report: &Report, recorded: &Recorded, pairs: &[Pair]) -> String {
         set.join(" "),
         table.render()
     );
-    text += "\nThe trace does not say which parameters were in force: give them with --set. smp=parallel is for traces of \
-             hardware.\nTicks and idle entries of the model lack what the recorded machine did besides callbacks.\n";
+    text += "\nThe trace does not contain the kernel's parameters: give them with --set. smp=parallel is for traces of \
+             hardware.\nTicks and idle entries of the model lack the recorded machine's work other than callbacks.\n";
     for warning in report.options["warnings"].as_array().into_iter().flatten() {
         text += &format!("warning: {}\n", warning.as_str().unwrap_or_default());
     }

@@ -1,5 +1,4 @@
-//! What `sim` prints for people: everything that was decided first, then tables with a column for each
-//! variant.
+//! The text output of `sim`: every setting, then tables with a column for each variant.
 
 use super::Variant;
 use quiescent_report::Report;
@@ -7,7 +6,7 @@ use quiescent_report::text::Table;
 use quiescent_report::text::number::{short, spread};
 use quiescent_sim::{MachineKind, Options, Workload, settings};
 
-/// Stands under every figure of such a machine.
+/// Printed under the figures of such a machine.
 pub fn leaves_out(kind: MachineKind) -> &'static str {
     match kind {
         MachineKind::Kernel => KERNEL_LEAVES_OUT,
@@ -17,13 +16,13 @@ pub fn leaves_out(kind: MachineKind) -> &'static str {
 
 const THREADS_LEAVE_OUT: &str = "A model: it leaves out caches and memory, processors that threads share, the second worker and \
 low memory. Costs are about those of one machine.";
-const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency, idle states unless idle_table names some, everything else \
-that a kernel does, and what a task does in a section. Costs are medians of traces of one virtual machine.";
+const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency, idle states unless idle_table names some, all other work \
+of a kernel, and the work of a task in a section. Costs are medians of traces of one virtual machine.";
 
-/// Variants of one table, at most: more do not fit beside each other.
+/// The largest number of variants of one table: more do not fit in a line.
 const MOST_COLUMNS: usize = 4;
 
-/// CPUs up to whose number people get a table of them; scripts have more.
+/// Machines with more CPUs have no table of their CPUs; the JSON has the rows.
 const MOST_CPUS: u64 = 8;
 
 /// The workloads, and the settings of a machine.
@@ -40,15 +39,15 @@ pub fn list() -> String {
         let changed = changed(&machine);
         text += &format!("    on a machine with {changed}\n");
     }
-    text += "\n  replay: a machine lives through what a kernel's trace has recorded\n    trace=FILE  ftrace text, plain or .xz\n";
-    text += "\nSettings (--set KEY=VALUE), with what they are when nobody sets them:\n\n";
+    text += "\n  replay: a machine replays a kernel's recorded trace\n    trace=FILE  ftrace text, plain or .xz\n";
+    text += "\nSettings (--set KEY=VALUE), with their defaults:\n\n";
     let options = Options::kernel_6_12(8, 1000);
     for it in settings::SETTINGS {
         let (key, value) = (it.key, it.get(&options));
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
     }
     let both = settings::BOTH.join(", ");
-    text += &format!("\nSettings of machine=threads, which has these besides: {both}\n\n");
+    text += &format!("\nSettings of machine=threads, which has these, too: {both}\n\n");
     for it in settings::THREAD_SETTINGS {
         let (key, value) = (it.key, it.get(&options));
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
@@ -56,7 +55,7 @@ pub fn list() -> String {
     text
 }
 
-/// What a workload's machine has set.
+/// The settings of a workload's machine.
 fn changed(machine: &Options) -> String {
     let kind = machine.kind;
     let plain = settings::listed(&Options {
@@ -93,12 +92,12 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
         }
     }
     if report.options["stopped"] == true {
-        text += "\nstopped: not everything was run\n";
+        text += "\nstopped: some runs are missing\n";
     }
     text + "\n" + leaves_out(variants[0].plan.options.kind) + "\n"
 }
 
-/// Everything that was decided.
+/// Every setting.
 fn head(report: &Report, first: &Variant, seeds: u64) -> String {
     let options = &first.plan.options;
     let about = report.options["about"].as_str().unwrap_or_default();
@@ -137,7 +136,7 @@ fn head(report: &Report, first: &Variant, seeds: u64) -> String {
     text + "  " + line.trim_end() + "\n"
 }
 
-/// Which rows stand in one table: what is between the case and the name, the column's head.
+/// The rows of each table: the text between case and name, the column's head.
 const PARTS: [(&str, &str); 11] = [
     ("", "figure"),
     (", thread", "thread"),
@@ -152,11 +151,11 @@ const PARTS: [(&str, &str); 11] = [
     (", power ", "power by the profile"),
 ];
 
-/// Who kept the package out of its states: less than this share is for scripts, in per cent.
+/// Smaller shares of time, in per cent, in which the package was kept out of a state are left out.
 const KEPT_OUT: &str = ", kept out of ";
 const LEAST_PCT: f64 = 0.05;
 
-/// A table of the rows of a part: a row of the report a line, a variant a column.
+/// A table of the rows of a part: a line for each row of the report, a column for each variant.
 fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
     let columns = match cases {
         [_] => vec!["value"],
@@ -203,7 +202,7 @@ fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
     table
 }
 
-/// The name in what follows the case, if it is of this part.
+/// The name behind the case, if the row belongs to this part.
 fn named<'a>(rest: &'a str, part: &str) -> Option<&'a str> {
     match part {
         "" => rest.is_empty().then_some(""),

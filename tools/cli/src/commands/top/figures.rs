@@ -7,7 +7,7 @@ use quiescent_report::{Report, Row};
 use quiescent_top::{Interval, Order, SOFTIRQS, Subject, View};
 use std::collections::BTreeMap;
 
-/// Counters that are told as rates, of those that the source counts.
+/// Counters that are shown as rates, if the source has them.
 const RATES: [(&str, &str); 8] = [
     ("grace_periods", "grace_periods_per_s"),
     ("fences_take", "fences_take_per_s"),
@@ -19,14 +19,14 @@ const RATES: [(&str, &str); 8] = [
     ("busy_ticks", "busy_ticks_per_s"),
 ];
 
-/// Counters that are counted by cause as well, and told as rates.
+/// Counters that are also counted by cause, and shown as rates.
 const CAUSES: [(&str, &str); 3] = [
     ("worker_wakeups", "wakeups_per_s"),
     ("flushes", "flushes_per_s"),
     (SOFTIRQS, "softirqs_per_s"),
 ];
 
-/// Counters of what went wrong, told as they are at the end.
+/// Counters of errors, shown with their last values.
 const TOTALS: [(&str, &str, &str); 2] = [
     ("lost_events", "lost_events", "events"),
     ("unread_lines", "errors", "lines"),
@@ -74,8 +74,8 @@ impl Figures {
         }
     }
 
-    /// The amount held, and the holdouts. The running kernel does not name its holdouts; others have nothing
-    /// before the first callback.
+    /// The amount held, and the holdouts. The running kernel does not name its holdouts; other sources have
+    /// none before the first callback.
     fn add_held(&mut self, interval: &Interval) {
         let whole = interval.subject.word();
         let (held, held_bytes) = (interval.held(), interval.held_bytes());
@@ -115,7 +115,7 @@ impl Figures {
         self.values.entry(key).or_default().push(value);
     }
 
-    /// What is not known is left out.
+    /// Unknown figures are left out.
     fn put_if(&mut self, case: &str, metric: &'static str, unit: &'static str, value: Option<f64>) {
         if let Some(value) = value {
             self.put(case, metric, unit, value);

@@ -1,4 +1,4 @@
-//! `top --kernel`: the source, and what is said of it.
+//! `top --kernel`: the source, and notes about it.
 
 use super::{Origin, show};
 use crate::arguments::top::Top;
@@ -6,7 +6,7 @@ use quiescent_live::Rung;
 use quiescent_report::Error;
 use quiescent_top::{Kernel, Order};
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub(super) fn run(options: &Top) -> Result<u8, Error> {
     let mut source =
         Kernel::new(options.by, options.mount).map_err(|why| why.of("top --kernel"))?;
@@ -17,7 +17,7 @@ pub(super) fn run(options: &Top) -> Result<u8, Error> {
             source.why()
         );
     }
-    // What is queued is not known there, so nothing could be sorted by it.
+    // This source does not know what is queued, so nothing can be sorted by it.
     let sort = match (source.rung(), options.sort) {
         (Rung::Frees, Order::Queued) => Order::Executed,
         (_, sort) => sort,

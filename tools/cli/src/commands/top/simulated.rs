@@ -1,48 +1,48 @@
 //! A simulated run as a source for `top`: a machine that runs while it is viewed.
 //!
-//! Virtual time passes at each reading: on a terminal as much as has passed outside, otherwise exactly an
-//! interval, at full speed. The first reading is at the machine's beginning. A machine that is too large to
-//! keep up runs slower and does not block the terminal.
+//! Virtual time passes at each reading: on a terminal as much as real time has passed, otherwise exactly an
+//! interval, at full speed. The first reading is at the machine's start. A machine that is too large for real
+//! time runs slower and does not block the terminal.
 
 use quiescent_sim::{Counted, InTheWay, Live, Look, Plan};
 use quiescent_top::{Function, Holdout, SOFTIRQS, Sample, Source, Subject, Thread, What};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Virtual time that passes between two looks at the clock.
+/// Virtual time that passes between two checks of the clock.
 const SLICE: u64 = 10_000_000;
 
-/// The machine runs so long before a look, at most.
+/// The longest time that the machine runs in one reading.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Tasks that are shown, at most.
+/// The largest number of tasks shown.
 const MOST_TASKS: usize = 512;
 
-/// How virtual time passes.
+/// The pace of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As outside.
+    /// As real time.
     Real,
-    /// So much from look to look.
+    /// This much from one reading to the next.
     Step(Duration),
 }
 
-/// A machine under way.
+/// A running machine.
 pub struct Simulated {
     name: String,
     live: Live,
     pace: Pace,
-    /// What the moment 0 of the machine's time is called.
+    /// The name of the machine's time 0.
     origin: Instant,
     looked: Option<Instant>,
-    /// Sums of what the looks have told one by one.
+    /// Sums of the counts of all readings.
     waited_ns: Vec<u64>,
     grace_periods: u64,
     scans: u64,
 }
 
 impl Simulated {
-    /// The plan's machine, at its beginning.
+    /// The plan's machine, at its start.
     pub fn new(name: &str, plan: &Plan, pace: Pace) -> Self {
         Simulated {
             name: name.to_owned(),
@@ -56,7 +56,7 @@ impl Simulated {
         }
     }
 
-    /// Lets virtual time pass that is due.
+    /// Lets the due virtual time pass.
     fn go_on(&mut self) {
         let begun = Instant::now();
         let Some(looked) = self.looked.replace(begun) else {
@@ -96,7 +96,11 @@ impl Simulated {
             lazily: Some(it.lazily),
             executed: it.invoked,
             waited_ns: Some(waited_ns),
-            bytes_each: Some(it.bytes),
+            held_bytes: Some(
+                it.queued
+                    .saturating_sub(it.invoked)
+                    .saturating_mul(it.bytes),
+            ),
             broke: Some(it.broke),
         });
         let mut threads: Vec<Thread> = look
@@ -109,7 +113,7 @@ impl Simulated {
                 cpu_ns: it.ran_ns,
             })
             .collect();
-        // Which they are must not change from look to look: those that came first, RCU's own among them.
+        // The same tasks at each reading: those that ran first, RCU's own among them.
         let more_threads = threads.len().saturating_sub(MOST_TASKS);
         threads.truncate(MOST_TASKS);
         Sample {
@@ -123,7 +127,7 @@ impl Simulated {
         }
     }
 
-    /// By the names that a program's library has for the same, and those of a kernel.
+    /// By the names that the library in a program has for the same counters, and those of a kernel.
     fn counters(&self, look: &Look) -> Vec<(String, u64)> {
         let mut all = vec![("grace_periods", self.grace_periods), ("scans", self.scans)];
         match &look.counted {

@@ -1,7 +1,7 @@
-//! Carries out `torture --sim`: random machines of the model, until a number of them is done.
+//! `torture --sim`: random machines of the model, until a number of them is done.
 //!
-//! Nothing here depends on how many run at once, or on what else this machine does: a seed has its machine,
-//! and the first finding is that of the smallest seed. It is made smaller before it is shown.
+//! Results do not depend on the number of runs at once, or on the load of this machine: a seed determines its
+//! machine, and the first finding is that of the smallest seed. Its machine is reduced before it is shown.
 
 use super::super::code;
 use crate::arguments::torture::Torture;
@@ -17,16 +17,16 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Runs at most to make a finding smaller.
+/// The largest number of runs to reduce a machine with a finding.
 const MOST_RUNS: u64 = 3000;
 
-/// One of so many machines counts states and trace points: that takes half as long again.
+/// One machine in so many counts states and trace points, which takes half as long again.
 const TALLIED: u64 = 10;
 
-/// Does it; the exit code.
+/// Runs the command; returns the exit code.
 pub fn run(options: &Torture) -> Result<u8, Error> {
     let paper = Paper::settle(options.page.html.as_deref(), options.json)?;
-    let quiet = Quiet::new();
+    let quiet = QuietPanics::new();
     let result = match &options.machines.replay {
         Some(path) => replay(options, path, &paper),
         None => campaign(options, &paper),
@@ -35,23 +35,23 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     result
 }
 
-/// While it lives no panic of a thread is printed: a case's panic is a finding, and reported as one.
-struct Quiet;
+/// While it lives, panics of threads are not printed: a case's panic is reported as a finding.
+struct QuietPanics;
 
-impl Quiet {
-    fn new() -> Quiet {
+impl QuietPanics {
+    fn new() -> QuietPanics {
         std::panic::set_hook(Box::new(|_| {}));
-        Quiet
+        QuietPanics
     }
 }
 
-impl Drop for Quiet {
+impl Drop for QuietPanics {
     fn drop(&mut self) {
         drop(std::panic::take_hook());
     }
 }
 
-/// A case that has found something.
+/// A case with a finding.
 struct Found {
     seed: Option<u64>,
     case: Case,
@@ -96,7 +96,7 @@ fn campaign(options: &Torture, paper: &Paper) -> Result<u8, Error> {
     })
 }
 
-/// Prints what was done and found, and writes the page; `kept` is the file that has the case.
+/// Prints results and findings, and writes the page; `kept` is the file with the case.
 fn show(
     (options, paper): (&Torture, &Paper),
     mut report: Report,
@@ -118,7 +118,7 @@ fn show(
     })
 }
 
-/// A finding as a page has it.
+/// A finding in the form of a page.
 fn on_page(found: &Found, kept: Option<&Path>) -> pages::Found {
     let seed = found
         .seed
@@ -135,7 +135,7 @@ fn on_page(found: &Found, kept: Option<&Path>) -> pages::Found {
     }
 }
 
-/// The command that runs it again.
+/// The command that runs the machine again.
 fn again(found: &Found, kept: Option<&Path>) -> String {
     match (kept, found.seed) {
         (Some(path), _) => format!(
@@ -268,7 +268,7 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
         found.finding.at / 1000,
         match found.runs {
             1 => String::new(),
-            runs => format!(", made smaller in {runs} runs"),
+            runs => format!(", reduced in {runs} runs"),
         }
     );
     for word in &found.finding.words {

@@ -1,4 +1,4 @@
-//! What a campaign has found: as text, as TAP, and in the shape that every command shares.
+//! The results of a campaign: as text, as TAP, and in the form that every command shares.
 
 use quiescent_report::{Report, Row};
 use quiescent_torture::campaign::{Campaign, End, Run};
@@ -16,13 +16,13 @@ pub fn line(run: &Run) -> String {
     };
     format!(
         "{:<8}{line}  seed {} {verdict}\n",
-        run.ask.scenario, run.ask.seed
+        run.request.scenario, run.request.seed
     )
 }
 
 /// A test point.
 pub fn tap(run: &Run, turn: usize) -> String {
-    let (name, seed, line) = (&run.ask.scenario, run.ask.seed, run.text("line"));
+    let (name, seed, line) = (&run.request.scenario, run.request.seed, run.text("line"));
     if run.is_good() {
         return format!("ok {turn} - {name} seed {seed}\n# {name:<8}{line}\n");
     }
@@ -33,9 +33,9 @@ pub fn tap(run: &Run, turn: usize) -> String {
     text
 }
 
-/// Everything about a run that has found something.
+/// The details of a run with a finding.
 fn failure(run: &Run) -> String {
-    let mut text = format!("{}, seed {}\n", run.ask.scenario, run.ask.seed);
+    let mut text = format!("{}, seed {}\n", run.request.scenario, run.request.seed);
     for finding in run.findings() {
         text += &format!("  FOUND {finding}\n");
     }
@@ -52,24 +52,24 @@ fn failure(run: &Run) -> String {
     text + &format!("  again: {}\n", again(run))
 }
 
-/// The command that makes the same choices. (The interleaving is the machine's.)
+/// The command that makes the same choices. (The interleaving differs.)
 fn again(run: &Run) -> String {
     let mut words = format!(
         "quiescent torture --scenario {} --seed {} --duration {}ms",
-        run.ask.scenario,
-        run.ask.seed,
-        run.ask.duration.as_millis()
+        run.request.scenario,
+        run.request.seed,
+        run.request.duration.as_millis()
     );
-    if let Some(threads) = run.ask.threads {
+    if let Some(threads) = run.request.threads {
         words += &format!(" --threads {threads}");
     }
-    if let Some(fence) = run.ask.fence {
+    if let Some(fence) = run.request.fence {
         words += &format!(" --fence {}", format!("{fence:?}").to_lowercase());
     }
     words
 }
 
-/// For people, after the lines.
+/// The text after the progress lines.
 pub fn text(campaign: &Campaign, runs: &[Run], stopped: bool) -> String {
     let mut text = String::from("\n");
     for run in runs.iter().filter(|run| !run.is_good()) {
@@ -90,7 +90,7 @@ pub fn text(campaign: &Campaign, runs: &[Run], stopped: bool) -> String {
         text += "stopped early\n";
     }
     text + &match runs.iter().all(Run::is_good) {
-        true => format!("nothing found; seed {}\n", campaign.ask.seed),
+        true => format!("nothing found; seed {}\n", campaign.request.seed),
         false => "the last run has found something\n".to_owned(),
     }
 }
@@ -114,10 +114,10 @@ fn disposals(runs: &[Run]) -> u64 {
         .sum()
 }
 
-/// In the shape that every command shares. A case is the scenario's name and what was counted; a row has a
-/// value for each run of the scenario.
+/// The form that every command shares. A case is the scenario's name and a count's name; a row has a value
+/// for each run of the scenario.
 pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
-    let mut shared = Report::new("torture", campaign.ask.seed);
+    let mut shared = Report::new("torture", campaign.request.seed);
     let names: Vec<&str> = campaign
         .scenarios
         .iter()
@@ -125,14 +125,14 @@ pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
         .collect();
     shared.option("scenarios", names.clone());
     shared.option("duration", campaign.duration.as_secs_f64());
-    shared.option("threads", campaign.ask.threads);
-    shared.option("fence", json!(campaign.ask.fence));
-    shared.option("interval", campaign.ask.interval.as_secs_f64());
-    shared.option("stall", campaign.ask.patience.as_secs_f64());
+    shared.option("threads", campaign.request.threads);
+    shared.option("fence", json!(campaign.request.fence));
+    shared.option("interval", campaign.request.interval.as_secs_f64());
+    shared.option("stall", campaign.request.patience.as_secs_f64());
     shared.option("stopped", stopped);
     let asked = runs.iter().map(|run| {
         json!({
-            "scenario": run.ask.scenario, "seed": run.ask.seed, "seconds": run.elapsed.as_secs_f64(),
+            "scenario": run.request.scenario, "seed": run.request.seed, "seconds": run.elapsed.as_secs_f64(),
             "fence": run.text("fence"), "line": run.text("line"), "findings": run.findings(),
             "notes": run.text("notes"), "events": run.events(), "again": again(run),
         })
@@ -163,10 +163,10 @@ pub fn json(campaign: &Campaign, runs: &[Run], stopped: bool) -> Report {
     shared
 }
 
-/// Units of what can be added up.
+/// Units that can be added.
 const COUNTS: [&str; 4] = ["times", "disposals", "sections", "grace periods"];
 
-/// Everything that was counted, over all runs: the case is what was counted, without a scenario's name.
+/// Sums over all runs: a case is a count's name, without a scenario's name.
 fn sums(shared: &mut Report, runs: &[Run]) {
     let mut sums: Vec<(&Row, f64)> = Vec::new();
     let counted = |row: &&Row| row.case != "all" && COUNTS.contains(&row.unit.as_str());
@@ -190,10 +190,10 @@ fn sums(shared: &mut Report, runs: &[Run]) {
 /// The rows of one scenario.
 fn rows(shared: &mut Report, name: &str, runs: &[Run]) {
     let mut gathered: Vec<(&Row, Vec<f64>)> = Vec::new();
-    for (_, report) in reports(runs).filter(|(run, _)| run.ask.scenario == name) {
-        // What did not happen is left out, but for errors.
-        let told = |row: &&Row| row.median != 0.0 || row.metric == "errors";
-        for row in report.rows.iter().filter(told) {
+    for (_, report) in reports(runs).filter(|(run, _)| run.request.scenario == name) {
+        // Counts of 0 are left out, except errors.
+        let counted = |row: &&Row| row.median != 0.0 || row.metric == "errors";
+        for row in report.rows.iter().filter(counted) {
             let same =
                 |it: &&mut (&Row, Vec<f64>)| it.0.case == row.case && it.0.metric == row.metric;
             match gathered.iter_mut().find(same) {
@@ -207,7 +207,7 @@ fn rows(shared: &mut Report, name: &str, runs: &[Run]) {
         let merged = Row::of("quiescent", &case, &row.metric, &row.unit, &values);
         shared.rows.extend(merged);
     }
-    let died = runs.iter().filter(|run| run.ask.scenario == name);
+    let died = runs.iter().filter(|run| run.request.scenario == name);
     let died = died.filter(|run| matches!(run.end, End::Died(_))).count();
     if died > 0 {
         let case = format!("{name} died");

@@ -1,11 +1,11 @@
-//! What an analysis found, as text: what the trace is worth, the tables, the notes.
+//! The results of an analysis as text: the quality of the trace, the tables, the notes.
 
 use crate::arguments::trace::Trace;
 use clap::ValueEnum;
 use quiescent_report::text::Table;
 use quiescent_trace::{About, Bounds, Findings};
 
-/// Rows of a table when nobody says how many.
+/// The default number of rows of a table.
 const ROWS: usize = 20;
 
 /// The whole text.
@@ -37,7 +37,7 @@ pub fn name(options: &Trace) -> String {
         .unwrap_or_default()
 }
 
-/// How many rows are shown.
+/// The number of rows shown.
 pub fn limit(asked: Option<u64>, otherwise: usize) -> usize {
     match asked {
         None => otherwise,
@@ -46,11 +46,11 @@ pub fn limit(asked: Option<u64>, otherwise: usize) -> usize {
     }
 }
 
-/// What was read, and every doubt about it.
+/// The part that was read, and every doubt about it.
 fn head(file: &str, kind: &str, about: &About) -> String {
     let (start, end) = (about.window.start_ns, about.window.end_ns);
     let by = match about.window_by {
-        Bounds::Given => "as asked for",
+        Bounds::Given => "as requested",
         Bounds::Marks => "between the marks",
         Bounds::Whole => "the whole trace",
     };

@@ -1,11 +1,11 @@
-//! Made-up trees: whole, older, hidden, garbage.
+//! Made-up trees: complete, older, hidden, with garbage.
 
 use super::*;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder that goes away with the test.
+/// A folder that is removed after the test.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -52,7 +52,7 @@ const ONLINE: (&str, &str) = ("sys/devices/system/cpu/online", "0-2,5\n");
 const FIRST: &str = "sys/module/rcutree/parameters/jiffies_till_first_fqs";
 const DRIVER: &str = "sys/devices/system/cpu/cpuidle/current_driver";
 
-/// What an ordinary machine shows.
+/// The files of an ordinary machine.
 fn whole() -> Vec<(&'static str, &'static str)> {
     vec![
         RELEASE,
@@ -93,7 +93,7 @@ fn what_is_there_is_read_and_every_fact_has_its_place() {
     assert_eq!(facts.idle_loops, [IdleLoop::Classic]);
     assert_eq!(facts.smps.len(), 2);
     assert!(facts.warnings.is_empty(), "{:?}", facts.warnings);
-    // The folder is there and the file is not: that kernel has no such parameter.
+    // The folder exists and the file does not: that kernel has no such parameter.
     let wake = fact(&facts, "rcu_normal_wake_from_gp");
     assert!(!wake.assumed && wake.value == "0" && wake.from.contains("has no"));
     assert!(
@@ -238,7 +238,7 @@ fn a_packed_configuration_is_read_and_a_broken_one_is_not() {
     let tree = Tree::new(&[RELEASE]);
     tree.put("proc/config.gz", &packed);
     let facts = tree.read(&[]).unwrap();
-    // The clock of the machine itself says otherwise, and is believed.
+    // The machine's own clock shows another value, which is used.
     assert_eq!(facts.options.hz, 250);
     assert!(
         fact(&facts, "hz")

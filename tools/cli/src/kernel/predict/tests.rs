@@ -23,7 +23,7 @@ fn facts(cpus: u32, hz: u32, j: u64, wake_from_gp: bool) -> Facts {
 }
 
 fn predictions(facts: &Facts, load: Option<Load>) -> Vec<Prediction> {
-    let calls = Calls {
+    let calls = CallPattern {
         pause_ns: 0,
         gap_ns: 0,
         cpu: Some(11),
@@ -34,7 +34,7 @@ fn predictions(facts: &Facts, load: Option<Load>) -> Vec<Prediction> {
     predict(facts, &calls, Control::new(&stop, &Silent))
 }
 
-fn of(all: &[Prediction], place: Place, load: LoadKind) -> &Prediction {
+fn of(all: &[Prediction], place: ThreadPlace, load: LoadKind) -> &Prediction {
     let mut found = all.iter().filter(|it| (it.place, it.load) == (place, load));
     let first = found.next().unwrap();
     assert_eq!(found.next(), None, "parallel and serial are the same here");
@@ -47,14 +47,14 @@ fn an_idle_machine_waits_as_the_measured_one_did() {
     // Linux 6.12, 8 CPUs, HZ=1000, woken by a callback: 10.00 ms in two waits; on the thread's own CPU 6.00
     // ms in one.
     let all = predictions(&facts(8, 1000, 3, false), None);
-    let other = of(&all, Place::Other, LoadKind::Idle);
+    let other = of(&all, ThreadPlace::Other, LoadKind::Idle);
     assert!((other.mean_us / 10_000.0 - 1.0).abs() < 0.005, "{other:?}");
     assert!((other.waits - 2.0).abs() < 0.05 && other.ticks[&10] >= 99);
-    let same = of(&all, Place::Same, LoadKind::Idle);
+    let same = of(&all, ThreadPlace::Same, LoadKind::Idle);
     assert!((same.mean_us / 6_000.0 - 1.0).abs() < 0.005, "{same:?}");
     // Woken by the grace period: 4.00 ms in one.
     let all = predictions(&facts(8, 1000, 3, true), None);
-    let other = of(&all, Place::Other, LoadKind::Idle);
+    let other = of(&all, ThreadPlace::Other, LoadKind::Idle);
     assert!((other.mean_us / 4_000.0 - 1.0).abs() < 0.005, "{other:?}");
 }
 
@@ -64,7 +64,7 @@ fn what_else_runs_is_told_apart() {
     let waits = |load| {
         let those = all
             .iter()
-            .filter(|it| (it.place, it.load) == (Place::Other, load));
+            .filter(|it| (it.place, it.load) == (ThreadPlace::Other, load));
         those.map(|it| it.waits).fold(0.0, f64::max)
     };
     assert!(waits(LoadKind::Idle) < 1.1);
@@ -75,9 +75,9 @@ fn what_else_runs_is_told_apart() {
 #[test]
 fn small_machines_have_no_other_cpus() {
     let one = predictions(&facts(1, 250, 1, true), None);
-    assert!(!one.is_empty() && one.iter().all(|it| it.place == Place::Same));
+    assert!(!one.is_empty() && one.iter().all(|it| it.place == ThreadPlace::Same));
     let two = predictions(&facts(2, 250, 1, true), None);
-    let third = |it: &&Prediction| (it.place, it.load) == (Place::Other, LoadKind::Third);
+    let third = |it: &&Prediction| (it.place, it.load) == (ThreadPlace::Other, LoadKind::Third);
     assert_eq!(two.iter().find(third), None);
 }
 
@@ -94,7 +94,7 @@ fn a_measured_load_is_made_of_what_was_measured() {
         let all = predictions(&facts, load);
         let own = all
             .into_iter()
-            .filter(move |it| (it.place, it.load) == (Place::Other, kind));
+            .filter(move |it| (it.place, it.load) == (ThreadPlace::Other, kind));
         own.map(|it| it.mean_us).reduce(f64::max)
     };
     assert_eq!(found(busy(0.01), LoadKind::Measured), None, "that is idle");
@@ -114,7 +114,7 @@ fn a_measured_load_is_made_of_what_was_measured() {
 #[test]
 fn stopped_it_runs_nothing() {
     let stop = AtomicBool::new(true);
-    let calls = Calls {
+    let calls = CallPattern {
         pause_ns: 0,
         gap_ns: 0,
         cpu: None,

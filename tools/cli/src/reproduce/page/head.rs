@@ -1,4 +1,4 @@
-//! The head of the page: what this is, when and where it was measured, and how it went, in a few numbers.
+//! The head of the page: title, time, machine, and the result in a few numbers.
 
 use crate::reproduce::Reproduced;
 use quiescent_report::Occasion;
@@ -7,7 +7,7 @@ use quiescent_report::html::layout::{Count, Head, News};
 use quiescent_report::pages::head::{alarm, facts};
 use quiescent_sim::experiments::Basis;
 
-/// That of `reproduce`.
+/// The head of `reproduce`.
 pub(super) fn reproduced(found: &Reproduced, occasion: &Occasion) -> Head {
     let lead = html! {
         "What "
@@ -25,7 +25,7 @@ pub(super) fn reproduced(found: &Reproduced, occasion: &Occasion) -> Head {
     }
 }
 
-/// The numbers at a glance; what did not go well is shown even when it is little.
+/// The numbers in the head; unmet targets and wrong figures are always shown.
 fn counts(found: &Reproduced) -> Vec<Count> {
     let met = |wanted| {
         let of = found.targets.iter().filter(|it| it.met() == wanted);
@@ -49,13 +49,17 @@ fn counts(found: &Reproduced) -> Vec<Count> {
     let (kept, broken): (Vec<bool>, Vec<bool>) = says.partition(|it| *it);
     counts.extend([
         Count::of(News::Good, near, "model figures within their bound"),
-        Count::of(News::Bad, own().count() - near, "model figures outside"),
-        Count::of(News::None, fitted, "model figures fitted, no predictions"),
+        Count::of(News::Bad, own().count() - near, "model figures outside it"),
+        Count::of(
+            News::None,
+            fitted,
+            "fitted model figures, which are no predictions",
+        ),
     ]);
     if !(kept.is_empty() && broken.is_empty()) {
         counts.extend([
-            Count::of(News::Good, kept.len(), "sentences that the model confirms"),
-            Count::of(News::Bad, broken.len(), "sentences that it contradicts"),
+            Count::of(News::Good, kept.len(), "statements that the model confirms"),
+            Count::of(News::Bad, broken.len(), "statements that it contradicts"),
         ]);
     }
     counts

@@ -1,5 +1,5 @@
-//! The synchronize benchmark: a bar for each column of the text, and the runs as a table; what the model
-//! predicts for this kernel beside what was measured, where the benchmark's rows have that.
+//! The synchronize benchmark: a bar for each column of the text, and the runs as a table; the model's
+//! prediction for this kernel beside the measurement, if the benchmark's rows have it.
 
 use crate::reproduce::benchmark::{Benchmark, Column, all_runs};
 use quiescent_report::OURS;
@@ -13,7 +13,7 @@ pub(super) fn body(benchmark: &Benchmark) -> Option<Markup> {
         return None;
     }
     let about =
-        "mean over all runs; the line is from the smallest to the largest call; shorter is sooner";
+        "mean over all runs; the line is from the smallest to the largest call; shorter is faster";
     let bars = Bars {
         title: format!("A grace period: {} calls a run", benchmark.calls),
         about: about.into(),
@@ -26,7 +26,7 @@ pub(super) fn body(benchmark: &Benchmark) -> Option<Markup> {
         )],
     };
     Some(html! {
-        p { "These are different guarantees, so this is no race:" }
+        p { "These are different guarantees, so the figures are not comparable:" }
         ul class="notes" {
             @for column in &benchmark.columns { li { strong { (column.head) } ": " (column.what) } }
         }
@@ -36,11 +36,11 @@ pub(super) fn body(benchmark: &Benchmark) -> Option<Markup> {
     })
 }
 
-/// The metric of a kernel's calls taken together, and of a prediction for them.
+/// The metric of all of a kernel's calls, and of a prediction for them.
 const TOGETHER: &str = "latency_us_pooled_mean";
 
-/// This kernel's calls and what the model predicts for each configuration that it may be in; nothing without
-/// a prediction.
+/// This kernel's calls and the model's predictions for each possible configuration; nothing without a
+/// prediction.
 fn predictions(rows: &[quiescent_report::Row]) -> Option<Markup> {
     let of = |whose: &'static str, tone| {
         let wanted =
@@ -57,7 +57,7 @@ fn predictions(rows: &[quiescent_report::Row]) -> Option<Markup> {
     let bars = Bars {
         title: "This kernel, and what the machine model predicts for it".into(),
         about:
-            "means; which configuration it is in is not always known, so the prediction is a range"
+            "means; the kernel's configuration is not always known, so the prediction is a range"
                 .into(),
         unit: "ms".into(),
         linear: true,

@@ -1,8 +1,9 @@
-//! The library beside other libraries: a chart a question, a panel a case, a bar a library.
+//! The library beside other libraries: a chart for each question, a panel for each case, a bar for each
+//! library.
 //!
-//! A question is a metric with its unit (many parts of `reproduce` have a `cpu_ns`) and the cases that belong
-//! to it. Bars stand in the report's order in every panel, so that a library is found again; a library that
-//! was not measured in a case has no bar there.
+//! A question is a metric with its unit (many parts of `reproduce` have a `cpu_ns`) and its cases. Bars are
+//! in the report's order in every panel, so that a library is always at the same place; a library that was
+//! not measured in a case has no bar there.
 
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::cases::{mixed, retire, trickle};
@@ -12,7 +13,7 @@ use quiescent_report::html::{Markup, html};
 use quiescent_report::pages::panels_by_case;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
 
-/// What a chart asks.
+/// The question of a chart.
 struct Question {
     title: &'static str,
     about: &'static str,
@@ -20,26 +21,26 @@ struct Question {
     /// The rows' unit.
     of: &'static str,
     wanted: fn(&str) -> bool,
-    /// The chart's unit, and how many of the rows' make one.
+    /// The chart's unit, and the number of the rows' units in it.
     unit: &'static str,
     scale: f64,
-    /// Lengths are to be compared: no logarithm.
+    /// Lengths are compared: no logarithm.
     linear: bool,
 }
 
-/// Questions about one side of the library.
-struct Group {
+/// Questions about one part of the library.
+struct QuestionGroup {
     title: &'static str,
     questions: &'static [Question],
 }
 
-const GROUPS: [Group; 5] = [
-    Group {
+const GROUPS: [QuestionGroup; 5] = [
+    QuestionGroup {
         title: "Reading",
         questions: &[
             Question {
                 title: "A read-side pair: CPU time",
-                about: "lock and unlock, what the loop costs taken off; shorter is better",
+                about: "lock and unlock, without the cost of the loop; shorter is better",
                 metric: "cpu_ns",
                 of: "ns/pair",
                 wanted: |case| !is(mixed::READ, case),
@@ -59,12 +60,12 @@ const GROUPS: [Group; 5] = [
             },
         ],
     },
-    Group {
+    QuestionGroup {
         title: "Waiting for a grace period",
         questions: &[
             Question {
                 title: "synchronize: latency",
-                about: "the median of the rounds' medians; shorter is sooner",
+                about: "the median of the rounds' medians; shorter is faster",
                 metric: "latency_us",
                 of: "us",
                 wanted: |case| SyncCase::named(case).is_some(),
@@ -84,7 +85,7 @@ const GROUPS: [Group; 5] = [
             },
         ],
     },
-    Group {
+    QuestionGroup {
         title: "Reclaiming later",
         questions: &[
             Question {
@@ -102,17 +103,27 @@ const GROUPS: [Group; 5] = [
                 about: "malloc, retire, grace periods, free, of all threads; shorter is better",
                 metric: "cpu_ns",
                 of: "ns/object",
-                wanted: |case| !retire::is_peak_case(case),
+                wanted: retire::is_of_objects,
                 unit: "ns an object",
                 scale: 1.0,
                 linear: true,
+            },
+            Question {
+                title: "A value that is replaced: CPU time",
+                about: "made, replaced, retired, freed; malloc-free: made and dropped; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/object",
+                wanted: retire::is_of_values,
+                unit: "ns a value",
+                scale: 1.0,
+                linear: false,
             },
             Question {
                 title: "All in: throughput",
                 about: "longer is better",
                 metric: "ops_per_s",
                 of: "objects/s",
-                wanted: |case| !retire::is_peak_case(case),
+                wanted: retire::is_of_objects,
                 unit: "million objects a second",
                 scale: MILLION,
                 linear: true,
@@ -122,14 +133,14 @@ const GROUPS: [Group; 5] = [
                 about: "shorter is better",
                 metric: "peak_rss_bytes",
                 of: "bytes",
-                wanted: retire::is_peak_case,
+                wanted: |case| case.starts_with("all-in") && retire::is_peak_case(case),
                 unit: "MiB",
                 scale: MEBIBYTE,
                 linear: true,
             },
         ],
     },
-    Group {
+    QuestionGroup {
         title: "Reads beside updates",
         questions: &[
             Question {
@@ -147,7 +158,7 @@ const GROUPS: [Group; 5] = [
                 about: "of all other threads; shorter is better",
                 metric: "cpu_ns",
                 of: "ns/update",
-                wanted: |_| true,
+                wanted: |case| case == mixed::UPDATE,
                 unit: "ns an update",
                 scale: 1.0,
                 linear: true,
@@ -157,19 +168,19 @@ const GROUPS: [Group; 5] = [
                 about: "longer is better",
                 metric: "ops_per_s",
                 of: "updates/s",
-                wanted: |_| true,
+                wanted: |case| case == mixed::UPDATE,
                 unit: "million updates a second",
                 scale: MILLION,
                 linear: true,
             },
         ],
     },
-    Group {
+    QuestionGroup {
         title: "A trickle: a block retired now and then",
         questions: &[
             Question {
                 title: "Wake-ups of the library's own threads",
-                about: "shorter is quieter",
+                about: "shorter is better",
                 metric: "wakeups_per_s",
                 of: "wake-ups/s",
                 wanted: |case| trickle::is_of(case, "retire"),
@@ -179,7 +190,7 @@ const GROUPS: [Group; 5] = [
             },
             Question {
                 title: "Delay until freed",
-                about: "median; laziness is what the quiet costs; blocks that were never freed have none",
+                about: "median; fewer wake-ups cost a longer delay; blocks that were never freed have none",
                 metric: "delay_ms",
                 of: "ms",
                 wanted: |case| trickle::is_of(case, "retire"),
@@ -234,7 +245,7 @@ pub(super) fn body(report: &Report) -> Option<Markup> {
     })
 }
 
-/// The chart of a question; nothing when nothing was measured for it.
+/// The chart of a question; nothing if it has no measured figure.
 fn chart(report: &Report, question: &Question) -> Option<Markup> {
     let rows = report.rows.iter().filter(|row| {
         let about = row.metric == question.metric && row.unit == question.of;

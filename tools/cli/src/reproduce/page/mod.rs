@@ -1,7 +1,7 @@
 //! The page of `reproduce`: the targets, the library beside other libraries, this kernel's grace periods, the
 //! experiments on the machine model.
 //!
-//! It is made from the structures that the text and the JSON are made from, and its last table has every row.
+//! The page is made from the same structures as the text and the JSON, and its last table has every row.
 
 mod head;
 mod kernel;

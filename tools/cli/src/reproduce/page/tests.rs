@@ -1,5 +1,5 @@
-//! The page as a file: well-formed, loads nothing, has every comparison and every row, and says what is
-//! missing.
+//! The page as a file: well-formed, loads nothing, has every comparison and every row, and names missing
+//! parts.
 
 use super::*;
 use crate::reproduce::{benchmark, published};
@@ -36,7 +36,7 @@ fn outcome(comparisons: Vec<Comparison>) -> Outcome {
     }
 }
 
-/// A true sentence, an untrue one, and a figure of which nothing is said.
+/// A true statement, an untrue one, and a figure without a verdict.
 fn sentences() -> Outcome {
     let bounds = [
         Some(Bound::AtMost(9.0)),
@@ -57,7 +57,7 @@ fn sentences() -> Outcome {
     }
 }
 
-/// One experiment of each shape, odd names, figures that are none.
+/// One experiment of each shape, odd names, figures that are not numbers.
 fn modelled() -> Modelled {
     let few = vec![comparison(ODD, "latency_ms", 12.125, 12.25)];
     let many = (1..=40).map(|n| {
@@ -215,7 +215,7 @@ fn sentences_have_their_verdicts() {
     let page = render(&found(), &occasion());
     for text in [
         "1 of 2 sentences",
-        "sentences that it contradicts",
+        "statements that it contradicts",
         "at most 9",
         "8.00 to 9.00",
         "looks per s",
@@ -292,7 +292,7 @@ fn the_head_says_what_when_and_how_it_went() {
         "<dd>77</dd>",
         "<dd>9.8.7</dd>",
         "--html &lt;script&gt;",
-        "<b>1</b><span>model figures fitted",
+        "<b>1</b><span>fitted model figures",
         "<code>code</code>",
     ] {
         assert!(page.contains(words), "no `{words}`");

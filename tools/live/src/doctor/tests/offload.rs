@@ -60,7 +60,7 @@ fn offloading_without_cpus_is_none() {
 }
 
 #[test]
-fn all_by_default_counts_where_nobody_says_otherwise() {
+fn all_by_default_counts_unless_the_command_line_says_otherwise() {
     let all = "CONFIG_RCU_NOCB_CPU_DEFAULT_ALL=y";
     Made::usual()
         .config(all)

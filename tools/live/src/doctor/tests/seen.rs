@@ -82,7 +82,7 @@ fn files_that_cannot_be_read_are_named() {
 }
 
 #[test]
-fn threads_say_whom_they_serve() {
+fn threads_say_which_cpus_they_serve() {
     let made = Made::usual()
         .offloaded(&[0, 3])
         .thread_at(102, "rcuog/2", "2", 7);

@@ -1,9 +1,9 @@
 //! Horizontal bars, in panels that share one scale.
 //!
-//! The name of a bar stands left of it, or above it where some name of the chart is too long for that, in
-//! several lines if it has to; the figure stands right of it, and where one bar is the measure, how
-//! many times that it is. Several bars of one row (a real figure and the model's) stand under the row's name.
-//! A thin line shows the range of the samples where there is one.
+//! The name of a bar is to the left of it, or above it where one name of the chart is too long for that, in
+//! several lines if necessary. The figure is to the right of the bar, and where one bar is the measure, so is
+//! the ratio to that bar. Several bars of one row (a real figure and the model's) have one name. A thin line
+//! shows the range of the samples where there is one.
 
 use super::{Frame, LETTER, NARROWEST, Tone, axis_label, labels, spoken, titled};
 use crate::html::letters::{shortened, width, wrapped};
@@ -15,13 +15,13 @@ use maud::{Markup, html};
 /// Names up to this many letters stand beside their bars, if they are no wider than this.
 const BESIDE: usize = 17;
 const BESIDE_WIDTH: f64 = INDENT * NARROWEST + 3.0;
-/// Lines of a name at most. All of it is in the table.
+/// The largest number of lines of a name. The table has the whole name.
 const NAME_LINES: usize = 3;
-/// Where bars begin when names stand beside them.
+/// The left end of bars with names beside them.
 const INDENT: f64 = 0.37;
-/// Where the longest bar ends: its figure needs the rest.
+/// The right end of the longest bar: its figure needs the rest.
 const END: f64 = 0.83;
-/// The same where there is more than a figure.
+/// The same for bars with a ratio beside their figure.
 const END_WITH_TIMES: f64 = 0.62;
 /// Height of a bar and of a line of text, in pixels.
 const BAR: usize = 14;
@@ -33,15 +33,15 @@ const FOOT: usize = 38;
 /// A chart of bars.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bars {
-    /// What is shown.
+    /// The title.
     pub title: String,
-    /// More about it, such as which direction is better.
+    /// A further sentence, such as which direction is better.
     pub about: String,
-    /// The unit, at the axis.
+    /// The unit, shown at the axis.
     pub unit: String,
-    /// Linear whatever the range: where lengths are to be compared, and a tiny figure may be invisible.
+    /// Linear whatever the range: where lengths are compared, and a tiny figure may be invisible.
     pub linear: bool,
-    /// What the colours mean, where names do not say it.
+    /// The meaning of the colours, where names do not give it.
     pub legend: Vec<(Tone, String)>,
     /// The panels.
     pub panels: Vec<Panel>,
@@ -52,7 +52,7 @@ pub struct Bars {
 pub struct Panel {
     /// Its name; empty when there is only one.
     pub name: String,
-    /// Its rows, from above.
+    /// Its rows, from the top.
     pub rows: Vec<Row>,
 }
 
@@ -68,7 +68,7 @@ pub struct Row {
 /// A figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Bar {
-    /// Whose.
+    /// Its subject.
     pub tone: Tone,
     /// The figure.
     pub value: f64,
@@ -101,13 +101,13 @@ impl Row {
 }
 
 impl Bar {
-    /// Whether it has a length.
+    /// Does it have a length?
     fn shown(&self) -> bool {
         self.value.is_finite() && self.value >= 0.0
     }
 
-    /// How many times another bar it is, as `×1.25`. `~×1.25`, if the ranges of the two have something in
-    /// common: another run may well say the opposite. `None` where one of them has no length.
+    /// The ratio of its figure to another bar's, as `×1.25`. `~×1.25`, if the ranges of the two overlap:
+    /// another run may show the opposite. `None` where one of the two has no length.
     ///
     /// ```
     /// use quiescent_report::html::chart::Bar;
@@ -138,15 +138,15 @@ impl Bar {
     }
 }
 
-/// What all panels of a chart have in common.
+/// The measures that all panels of a chart share.
 struct Layout<'a> {
     scale: Scale,
     beside: bool,
-    /// Whose bar the others are held against.
+    /// The tone of the bar to which the others are compared.
     measure: Option<Tone>,
-    /// Every figure is a count.
+    /// Is every figure a count?
     whole: bool,
-    /// Some bars are ours and some are somebody else's.
+    /// Are some bars this project's and others not?
     mixed: bool,
     unit: &'a str,
     title: &'a str,
@@ -159,7 +159,7 @@ impl Bars {
         rows.flat_map(|row| &row.bars)
     }
 
-    /// Whether every figure is a whole number, as counts are.
+    /// Is every figure a whole number, as counts are?
     fn is_whole(&self) -> bool {
         let ends = |bar: &Bar| {
             let (low, high) = bar.range.unwrap_or_default();
@@ -181,12 +181,12 @@ impl Bars {
         Some(ranges.fold(scale, |scale, (_, high)| scale.up_to(high)))
     }
 
-    /// As markup.
+    /// The markup.
     pub fn render(&self) -> Markup {
         self.drawn(None, &self.figures())
     }
 
-    /// As [`Bars::render`], with how many times the bar of this tone in its panel each other bar is
+    /// As [`Bars::render`], with the ratio of each other bar to the bar of this tone in its panel
     /// ([`Bar::times`]), and with this table in place of the plain one.
     pub fn render_beside(&self, whose: Tone, figures: &Table) -> Markup {
         self.drawn(Some(whose), figures)
@@ -250,13 +250,13 @@ impl Bars {
 /// A figure, or a count in full.
 fn said(value: f64, whole: bool) -> String {
     match whole {
-        // The sum of no figures is a zero below zero.
+        // The sum of no figures is negative zero.
         true => format!("{:.0}", value + 0.0),
         false => figure(value),
     }
 }
 
-/// Whether a name has room on the left.
+/// Is there room for the names on the left?
 fn stands_beside(name: &str) -> bool {
     name.chars().count() <= BESIDE && width(name, LETTER) <= BESIDE_WIDTH
 }
@@ -278,7 +278,7 @@ impl Layout<'_> {
         if self.beside { INDENT } else { 0.0 }
     }
 
-    /// The place across of a figure.
+    /// The horizontal place of a figure.
     fn x(&self, figure: f64) -> f64 {
         self.start() + (self.end() - self.start()) * self.scale.at(figure)
     }
@@ -328,7 +328,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The bar that is the measure of a panel's.
+    /// The bar of a panel to which the others are compared.
     fn measured<'a>(&self, panel: &'a Panel) -> Option<&'a Bar> {
         let bars = || panel.rows.iter().flat_map(|row| &row.bars);
         self.measure

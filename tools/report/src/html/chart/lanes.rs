@@ -1,11 +1,11 @@
-//! Lanes: who did what when, one lane above the other over the same stretch of time.
+//! Lanes: the activity of each thread or CPU over time, one lane above the other.
 //!
-//! A lane is a row of stretches, each with a [`Paint`]. Across is time; the time axis stands below each
-//! panel, and panels stand one above the other, so that the same instant is at the same place in all of them.
-//! What is done most of the time is thousands of stretches that are narrower than a pixel, so each kind is
-//! *one* path a panel, in a drawing of its own that is stretched to the width there is, and what is short
-//! gets an edge that is not stretched: nothing that was done is invisible. Kinds differ in height as well as
-//! in colour, depth of sleep by height alone, and each path has its kind as a title.
+//! A lane is a row of stretches, each with a [`Paint`]. The horizontal axis is time; it is drawn below each
+//! panel, and panels are one above the other, so that the same instant is at the same place in all of them. A
+//! drawing can have thousands of stretches that are narrower than a pixel, so each kind is *one* path a
+//! panel, in a drawing that is stretched to the available width, and short stretches get an edge of constant
+//! width: every stretch is visible. Kinds differ in height as well as in colour, depth of sleep by height
+//! alone, and each path has its kind as a title.
 
 use super::{Frame, spoken, titled};
 use crate::html::scale::Scale;
@@ -14,16 +14,16 @@ use crate::text::number::{figure, percent, tick};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
-/// Where lanes begin: their names need the rest.
+/// The left end of lanes: their names need the rest.
 const LEFT: f64 = 0.17;
 /// Height of a lane, of the gap below it, and of the time axis, in pixels.
 const LANE: u32 = 14;
 const GAP: u32 = 3;
 const FOOT: u32 = 36;
-/// Across, a drawing has so many units: a thousandth of a pixel is not seen.
+/// The horizontal units of a drawing: fine enough that rounding is invisible.
 const UNITS: f64 = 100_000.0;
 
-/// What is done in a stretch: its colour and its height.
+/// The activity in a stretch: its colour and its height.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Paint {
     /// Useful work.
@@ -40,15 +40,15 @@ pub enum Paint {
     Scheduler,
     /// Waking up.
     Waking,
-    /// Idle, so deep: above 0, and 1 for the deepest.
+    /// Idle; the depth is above 0, and 1 for the deepest.
     Idle(f64),
-    /// The package asleep, as deep.
+    /// The package asleep, with its depth.
     Asleep(f64),
     /// Nothing is drawn.
     Nothing,
 }
 
-/// In the order in which they are drawn: what comes later lies above.
+/// In the order in which they are drawn: later kinds lie above earlier ones.
 const KINDS: [Paint; 9] = [
     Paint::Idle(1.0),
     Paint::Asleep(1.0),
@@ -78,7 +78,7 @@ impl Paint {
         })
     }
 
-    /// The part of a lane's height that it takes, from below.
+    /// The part of a lane's height that it takes, from the bottom.
     fn height(self) -> f64 {
         match self {
             Paint::GracePeriod | Paint::Callbacks | Paint::Softirq => 1.0,
@@ -92,7 +92,7 @@ impl Paint {
         }
     }
 
-    /// Is it the same kind, however deep?
+    /// Is it the same kind, at any depth?
     fn is(self, other: Paint) -> bool {
         self.class() == other.class()
     }
@@ -101,20 +101,20 @@ impl Paint {
 /// A stretch of a lane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// From when.
+    /// Its start.
     pub from: f64,
-    /// Until when.
+    /// Its end.
     pub until: f64,
-    /// What was done.
+    /// Its activity.
     pub paint: Paint,
 }
 
-/// A lane: a name and what was done, in the order of time.
+/// A lane: a name and its activity, in the order of time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lane {
-    /// Whose.
+    /// Its name.
     pub name: String,
-    /// What was done.
+    /// Its stretches.
     pub stretches: Vec<Stretch>,
 }
 
@@ -123,24 +123,24 @@ pub struct Lane {
 pub struct LanePanel {
     /// Its name.
     pub name: String,
-    /// What is to be seen in it, in words.
+    /// A description of what it shows.
     pub about: String,
-    /// Its lanes, from above.
+    /// Its lanes, from the top.
     pub lanes: Vec<Lane>,
 }
 
 /// A chart of lanes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lanes {
-    /// What is shown.
+    /// The title.
     pub title: String,
-    /// More about it.
+    /// A further sentence.
     pub about: String,
     /// The unit of time.
     pub unit: String,
-    /// How long it is, from 0 on.
+    /// The length, from 0 on.
     pub length: f64,
-    /// What kinds mean.
+    /// The meaning of kinds.
     pub legend: Vec<(Paint, String)>,
     /// The drawings.
     pub panels: Vec<LanePanel>,
@@ -158,7 +158,7 @@ impl Lanes {
         lanes.flat_map(|it| &it.stretches)
     }
 
-    /// As markup.
+    /// The markup.
     pub fn render(&self) -> Markup {
         let shown = self.stretches().filter(|it| it.shown(self.length)).count();
         let drawings = (shown > 0).then(|| {
@@ -184,7 +184,7 @@ impl Lanes {
         frame.around(drawings, &self.figures())
     }
 
-    /// How long each lane did what.
+    /// The total time of each activity in each lane.
     fn figures(&self) -> Table {
         let heads = self.legend.iter().map(|it| it.1.as_str());
         let head: Vec<&str> = ["", ""].into_iter().chain(heads).collect();
@@ -255,7 +255,7 @@ impl Lanes {
                 let upper = f64::from(top + LANE) - height;
                 let across = |at: f64| (UNITS * at / self.length).round();
                 let (from, until) = (across(it.from), across(it.until));
-                // (Nothing fails to be written into a text.)
+                // (Writing into a string cannot fail.)
                 let _ = write!(
                     path,
                     "M{from} {upper:.1}h{}v{height:.1}H{from}z",

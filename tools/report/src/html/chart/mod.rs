@@ -1,10 +1,10 @@
-//! Charts: a figure with its title, its drawing, and the same figures as a table behind a line that opens it.
+//! Charts: a figure with its title, its drawing, and the same figures as a folded table.
 //!
-//! A drawing is an SVG without a `viewBox`: across everything is in per cent of its width, down everything is
-//! in pixels. So it is as wide as there is room, and its text is of the same size everywhere. Colour comes
-//! from the style sheet by [`Tone`], never from an attribute, and nothing is said by colour alone.
-//! `role="img"`, `<title>` and `<desc>` say to a screen reader what there is; figures of single marks are in
-//! the table.
+//! A drawing is an SVG without a `viewBox`: horizontal places are per cent of its width, vertical ones are
+//! pixels. So it fills the available width, and its text has the same size everywhere. Colour comes from the
+//! style sheet by [`Tone`], never from an attribute, and colour is never the only sign. `role="img"`,
+//! `<title>` and `<desc>` describe a drawing to a screen reader; the figures of single marks are in the
+//! table.
 
 mod bars;
 mod lanes;
@@ -21,7 +21,7 @@ use crate::html::table::Table;
 use crate::text::number::tick;
 use maud::{Markup, html};
 
-/// Whose figure a mark is: its colour.
+/// The subject of a mark: its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     /// This project's.
@@ -56,18 +56,18 @@ impl Tone {
     }
 }
 
-/// The narrowest drawing there is, in pixels, and how high its letters are.
+/// The width of the narrowest drawing, and the height of its letters, in pixels.
 const NARROWEST: f64 = 300.0;
 const LETTER: f64 = 12.0;
 
 /// Ticks with their labels; a label that would touch the one before it, in the narrowest drawing, is left
-/// out, and its line stays. `share` is where a tick is, across.
+/// out, and its line stays. `share` is the horizontal place of a tick.
 fn labels(ticks: &[f64], share: impl Fn(f64) -> f64) -> Vec<(f64, Option<String>)> {
     let mut free = f64::NEG_INFINITY;
     let labelled = ticks.iter().map(|&at| {
         let label = tick(at);
         let (middle, half) = (share(at) * NARROWEST, width(&label, LETTER - 1.0) / 2.0);
-        // One at the very beginning is put to the right of its line.
+        // The label of a tick at the left end is to the right of its line.
         let (from, to) = match share(at) < 0.02 {
             true => (middle, middle + 2.0 * half),
             false => (middle - half, middle + half),
@@ -81,17 +81,17 @@ fn labels(ticks: &[f64], share: impl Fn(f64) -> f64) -> Vec<(f64, Option<String>
     labelled.collect()
 }
 
-/// What goes around the drawings of a chart.
+/// The parts of a chart around its drawings.
 struct Frame<'a> {
     title: &'a str,
     about: &'a str,
     legend: &'a [(Tone, String)],
-    /// Marks without a place: figures that are not finite, or negative where only lengths are shown.
+    /// The number of figures without a place: not finite, or negative where only lengths are shown.
     left_out: usize,
 }
 
 impl Frame<'_> {
-    /// The figure; without drawings it says that there is nothing to show.
+    /// The figure; without drawings a line says that there is nothing to show.
     fn around(&self, drawings: Option<Markup>, figures: &Table) -> Markup {
         html! {
             figure class="chart" {
@@ -117,12 +117,12 @@ impl Frame<'_> {
     }
 }
 
-/// The opening of a drawing for those who do not see it.
+/// The start of a drawing, with a description for screen readers.
 fn spoken(title: &str, about: &str) -> Markup {
     html! { title { (title) } desc { (about) } }
 }
 
-/// A title with what a panel shows of it.
+/// A title with a description of the panel.
 fn titled(title: &str, panel: &str) -> String {
     match panel {
         "" => title.into(),
@@ -130,7 +130,7 @@ fn titled(title: &str, panel: &str) -> String {
     }
 }
 
-/// The label of an axis, with what kind of scale it has.
+/// The label of an axis, with the kind of its scale.
 fn axis_label(text: &str, log: bool) -> String {
     match log {
         true => format!("{text}, logarithmic"),

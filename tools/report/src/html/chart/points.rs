@@ -1,7 +1,7 @@
 //! Points in a plane, joined or not: a figure over another.
 //!
-//! A guide shows where points should be: within a share of the diagonal (a real figure across, the model's
-//! up), or of a level. Both axes of a diagonal have the same scale, so that it is one.
+//! A guide shows where points should be: within a share of the diagonal (real figures horizontally, the
+//! model's vertically), or of a level. Both axes of a chart with a diagonal have the same scale.
 
 use super::{Frame, Tone, axis_label, labels, spoken};
 use crate::html::scale::Scale;
@@ -9,13 +9,13 @@ use crate::html::table::Table;
 use crate::text::number::{figure, percent, tick};
 use maud::{Markup, html};
 
-/// Where the plane begins and ends across.
+/// The left and right end of the plane.
 const LEFT: f64 = 0.14;
 const RIGHT: f64 = 0.98;
-/// Where it begins, and its height, in pixels.
+/// Its top, and its height, in pixels.
 const TOP: usize = 24;
 const HEIGHT: usize = 260;
-/// Below it.
+/// The height of the part below it.
 const FOOT: usize = 38;
 /// The number of rows beyond which a table is cut.
 const STEPS: usize = 24;
@@ -23,13 +23,13 @@ const STEPS: usize = 24;
 /// A chart of points.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Points {
-    /// What is shown.
+    /// The title.
     pub title: String,
-    /// More about it.
+    /// A further sentence.
     pub about: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: Axis,
     /// Where points should be.
     pub guide: Option<Guide>,
@@ -37,10 +37,10 @@ pub struct Points {
     pub series: Vec<Series>,
 }
 
-/// What an axis shows.
+/// The quantity of an axis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Axis {
-    /// In words.
+    /// Its name.
     pub name: String,
     /// The unit; empty for a ratio or a count.
     pub unit: String,
@@ -58,11 +58,11 @@ pub enum Guide {
 /// Points of one kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
-    /// Whose.
+    /// The subject.
     pub name: String,
     /// Their colour.
     pub tone: Tone,
-    /// Whether lines join them.
+    /// Do lines join them?
     pub joined: bool,
     /// The points.
     pub points: Vec<Point>,
@@ -71,11 +71,11 @@ pub struct Series {
 /// A point.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Point {
-    /// What it is, in the table.
+    /// Its name, in the table.
     pub name: String,
-    /// Across.
+    /// The horizontal figure.
     pub x: f64,
-    /// Up.
+    /// The vertical figure.
     pub y: f64,
 }
 
@@ -122,7 +122,7 @@ impl Points {
                 let both = Scale::around(xs().chain(ys()))?;
                 (both, both)
             }
-            // The whole band, and a little more.
+            // The whole band, and a margin.
             Some(Guide::One(share)) => {
                 let band = [1.0 - 1.2 * share, 1.0 + 1.2 * share];
                 (Scale::around(xs())?, Scale::around(ys().chain(band))?)
@@ -133,7 +133,7 @@ impl Points {
         Some(Plane { x, y, chart: self })
     }
 
-    /// As markup.
+    /// The markup.
     pub fn render(&self) -> Markup {
         let empty = self.all().all(|it| !it.shown());
         let plane = if empty { None } else { self.plane() };
@@ -211,7 +211,7 @@ impl Plane<'_> {
         }
     }
 
-    /// What the guide allows, in a drawing of its own that is stretched over the plane.
+    /// The area that the guide allows, in a drawing that is stretched over the plane.
     fn band(&self) -> Markup {
         let Some(guide) = self.chart.guide else {
             return html! {};

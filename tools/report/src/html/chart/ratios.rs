@@ -1,7 +1,7 @@
-//! Ratios: one figure over another, a dot a row, with the band in which it should be.
+//! Ratios: one figure over another, a dot in each row, with the band in which it should be.
 //!
-//! What a ratio compares may have any unit, so one chart holds figures of many kinds. All panels share one
-//! scale, so that a dot far out is far out in all of them.
+//! The compared figures may have any unit, so one chart holds figures of many kinds. All panels share one
+//! scale, so that distances from 1 are comparable.
 
 use super::{Frame, LETTER, NARROWEST, Tone, labels, spoken, titled};
 use crate::html::letters::shortened;
@@ -18,13 +18,13 @@ const FOOT: usize = 38;
 /// A chart of ratios.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ratios {
-    /// What is shown.
+    /// The title.
     pub title: String,
-    /// More about it.
+    /// A further sentence.
     pub about: String,
-    /// What over what, at the axis.
+    /// The two figures, shown at the axis.
     pub axis: String,
-    /// What the colours mean.
+    /// The meaning of the colours.
     pub legend: Vec<(Tone, String)>,
     /// Panels: a name and its rows.
     pub panels: Vec<(String, Vec<Ratio>)>,
@@ -33,13 +33,13 @@ pub struct Ratios {
 /// A ratio.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ratio {
-    /// Of what.
+    /// Its name.
     pub name: String,
     /// Its colour.
     pub tone: Tone,
     /// The ratio.
     pub value: f64,
-    /// How far it may be from 1.
+    /// The allowed distance from 1.
     pub allowed: f64,
 }
 
@@ -48,7 +48,7 @@ impl Ratios {
         self.panels.iter().flat_map(|it| &it.1)
     }
 
-    /// As markup.
+    /// The markup.
     pub fn render(&self) -> Markup {
         let shown: Vec<&Ratio> = self.all().filter(|it| it.value.is_finite()).collect();
         let figures = shown
@@ -107,7 +107,7 @@ impl Ratios {
                 line class="base" x1=(x(1.0)) x2=(x(1.0)) y1="0" y2=(body) {}
                 text class="axis" x=(percent(START)) y=(body + 29) { (self.axis) }
                 @for (it, top) in ratios.iter().zip((0..).step_by(LINE)) {
-                    // All of it is in the table.
+                    // The table has the whole name.
                     text x="0" y=(top + 14) { (shortened(&it.name, START * NARROWEST, LETTER)) }
                     text x=(percent(END + 0.03)) y=(top + 14) { (ratio(it.value, 3)) }
                     @if it.value.is_finite() {

@@ -1,4 +1,4 @@
-//! What every chart promises: well-formed, titled, nothing but finite places, all figures in the table, odd
+//! The guarantees of every chart: well-formed, titled, only finite places, all figures in the table, odd
 //! names escaped.
 
 use super::*;

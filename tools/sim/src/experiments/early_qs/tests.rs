@@ -37,7 +37,7 @@ fn a_thread_that_is_moved_to_the_callers_cpu_saves_a_wait() {
         moves: Some(20_000_000),
         ..Options::kernel_6_12(32, 1000)
     };
-    let latencies = Latencies::of(&options, 5, 2000, None);
+    let latencies = CallTimes::of(&options, 5, 2000, None);
     let two = latencies.share_above(8.0);
     assert!((0.9..0.995).contains(&two), "{two}");
 }

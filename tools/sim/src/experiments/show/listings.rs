@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_published_has_the_models_columns_only() {
+    fn what_was_not_published_has_the_models_columns_only() {
         let all = made_up();
         let mut listing = all.listings().next().unwrap().clone();
         assert_eq!(heads(&listing).len(), 5);

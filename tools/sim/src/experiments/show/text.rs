@@ -33,7 +33,8 @@ pub fn text(modelled: &Modelled) -> String {
         }
     }
     format!(
-        "The machine model beside real machines (virtual time; the same on every machine)\n\n{}\n{}{}\n{notes}",
+        "The machine model beside real machines (virtual time; the same on every \
+         machine)\n\n{}\n{}{}\n{notes}",
         table.render(),
         claims::text(modelled),
         listings::text(modelled),

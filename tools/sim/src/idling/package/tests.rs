@@ -72,7 +72,7 @@ fn it_goes_down_step_by_step() {
 }
 
 #[test]
-fn whoever_wakes_it_on_its_way_finds_it_less_deep() {
+fn a_wake_up_on_its_way_down_finds_it_less_deep() {
     let mut it = two(3, [3, 3], 5000);
     assert_eq!(it.wakes((1, 3), task(0), 1130, worth, ALL), 7);
     assert_eq!(it.books.exits, [0, 0, 1, 1]);
@@ -80,7 +80,7 @@ fn whoever_wakes_it_on_its_way_finds_it_less_deep() {
 }
 
 #[test]
-fn dwell_is_charged_to_whoever_was_awake_last() {
+fn dwell_is_charged_to_the_cpu_that_was_awake_last() {
     let mut it = two(3, [3, 3], 5000);
     it.ends(3000, ALL);
     // CPU 0 was awake for task 0 from 1000 to 1010, and went first; then CPU 1 for task 1, and 300 of dwell.
@@ -125,7 +125,7 @@ fn a_timer_that_is_near_keeps_it_up() {
 }
 
 #[test]
-fn devices_may_keep_it_up_and_nobody_is_blamed_for_that() {
+fn devices_may_keep_it_up_and_no_cpu_is_blamed_for_that() {
     let mut it = two(1, [3, 3], 5000);
     it.ends(2000, ALL);
     assert_eq!(it.books.times, [20, 1980]);

@@ -16,23 +16,23 @@ pub struct Rounds {
     pub compute: u64,
     /// Nanoseconds of the rest after each round.
     pub rest: u64,
-    /// Pauses and rests are not always the same: they have this mean, and remember nothing.
+    /// Pauses and rests are exponentially distributed with this mean.
     pub vary: bool,
     /// What pauses are drawn from.
     pub chance: Chance,
     /// Where it is.
-    pub at: At,
+    pub at: CallerState,
 }
 
 /// Where a [`Rounds`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct CallerState {
     called: u64,
-    step: Step,
+    step: CallerStep,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum CallerStep {
     /// It computes, then calls.
     #[default]
     Begin,
@@ -45,21 +45,21 @@ impl Work for Rounds {
     fn next(&mut self, now: u64) -> Op {
         loop {
             match self.at.step {
-                Step::Begin => {
+                CallerStep::Begin => {
                     if self.rounds == 0 || self.calls == 0 {
                         return Op::Exit;
                     }
-                    self.at.step = Step::Call;
+                    self.at.step = CallerStep::Call;
                     if self.compute > 0 {
                         return Op::Compute(self.compute);
                     }
                 }
-                Step::Call => {
-                    self.at.step = Step::Called;
+                CallerStep::Call => {
+                    self.at.step = CallerStep::Called;
                     return Op::Synchronize;
                 }
-                Step::Called => {
-                    self.at.step = Step::Begin;
+                CallerStep::Called => {
+                    self.at.step = CallerStep::Begin;
                     self.at.called += 1;
                     let mut sleep = self.pause;
                     if self.at.called == self.calls {
@@ -84,7 +84,7 @@ pub struct Turns {
     pub compute: u64,
     /// Nanoseconds that it sleeps.
     pub sleep: u64,
-    /// Neither is always the same: both have this mean, and remember nothing.
+    /// Both are exponentially distributed with this mean.
     pub vary: bool,
     /// What they are drawn from.
     pub chance: Chance,
@@ -122,7 +122,7 @@ mod tests {
             rest: 70,
             vary: false,
             chance: Chance::new(1),
-            at: At::default(),
+            at: CallerState::default(),
         };
         let mut done = Vec::new();
         for now in [0, 0, 100, 105, 105, 200, 270, 270, 300, 305, 305, 400, 470] {

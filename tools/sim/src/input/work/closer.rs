@@ -18,7 +18,7 @@ const FIRST: u64 = 3;
 pub struct Closer {
     /// Nanoseconds between two frames.
     pub every: u64,
-    /// Frames are not regular: the times between them have this mean, and remember nothing.
+    /// The times between frames are exponentially distributed with this mean.
     pub vary: bool,
     /// Buffers that are closed at each frame, one system call each.
     pub buffers: u64,
@@ -33,19 +33,19 @@ pub struct Closer {
     /// What the times are drawn from.
     pub chance: Chance,
     /// Where it is.
-    pub at: At,
+    pub at: CloserState,
 }
 
 /// Where a [`Closer`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct CloserState {
     /// When the frame under way was due.
     due: u64,
-    step: Step,
+    step: CloserStep,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum CloserStep {
     #[default]
     Sleep,
     Draw,
@@ -73,44 +73,44 @@ impl Work for Closer {
     fn next(&mut self, now: u64) -> Op {
         loop {
             match self.at.step {
-                Step::Sleep => {
+                CloserStep::Sleep => {
                     if self.at.due == 0 {
                         self.at.due = now; // it has just started
                     }
                     let Some(due) = self.next_frame() else {
                         return Op::Exit;
                     };
-                    self.at.step = Step::Draw;
+                    self.at.step = CloserStep::Draw;
                     if due > now {
                         return Op::SleepUntil(due);
                     }
                 }
-                Step::Draw => {
-                    self.at.step = Step::Enter(0);
+                CloserStep::Draw => {
+                    self.at.step = CloserStep::Enter(0);
                     if self.draw > 0 {
                         return Op::Compute(self.draw);
                     }
                 }
-                Step::Enter(buffer) if buffer < self.buffers => {
-                    self.at.step = Step::Close(buffer);
+                CloserStep::Enter(buffer) if buffer < self.buffers => {
+                    self.at.step = CloserStep::Close(buffer);
                     return Op::Enter {
                         name: SysCallName::Close,
                         argument: FIRST + buffer,
                     };
                 }
-                Step::Enter(_) => self.at.step = Step::Sleep,
-                Step::Close(buffer) => {
-                    self.at.step = Step::Queue(buffer, 0);
+                CloserStep::Enter(_) => self.at.step = CloserStep::Sleep,
+                CloserStep::Close(buffer) => {
+                    self.at.step = CloserStep::Queue(buffer, 0);
                     if self.close > 0 {
                         return Op::Kernel(self.close);
                     }
                 }
-                Step::Queue(buffer, done) => {
+                CloserStep::Queue(buffer, done) => {
                     let Some(&it) = self.callbacks.get(done) else {
-                        self.at.step = Step::Enter(buffer + 1);
+                        self.at.step = CloserStep::Enter(buffer + 1);
                         return Op::Leave;
                     };
-                    self.at.step = Step::Queue(buffer, done + 1);
+                    self.at.step = CloserStep::Queue(buffer, done + 1);
                     return it.call();
                 }
             }
@@ -137,7 +137,7 @@ mod tests {
             close: 20,
             stop: 40_000,
             chance: Chance::new(3),
-            at: At::default(),
+            at: CloserState::default(),
         }
     }
 

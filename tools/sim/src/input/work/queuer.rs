@@ -39,7 +39,7 @@ impl Queued {
 pub struct Queuer {
     /// Nanoseconds between two arrivals.
     pub every: u64,
-    /// Arrivals are not regular: the times between them have this mean, and remember nothing.
+    /// The times between arrivals are exponentially distributed with this mean.
     pub vary: bool,
     /// How often it queues all of `callbacks` at an arrival.
     pub times: u64,
@@ -54,19 +54,19 @@ pub struct Queuer {
     /// What the times are drawn from.
     pub chance: Chance,
     /// Where it is.
-    pub at: At,
+    pub at: QueuerState,
 }
 
 /// Where a [`Queuer`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct QueuerState {
     /// When the arrival under way was due.
     due: u64,
-    step: Step,
+    step: QueuerStep,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum QueuerStep {
     #[default]
     Sleep,
     Work,
@@ -80,7 +80,7 @@ impl Work for Queuer {
         let n = self.callbacks.len() as u64;
         loop {
             match self.at.step {
-                Step::Sleep => {
+                QueuerStep::Sleep => {
                     if self.every == 0 || n == 0 {
                         return Op::Exit;
                     }
@@ -90,24 +90,24 @@ impl Work for Queuer {
                     if self.at.due >= self.stop {
                         return Op::Exit;
                     }
-                    self.at.step = Step::Work;
+                    self.at.step = QueuerStep::Work;
                     if self.at.due > now {
                         return Op::SleepUntil(self.at.due);
                     }
                 }
-                Step::Work => {
-                    self.at.step = Step::Queue(0);
+                QueuerStep::Work => {
+                    self.at.step = QueuerStep::Queue(0);
                     if self.work > 0 {
                         return Op::Kernel(self.work);
                     }
                 }
-                Step::Queue(index) if index < n * self.times => {
-                    self.at.step = Step::Between(index + 1);
+                QueuerStep::Queue(index) if index < n * self.times => {
+                    self.at.step = QueuerStep::Between(index + 1);
                     return self.callbacks[(index % n) as usize].call();
                 }
-                Step::Queue(_) => self.at.step = Step::Sleep,
-                Step::Between(index) => {
-                    self.at.step = Step::Queue(index);
+                QueuerStep::Queue(_) => self.at.step = QueuerStep::Sleep,
+                QueuerStep::Between(index) => {
+                    self.at.step = QueuerStep::Queue(index);
                     if self.between > 0 && index < n * self.times {
                         return Op::Kernel(self.between);
                     }
@@ -139,7 +139,7 @@ mod tests {
             between: 500,
             stop: u64::MAX,
             chance: Chance::new(3),
-            at: At::default(),
+            at: QueuerState::default(),
         }
     }
 

@@ -16,23 +16,23 @@ pub struct Reads {
     pub sleeps_inside: bool,
     /// It sleeps between them.
     pub sleeps_outside: bool,
-    /// Times are not always the same: they have these means, and remember nothing.
+    /// Times are exponentially distributed with these means.
     pub vary: bool,
     /// What they are drawn from.
     pub chance: Chance,
     /// Where it is.
-    pub at: At,
+    pub at: ReaderState,
 }
 
 /// Where a [`Reads`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct ReaderState {
     read: u64,
-    step: Step,
+    step: ReaderStep,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum ReaderStep {
     #[default]
     Lock,
     Inside,
@@ -53,21 +53,21 @@ impl Reads {
 impl Work for Reads {
     fn next(&mut self, now: u64) -> Op {
         match self.at.step {
-            Step::Lock if self.sections != 0 && self.at.read == self.sections => Op::Exit,
-            Step::Lock => {
-                self.at.step = Step::Inside;
+            ReaderStep::Lock if self.sections != 0 && self.at.read == self.sections => Op::Exit,
+            ReaderStep::Lock => {
+                self.at.step = ReaderStep::Inside;
                 Op::Lock
             }
-            Step::Inside => {
-                self.at.step = Step::Unlock;
+            ReaderStep::Inside => {
+                self.at.step = ReaderStep::Unlock;
                 self.pause(now, self.inside, self.sleeps_inside)
             }
-            Step::Unlock => {
-                self.at.step = Step::Outside;
+            ReaderStep::Unlock => {
+                self.at.step = ReaderStep::Outside;
                 Op::Unlock
             }
-            Step::Outside => {
-                self.at.step = Step::Lock;
+            ReaderStep::Outside => {
+                self.at.step = ReaderStep::Lock;
                 self.at.read += 1;
                 self.pause(now, self.outside, self.sleeps_outside)
             }
@@ -89,7 +89,7 @@ mod tests {
             sleeps_outside: true,
             vary: false,
             chance: Chance::new(1),
-            at: At::default(),
+            at: ReaderState::default(),
         };
         let section = |end: u64| {
             [

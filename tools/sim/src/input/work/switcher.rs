@@ -19,20 +19,20 @@ pub struct Switcher {
     pub compute: u64,
     /// Nanoseconds from the end of one to the next.
     pub rest: u64,
-    /// Rests are not always the same: they have this mean, and remember nothing.
+    /// Rests are exponentially distributed with this mean.
     pub vary: bool,
     /// What rests are drawn from.
     pub chance: Chance,
     /// Where it is.
-    pub at: At,
+    pub at: SwitcherState,
 }
 
 /// Where a [`Switcher`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At(Step);
+pub struct SwitcherState(SwitcherStep);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum SwitcherStep {
     #[default]
     Work,
     Switch,
@@ -43,25 +43,25 @@ impl Work for Switcher {
     fn next(&mut self, now: u64) -> Op {
         loop {
             match self.at.0 {
-                Step::Work => {
+                SwitcherStep::Work => {
                     if self.times == 0 {
                         return Op::Exit;
                     }
                     self.times -= 1;
-                    self.at.0 = Step::Switch;
+                    self.at.0 = SwitcherStep::Switch;
                     if self.compute > 0 {
                         return Op::Kernel(self.compute);
                     }
                 }
-                Step::Switch => {
-                    self.at.0 = Step::Rest;
+                SwitcherStep::Switch => {
+                    self.at.0 = SwitcherStep::Rest;
                     return Op::AwaitCallback {
                         func: self.callback.func,
                         lazy: self.callback.lazy,
                     };
                 }
-                Step::Rest => {
-                    self.at.0 = Step::Work;
+                SwitcherStep::Rest => {
+                    self.at.0 = SwitcherStep::Work;
                     let rest = self.chance.pause(self.rest, self.vary);
                     if rest > 0 {
                         return Op::SleepUntil(now + rest);
@@ -119,7 +119,7 @@ mod tests {
             rest: 70,
             vary: false,
             chance: Chance::new(1),
-            at: At::default(),
+            at: SwitcherState::default(),
         };
         let done: Vec<Op> = (0..7).map(|_| work.next(100)).collect();
         let switch = [

@@ -25,7 +25,7 @@ impl Machine {
         self.blames(cpu, Who::Task(task));
     }
 
-    /// `cpu` is about to be woken because it goes or comes.
+    /// `cpu` is about to be woken because it goes offline or comes back.
     pub(crate) fn blames_hotplug(&mut self, cpu: CpuId) {
         self.blames(cpu, Who::Hotplug);
     }
@@ -47,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// An interrupt is about to be sent: it is for the task that was named, if any. Says for which.
+    /// An interrupt is about to be sent, for the task that was named, if any. Returns that task.
     pub(crate) fn sent_for(&mut self) -> Option<usize> {
         self.idling.as_mut().and_then(|it| it.sent_for.take())
     }
@@ -71,7 +71,7 @@ impl Machine {
         }
     }
 
-    /// These CPUs are about to take a tick; of some a clock has gone off.
+    /// These CPUs are about to take a tick; for some of them a clock has expired.
     pub(crate) fn blames_jiffy(&mut self, due: impl Iterator<Item = CpuId>, rung: &[(CpuId, For)]) {
         if self.idling.is_none() {
             return;

@@ -118,7 +118,9 @@ fn a_period_below_the_target_keeps_a_cpu_out_of_a_state() {
     // A quarter of all CPUs, less what it runs, wakes up and waits for kept ticks.
     assert!(share(cpus, "C8") > 15.0, "{cpus:?}");
     let mut by = idled(&short).blocked.iter();
-    let most = by.find(|it| it.state == "PC10").expect("nobody gets there");
+    let most = by
+        .find(|it| it.state == "PC10")
+        .expect("no CPU is the cause");
     assert_eq!(most.by.thread, "load", "{most:?}");
     assert_eq!(
         idled(&short).blocked_ns("PC10", true),
@@ -192,7 +194,7 @@ fn rcus_threads_are_named_with_the_callbacks_that_they_ran_for() {
     let stats = run("churn", &sets);
     adds_up(&stats, 8);
     let blocked = &idled(&stats).blocked;
-    // rcuop runs where rcuog does, which is awake already: it wakes nobody.
+    // rcuop runs where rcuog does, which is awake already: it wakes no CPU.
     for family in ["rcu_preempt", "rcuog/"] {
         let of = |it: &&Blocked| it.by.thread.starts_with(family) && it.ns > 0;
         let it = blocked
@@ -237,7 +239,7 @@ fn the_governor_keeps_ticks_only_where_guesses_are_short() {
     );
     assert_eq!(
         off.totals.idle_ticks, 0,
-        "and without idle states nobody does"
+        "and without idle states no CPU does"
     );
 }
 

@@ -14,7 +14,7 @@ pub const MOST_CPUS: u32 = 1 << 20;
 pub(super) const MOST_HZ: u32 = 10_000;
 
 /// Bytes that an idle CPU takes: its own state, the engine's, and its share of the tree. Threads of offloaded
-/// callbacks come on top. A test counts what a machine really allocates and holds it against this.
+/// callbacks come on top. A test counts what a machine really allocates and compares it with this.
 pub const fn bytes_per_cpu() -> usize {
     size_of::<Core>()
         + size_of::<quiescent_engine::Cpu>()
@@ -30,7 +30,8 @@ const SHARE: usize = 128;
 pub(super) fn too_many(cpus: u64) -> String {
     let mib = u128::from(cpus) * bytes_per_cpu() as u128 / (1 << 20);
     format!(
-        "`cpus={cpus}`: idle, they would need about {mib} MiB of memory ({} bytes each); give 1 to {MOST_CPUS}",
+        "`cpus={cpus}`: idle, they would need about {mib} MiB of memory ({} bytes each); give 1 to \
+         {MOST_CPUS}",
         bytes_per_cpu()
     )
 }
@@ -61,7 +62,8 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
     }
     if options.nohz_full.contains(&options.gp_cpu) {
         return machine(format!(
-            "`gp_cpu={}` is in `nohz_full`: RCU's threads run on the other CPUs; leave it out, or give gp_cpu another one",
+            "`gp_cpu={}` is in `nohz_full`: RCU's threads run on the other CPUs; leave it out, or give \
+             gp_cpu another one",
             options.gp_cpu
         ));
     }
@@ -80,7 +82,8 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
             options.leaf_fanout
         )),
         Err(GeometryError::TooManyCpus { capacity, .. }) => machine(format!(
-            "`cpus={cpus}`: four levels of the tree hold {capacity} CPUs with rcu_fanout_leaf={} and rcu_fanout={}; give larger ones",
+            "`cpus={cpus}`: four levels of the tree hold {capacity} CPUs with rcu_fanout_leaf={} and \
+             rcu_fanout={}; give larger ones",
             options.leaf_fanout, options.fanout
         )),
         Err(_) => machine("`rcu_fanout_leaf` and `rcu_fanout` take 2 to 64".into()),
@@ -106,12 +109,14 @@ fn idle(options: &Options) -> Result<(), String> {
     }
     if options.smp == Smp::Serial {
         return Err(format!(
-            "`idle_table={name}`: smp=serial is a virtual machine, whose CPUs have no idle states; set smp=parallel"
+            "`idle_table={name}`: smp=serial is a virtual machine, whose CPUs have no idle states; set \
+             smp=parallel"
         ));
     }
     if options.idle_loop == IdleLoop::Retain {
         return Err(format!(
-            "`idle_table={name}`: idle_loop=retain is that of a kernel without idle states; set idle_loop=classic"
+            "`idle_table={name}`: idle_loop=retain is that of a kernel without idle states; set \
+             idle_loop=classic"
         ));
     }
     if let Some(limit) = package_limit
@@ -121,7 +126,8 @@ fn idle(options: &Options) -> Result<(), String> {
             .map(|it| table.package_name(it))
             .collect();
         return Err(format!(
-            "`package_limit={limit}`: the package of `idle_table={name}` has no such state; give `none` or one of {}",
+            "`package_limit={limit}`: the package of `idle_table={name}` has no such state; give `none` or \
+             one of {}",
             states.join(", ")
         ));
     }
@@ -139,7 +145,8 @@ pub fn warnings(options: &Options) -> Vec<String> {
     let offloaded = !those.is_empty();
     if options.lazy && !offloaded {
         warn(
-            "rcu_lazy=1 does nothing: only offloaded callbacks can be lazy, and rcu_nocbs=none; set rcu_nocbs as well",
+            "rcu_lazy=1 does nothing: only offloaded callbacks can be lazy, and rcu_nocbs=none; set \
+             rcu_nocbs as well",
         );
     } else if options.lazy && those.len() < options.cpus as usize {
         warn("rcu_lazy=1: callbacks of CPUs that are not in rcu_nocbs are never lazy");
@@ -158,7 +165,8 @@ pub fn warnings(options: &Options) -> Vec<String> {
     }
     if options.idle.table.is_none() && options.idle != default.idle {
         warn(
-            "governor, cpu_dma_latency, package_limit and power do nothing: the machine has no idle states with idle_table=none",
+            "governor, cpu_dma_latency, package_limit and power do nothing: the machine has no idle states \
+             with idle_table=none",
         );
     }
     for it in options.idle.power.iter().filter(|it| !it.fitted.is_empty()) {

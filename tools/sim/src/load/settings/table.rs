@@ -27,7 +27,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Sets it. Whether the machine can be is not looked at.
+    /// Sets it. Whether such a machine is possible is checked later.
     ///
     /// # Errors
     /// If the value is none that it takes.
@@ -88,7 +88,8 @@ const GOVERNOR: &[(&str, Governor)] = &[
 
 /// A setting by what reads its field's value and what writes it.
 macro_rules! own {
-    ($key:literal, $about:literal, $($field:ident).+, $allowed:expr, |$it:ident, $text:ident| $read:expr, |$of:ident| $write:expr) => {
+    ($key:literal, $about:literal, $($field:ident).+, $allowed:expr,
+        |$it:ident, $text:ident| $read:expr, |$of:ident| $write:expr) => {
         any!($key, $about, $allowed, |$it, $text| { $it.$($field).+ = $read; Some(()) }, |$of| $write)
     };
 }
@@ -117,19 +118,22 @@ macro_rules! number {
 /// One of some words.
 macro_rules! words {
     ($key:literal, $about:literal, $($field:ident).+, $words:ident, $allowed:literal) => {
-        own!($key, $about, $($field).+, $allowed, |it, text| word(text, $words)?, |it| word_of(it.$($field).+, $words))
+        own!($key, $about, $($field).+, $allowed,
+            |it, text| word(text, $words)?, |it| word_of(it.$($field).+, $words))
     };
 }
 
 macro_rules! flag {
     ($key:literal, $about:literal, $($field:ident).+) => {
-        own!($key, $about, $($field).+, "1 or 0", |it, text| switch(text)?, |it| u8::from(it.$($field).+).to_string())
+        own!($key, $about, $($field).+, "1 or 0",
+            |it, text| switch(text)?, |it| u8::from(it.$($field).+).to_string())
     };
 }
 
 /// A value, or a word for none.
 macro_rules! option {
-    ($key:literal, $about:literal, $($field:ident).+, $none:literal, |$text:ident| $read:expr, $write:expr, $allowed:literal) => {
+    ($key:literal, $about:literal, $($field:ident).+, $none:literal,
+        |$text:ident| $read:expr, $write:expr, $allowed:literal) => {
         own!($key, $about, $($field).+, $allowed,
             |it, text| match text { $none => None, $text => Some($read?) },
             |it| it.$($field).+.as_ref().map_or($none.into(), $write))
@@ -165,10 +169,11 @@ macro_rules! cost {
     };
 }
 
-/// What a file says: one that is part of the program, or any other by its path.
+/// The content of a file: one that is part of the program, or any other by its path.
 macro_rules! file {
     ($key:literal, $about:literal, $($field:ident).+, $of:ty, $allowed:literal) => {
-        option!($key, $about, $($field).+, "none", |text| <$of>::named(text).ok(), |it| it.name.clone(), $allowed)
+        option!($key, $about, $($field).+, "none",
+            |text| <$of>::named(text).ok(), |it| it.name.clone(), $allowed)
     };
 }
 
@@ -189,7 +194,8 @@ pub static SETTINGS: &[Setting] = table! {
         "ticks a second; the jiffy counter starts 300 seconds before it wraps at 32 bits, as a kernel's";
     number "seed" (seed, 0..=u64::MAX, "a number") "of everything that is chosen by chance";
     words "smp" (smp, SMP, "parallel or serial")
-        "do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the shared traces";
+        "do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the \
+         shared traces";
     words "idle_loop" (idle_loop, IDLE_LOOP, "classic or retain")
         "an idle CPU's tick stops at each idle entry, or when one more tick has arrived";
     own "fast_no_hz" (idle_rule, "off, v5.6 (lazy callbacks sleep longer) or v5.10", |it, text| match text {
@@ -203,9 +209,12 @@ pub static SETTINGS: &[Setting] = table! {
             IdleRule::FastNoHz(_) => "v5.6".into(),
         })
         "an idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ)";
-    file "idle_table" (idle.table, Table, "`none`, a name such as alder-lake or sandy-bridge, or the path of a file")
-        "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, with what each assumes)";
-    words "governor" (idle.governor, GOVERNOR, "menu (the kernel's), deepest or shallowest (always the same; the tick stops)")
+    file "idle_table" (idle.table, Table, "`none`, a name such as alder-lake or sandy-bridge, or the path \
+        of a file")
+        "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, \
+         with what each assumes)";
+    words "governor" (idle.governor, GOVERNOR, "menu (the kernel's), deepest or shallowest (always the \
+        same; the tick stops)")
         "who chooses among a CPU's idle states, and whether its tick goes on";
     option "cpu_dma_latency" (idle.latency_limit, "any", |text| time(text).filter(|ns| *ns <= 60_000_000_000),
             |it| time_text(*it), "a time such as 50us, or `any`")
@@ -215,11 +224,13 @@ pub static SETTINGS: &[Setting] = table! {
         "the deepest state of the package that devices allow, such as a screen that is on";
     file "power" (idle.power, Profile, "`none`, a name such as two-states, or the path of a file")
         "what states cost: a profile of power (data/power has them, with what each assumes)";
-    words "policy" (policy, POLICY, "kernel-6.12 or quiescent") "whose rules offloaded and lazy callbacks follow";
+    words "policy" (policy, POLICY, "kernel-6.12 or quiescent") "whose rules offloaded and lazy callbacks \
+        follow";
     flag "online_toggle" (online_toggle)
         "a CPU may be offloaded, and taken back, while it is online (Linux 5.12 to 6.11)";
     words "early_qs" (early_qs, EARLY_QS, "off, scan or init")
-        "when the grace-period thread reports its own CPU: as others, at the first scan, or at the end of initialisation";
+        "when the grace-period thread reports its own CPU: as others, at the first scan, or at the end of \
+         initialisation";
     flag "accelerate_only_new" (accelerate_only_new)
         "a callback list asks for a grace period only for what is new in it";
     ticks "jiffies_till_first_fqs" (first_fqs) "ticks from the start of a grace period to its first scan";
@@ -227,8 +238,9 @@ pub static SETTINGS: &[Setting] = table! {
     flag "rcu_normal_wake_from_gp" (wake_from_gp)
         "who calls synchronize_rcu is woken by the grace-period thread and not by a callback";
     flag "rcu_expedited" (expedited) "who calls synchronize_rcu gets an expedited grace period";
-    flag "rcu_normal" (normal) "nobody does, not even who asks for one";
-    any "rcu" ("default (neither), offload (rcu_nocbs=all), lazy (and rcu_lazy=1), or `mixed` (whatever these two say)",
+    flag "rcu_normal" (normal) "no grace period is expedited, not even where a caller asks for one";
+    any "rcu" ("default (neither), offload (rcu_nocbs=all), lazy (and rcu_lazy=1), or `mixed` (whatever \
+     these two say)",
         |it, text| {
             (it.nocbs, it.lazy) = match text {
                 "default" => (Vec::new(), false),
@@ -249,13 +261,16 @@ pub static SETTINGS: &[Setting] = table! {
             |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nocbs, it.cpus))
         "CPUs whose callbacks are offloaded";
     own "nohz_full" (nohz_full,
-            "a list of CPUs of the machine such as 1-7, or `none`; one at least is left out, to keep the time",
+            "a list of CPUs of the machine such as 1-7, or `none`; one at least is left out, to keep the \
+             time",
             |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nohz_full, it.cpus))
-        "CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user space there is quiescent";
+        "CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user \
+         space there is quiescent";
     number "nohz_full_patience_delay" (patience_ms, 0..=5000, "milliseconds, up to 5000")
         "a CPU of nohz_full that is in the kernel is left alone by its tick for so long";
-    flag "rcu_lazy" (lazy) "callbacks that nobody waits for may be lazy (also `enable_rcu_lazy`)";
-    own "lazy_flush" (lazy_flush_ms, "a time such as 10s or 500ms, or a number of ticks; an hour at most", |it, text| {
+    flag "rcu_lazy" (lazy) "callbacks of plain call_rcu may be lazy (also `enable_rcu_lazy`)";
+    own "lazy_flush" (lazy_flush_ms, "a time such as 10s or 500ms, or a number of ticks; an hour at most",
+        |it, text| {
             let ms = match number::<u64>(text) {
                 Some(ticks) => ticks.checked_mul(1000)?.div_ceil(it.hz.into()),
                 None => time(text)?.div_ceil(1_000_000),
@@ -274,7 +289,8 @@ pub static SETTINGS: &[Setting] = table! {
     flag "stepwise" (stepwise)
         "FOR TESTS: RCU's threads do their work step by step, others in between; costs are counted too often";
     number "frozen" (frozen_permille, 0..=1000, "0 to 1000")
-        "FITTED: so many of 1000 times that two idle CPUs tick at one instant, a scan finds one of them in its handler (smp=serial)";
+        "FITTED: so many of 1000 times that two idle CPUs tick at one instant, a scan finds one of them in \
+         its handler (smp=serial)";
     cost "cost.tick_ns" (costs.tick) "from the beginning of a tick to its first soft interrupt";
     cost "cost.irq_ns" (costs.irq) "another interrupt";
     cost "cost.timers_ns" (costs.timers) "the timer soft interrupt";
@@ -302,10 +318,13 @@ pub static THREAD_SETTINGS: &[Setting] = table! {
     number "budget_callbacks" (threads.budget_callbacks, 0..=u64::MAX, "a number") "so many callbacks may be";
     flag "offload" (threads.offload)
         "the worker frees what threads retire, and not they (the library's set_offload)";
-    time "stall_after" (threads.stall_ns) "readers that are in the way for so long are reported; 0s: never";
-    option "clock" (threads.clock, "any", |text| time(text).filter(|ns| *ns <= u64::MAX >> 1), |it| time_text(*it),
+    time "stall_after" (threads.stall_ns)
+        "a reader that blocks a grace period for so long is reported; 0s: never";
+    option "clock" (threads.clock, "any",
+        |text| time(text).filter(|ns| *ns <= u64::MAX >> 1), |it| time_text(*it),
             "a time such as 1000.5s, or `any`")
-        "what the monotonic clock shows at the beginning: deadlines lie on its whole seconds; `any`: drawn from the seed";
+        "what the monotonic clock shows at the beginning: deadlines lie on its whole seconds; `any`: drawn \
+         from the seed";
     cost "cost.fence_ns" (threads.prices.fence) "a process-wide fence";
     cost "cost.wake_ns" (threads.prices.wake) "from the wake-up of a thread until it runs";
     cost "cost.start_ns" (threads.prices.start) "from the start of a thread until it runs";
@@ -313,4 +332,5 @@ pub static THREAD_SETTINGS: &[Setting] = table! {
     cost "cost.spin_ns" (threads.prices.spin) "a spin of a driver between two scans";
     cost "cost.push_ns" (threads.prices.push) "a push, or one end of a section";
     cost "cost.help_ns" (threads.prices.help) "a trip of an owner to the locks";
+    cost "cost.ask_ns" (threads.prices.ask) "asking a thread for a fence, or answering";
 };

@@ -14,7 +14,7 @@ use crate::text::file::Section;
 use crate::threads::Threads;
 use quiescent_engine::CpuId;
 
-/// Virtual time between two looks at whether to stop.
+/// Virtual time between two checks whether to stop.
 const SLICE: u64 = 20_000_000;
 
 /// Tasks of one section, at most.
@@ -34,7 +34,7 @@ pub struct Plan {
     pub length: u64,
     /// It is over when the tasks are; otherwise when the time is.
     pub until_tasks: bool,
-    /// Nothing counts before this time, in nanoseconds.
+    /// Counts start at this time, in nanoseconds.
     pub warm_up: u64,
     pub(super) groups: Vec<Group>,
 }

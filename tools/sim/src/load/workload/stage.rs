@@ -31,7 +31,7 @@ pub(super) trait Stage {
     fn roams(&mut self, cpus: Vec<CpuId>, chance: Chance);
     /// Lets time pass.
     fn pass(&mut self, until: u64);
-    /// Lets time pass until all tasks are over; false if it has not come to that.
+    /// Lets time pass until all tasks are over; false if that does not happen in time.
     fn pass_tasks(&mut self, until: u64) -> bool;
 }
 

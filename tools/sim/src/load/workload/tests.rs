@@ -169,7 +169,8 @@ fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
 fn a_task_that_roams_queues_wherever_it_wakes_up() {
     let text = |roams: &str| {
         let task = format!(
-            "work = \"queue\"\nname = \"daemon\"\ncpu = \"1-3\"\nroams = {roams}\nrate = 500\ncallbacks = [{{ func = \"f\" }}]\n"
+            "work = \"queue\"\nname = \"daemon\"\ncpu = \"1-3\"\nroams = {roams}\nrate = 500\ncallbacks = \
+             [{{ func = \"f\" }}]\n"
         );
         let head = "about = \"one\"\nassumes = [\"nothing\"]\nuntil = \"time\"\nseconds = 1\n";
         format!("{head}[machine]\nrcu = \"offload\"\n[[task]]\n{task}")
@@ -250,7 +251,8 @@ proptest::proptest! {
         match read(&text) {
             Ok(_) => {}
             Err(Error::File { line, column, .. }) => {
-                proptest::prop_assert!((1..=lines).contains(&line) && column >= 1, "line {line} of {lines}, column {column}");
+                proptest::prop_assert!((1..=lines).contains(&line) && column >= 1, "line {line} of {lines}, \
+                    column {column}");
             }
             Err(other) => proptest::prop_assert!(false, "without a place: {other}"),
         }

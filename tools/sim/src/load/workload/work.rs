@@ -92,7 +92,7 @@ impl Pattern {
         }
     }
 
-    /// Is it never over, or does no run wait for it, unless the file says otherwise?
+    /// Does it run for ever, or does no run wait for it, unless the file says otherwise?
     pub fn is_endless(&self) -> bool {
         !matches!(self, Pattern::Rounds(_) | Pattern::Switch(..))
     }

@@ -23,9 +23,9 @@ pub enum About {
     PackageState(String),
     /// Idle times of this length.
     IdlePeriods(String),
-    /// The time that the package was kept out of a state, and who did that.
+    /// The time that the package was kept out of a state, and the cause.
     Blocked(String, String),
-    /// Who ended the package's rest.
+    /// The cause that ended the package's rest.
     PackageWaker(String),
     /// What it took, by this profile.
     Power(String),

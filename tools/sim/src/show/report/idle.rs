@@ -38,7 +38,7 @@ fn states(it: &mut Figures, run: &Idled, all: &[Residency], about: fn(String) ->
         it.add(about.clone(), "residency_pct", "%", pct);
         let entries = per_s(state.entries, run);
         it.add(about.clone(), "entries_per_s", "1/s", entries);
-        // Of cores nobody chooses.
+        // Core states are not chosen by a governor.
         if matches!(about, About::CpuState(_)) {
             let early = per_s(state.too_deep, run);
             it.add(about.clone(), "too_deep_per_s", "1/s", early);
@@ -108,7 +108,7 @@ fn length(period: &Period) -> String {
     }
 }
 
-/// A state, and who kept the package out of it: threads of a family together.
+/// A state, and the cause that kept the package out of it: threads of a family together.
 type Blame = (usize, String);
 
 fn blocked(it: &mut Figures, all: &[&Idled]) {

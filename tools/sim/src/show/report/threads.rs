@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::{About, Figures, us};
 use crate::record::stats::Stats;
 
-/// Threads of one family up to whose number each has figures of its own.
+/// Threads of one family below this number have figures of their own.
 const MOST_THREADS: usize = 128;
 
 pub(super) fn add(it: &mut Figures, runs: &[Stats]) {

@@ -120,7 +120,8 @@ fn who_is_stopped_answers_nothing() {
 
 /// `c` calls `rcu_barrier`, and one callback is waited for.
 const BARRIER: &str = "\
-x-5 [000] d..2. 0.001000: sched_switch: prev_comm=x prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=c next_pid=7 next_prio=120
+x-5 [000] d..2. 0.001000: sched_switch: prev_comm=x prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=c \
+next_pid=7 next_prio=120
 c-7 [000] ..... 0.001010: rcu_barrier: rcu_preempt Begin cpu -1 remaining 0 # 4
 c-7 [000] d..2. 0.001020: sched_switch: prev_comm=c prev_pid=7 prev_prio=120 prev_state=D ==> next_comm=swapper/0 next_pid=0 next_prio=120
 <idle>-0 [000] ..s1. 0.006000: rcu_invoke_callback: rcu_preempt rhp=ff30 func=rcu_barrier_callback

@@ -2,10 +2,10 @@
 //! anything but the tick), and those that no event names (a clock that goes off a little early and is set
 //! again, a device).
 //!
-//! Seen is a CPU that leaves its halt and halts again, and between two halts nothing but such a timer: no
-//! tick, no soft interrupt, no wake-up, no other task, nothing of RCU's. They come from outside as threads'
-//! wake-ups do, and each is a pass of the idle loop. On a machine that does nothing they are most of all
-//! passes (`classic-idle`: 54 of 82).
+//! Recognized by a CPU that leaves its halt and halts again with nothing in between but such a timer: no
+//! tick, no soft interrupt, no wake-up, no other task, no event of RCU. They are external input, as threads'
+//! wake-ups are, and each is a pass of the idle loop. On an idle machine they are most of all passes
+//! (`classic-idle`: 54 of 82).
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use quiescent_trace::{Event, Record};
 struct Since {
     /// When it left its halt, in nanoseconds.
     left: Option<u64>,
-    /// Something happened that is more than an interrupt.
+    /// More than an interrupt happened.
     more: bool,
 }
 

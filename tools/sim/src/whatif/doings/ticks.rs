@@ -24,7 +24,7 @@ pub(super) struct Instant {
 }
 
 impl Instant {
-    /// Whose ticks they were, when nothing more is to come.
+    /// The owners of ticks, once all events of their instant are known.
     pub(super) fn over(&mut self, out: &mut Vec<(CpuId, u64)>) {
         let others = self.outside || self.timeout.is_some();
         if others || (self.late && !self.rcu) {

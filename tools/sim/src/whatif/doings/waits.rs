@@ -2,13 +2,13 @@
 //!
 //! | [`Awaited`] | begins | is over |
 //! |---|---|---|
-//! | a grace period | `rcu_sr_normal … request`, or a queued `wakeme_after_rcu` | the thread has slept, and runs again |
+//! | a grace period | `rcu_sr_normal … request`, or a queued `wakeme_after_rcu` | the thread runs again |
 //! | an expedited one | `rcu_exp_grace_period … snap` | the thread says `done` |
 //! | all callbacks | `rcu_barrier Begin` | the thread says `Inc2`, or `EarlyExit` |
 //!
-//! Whatever the thread does between the two (it sleeps for a mutex, visits CPUs, looks whether its number is
-//! reached) it does for the wait, and the model does it by itself: it is no step, and no wake-up of it begins
-//! a run. If `done` was lost, the wait was over when the thread ran again after the `end` of its number.
+//! What the thread does between the two (it sleeps for a mutex, visits CPUs, checks its number) belongs to
+//! the wait, and the model's wait does it by itself: it is no step, and no wake-up in it begins a run. If
+//! `done` was lost, the wait is over when the thread runs again after the `end` of its number.
 //!
 //! **Who drives** an expedited grace period (`reset`, `select`, `startwait`, `end`, `endwake`, and does not
 //! wait itself) is a kernel's work item, and the model has a thread for it. Runs in which it does nothing
@@ -50,7 +50,7 @@ pub(super) struct Waiting {
     cookie: i64,
     /// The thread has slept since.
     pub slept: bool,
-    /// It ran again when its number had been reached; before it said so.
+    /// It ran again after its number had been reached, without `done`.
     back: Option<u64>,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct Waiting {
 pub(super) struct Driving {
     /// The number that ended last.
     ended: Option<i64>,
-    /// Runs of those who drive: life, and run of it.
+    /// Runs of drivers: the life, and the run in it.
     runs: Vec<(usize, usize)>,
 }
 
 impl Follow {
-    /// What this event says about waits.
+    /// Handles an event about waits.
     pub(super) fn wait_events(&mut self, record: &Record<'_>, event: &Event<'_>) {
         match *event {
             Event::Callback {
@@ -191,7 +191,7 @@ impl Follow {
         }
     }
 
-    /// What those who drove did for nobody else is RCU's.
+    /// Leaves out the work of drivers of expedited grace periods: it is RCU's own, and the model produces it.
     pub(super) fn leave_out_driving(&mut self) {
         let mut driven = std::mem::take(&mut self.driving.runs);
         driven.sort_unstable();

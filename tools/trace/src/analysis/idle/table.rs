@@ -12,7 +12,7 @@ impl Idle {
         let mut table = Table::new(
             "Idle by CPU",
             "CPU ",
-            &["CPU", "told by"],
+            &["CPU", "source"],
             &[
                 ("entries", "idle_entries", "count"),
                 ("per s", "idle_entries_per_s", "1/s"),

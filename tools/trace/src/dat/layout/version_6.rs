@@ -1,4 +1,4 @@
-//! Version 6: one part after the other, and instances behind offsets that options tell.
+//! Version 6: one part after the other; options give the offsets of instances.
 
 use super::super::walk::{File, Walk, damaged, lossy, unsupported};
 use super::*;

@@ -47,7 +47,9 @@ impl Build {
     fn header_info(&self) -> Vec<u8> {
         let (long, data) = (self.long, 8 + self.long);
         let page = format!(
-            "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:{long};\tsigned:1;\n\tfield: char data;\toffset:{data};\tsize:496;\tsigned:0;\n"
+            "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t \
+             commit;\toffset:8;\tsize:{long};\tsigned:1;\n\tfield: char \
+             data;\toffset:{data};\tsize:496;\tsigned:0;\n"
         );
         let event = "# compressed entry header\n";
         [
@@ -61,7 +63,11 @@ impl Build {
 
     fn format(&self, name: &str, id: u32, fields: &str, print: &str) -> Vec<u8> {
         let text = format!(
-            "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n{fields}\nprint fmt: {print}\n"
+            "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short \
+             common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char \
+             common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char \
+             common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int \
+             common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n{fields}\nprint fmt: {print}\n"
         );
         self.sized(text.as_bytes(), 8)
     }
@@ -80,20 +86,27 @@ impl Build {
         let long = self.long;
         let (fn_, pointer) = (16 + long, 16 + 2 * long);
         let named = format!(
-            "\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:void * fn;\toffset:{fn_};\tsize:{long};\tsigned:0;\n\tfield:unsigned long n;\toffset:{pointer};\tsize:{long};\tsigned:0;\n"
+            "\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:void * \
+             fn;\toffset:{fn_};\tsize:{long};\tsigned:0;\n\tfield:unsigned long \
+             n;\toffset:{pointer};\tsize:{long};\tsigned:0;\n"
         );
         let formats = [
             self.format(
                 "sched_switch",
                 300,
-                "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:char next_comm[16];\toffset:28;\tsize:16;\tsigned:0;\n\tfield:pid_t next_pid;\toffset:44;\tsize:4;\tsigned:1;\n",
-                "\"prev_comm=%s prev_pid=%d ==> next_comm=%s next_pid=%d\", REC->prev_comm, REC->prev_pid, REC->next_comm, REC->next_pid",
+                "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t \
+                 prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:char \
+                 next_comm[16];\toffset:28;\tsize:16;\tsigned:0;\n\tfield:pid_t \
+                 next_pid;\toffset:44;\tsize:4;\tsigned:1;\n",
+                "\"prev_comm=%s prev_pid=%d ==> next_comm=%s next_pid=%d\", REC->prev_comm, REC->prev_pid, \
+                 REC->next_comm, REC->next_pid",
             ),
             self.format(
                 "softirq_entry",
                 301,
                 "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n",
-                "\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 1, \"TIMER\" }, { (1 << 3) + 1, \"RCU\" })",
+                "\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 1, \"TIMER\" }, { (1 << 3) \
+                 + 1, \"RCU\" })",
             ),
             self.format(
                 "named",
@@ -104,7 +117,8 @@ impl Build {
             self.format(
                 "odd",
                 303,
-                "\tfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:__data_loc u32[] list;\toffset:12;\tsize:4;\tsigned:0;\n",
+                "\tfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:__data_loc u32[] \
+                 list;\toffset:12;\tsize:4;\tsigned:0;\n",
                 "\"%s\", __print_array(__get_dynamic_array(list), 4, 4)",
             ),
         ];

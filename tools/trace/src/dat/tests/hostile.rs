@@ -64,7 +64,7 @@ fn every_byte_changed() {
 }
 
 #[test]
-fn a_chain_of_options_that_comes_back_is_told() {
+fn a_chain_of_options_that_comes_back_is_reported() {
     let mut bytes = Build::little(7).file();
     let first = u64::from_le_bytes(bytes[24..32].try_into().expect("eight"));
     // The last option of the first chain says where the next is.
@@ -172,7 +172,8 @@ proptest! {
 
     #[test]
     fn bits_flipped_and_bytes_cut(
-        kind in 0usize..5, flips in prop::collection::vec((any::<usize>(), any::<u8>()), 1..12), cut in any::<usize>(),
+        kind in 0usize..5, flips in prop::collection::vec((any::<usize>(), any::<u8>()), 1..12),
+        cut in any::<usize>(),
     ) {
         let mut bytes = all_kinds().swap_remove(kind);
         for (at, by) in flips {

@@ -1,4 +1,4 @@
-//! A thread that reads lines while whoever asked looks at the records before them.
+//! A thread that reads lines while the caller processes the records before them.
 //!
 //! Blocks go over in their order and come back to be filled again, four at most on the way; the last one says
 //! so, and an error is sent like a block. The records, their order and every count are those of one thread,
@@ -17,7 +17,7 @@ const BLOCKS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Ahead {
     full: Receiver<Result<Block, Error>>,
-    /// Blocks that have been looked at.
+    /// Blocks whose records have been processed.
     done: Sender<Block>,
 }
 
@@ -59,7 +59,7 @@ impl Ahead {
             remedy: "this is a mistake of quiescent: report it",
         };
         let next = self.full.recv().map_err(|_| gone())??;
-        // Nobody there to fill it again: it was the last.
+        // There is no thread to fill it again: it was the last.
         let _gone = self.done.send(std::mem::replace(block, next));
         Ok(())
     }

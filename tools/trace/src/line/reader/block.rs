@@ -15,7 +15,7 @@ use std::mem;
 #[derive(Debug, Default)]
 pub(super) struct Block {
     text: String,
-    entries: Vec<Entry>,
+    entries: Vec<PlacedRecord>,
     /// The next record.
     next: usize,
     /// Lines before this block.
@@ -28,7 +28,7 @@ pub(super) struct Block {
 
 /// A record in the text.
 #[derive(Debug)]
-struct Entry {
+struct PlacedRecord {
     /// Where its line starts.
     start: u32,
     /// The number of that line in the block, from 1.
@@ -64,7 +64,7 @@ impl Block {
                 false => Err(Fault::Long),
             };
             match met {
-                Ok(Met::Record(places)) => self.entries.push(Entry {
+                Ok(Met::Record(places)) => self.entries.push(PlacedRecord {
                     start: start as u32,
                     line: self.met.lines as u32,
                     places,

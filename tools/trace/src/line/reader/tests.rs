@@ -87,7 +87,8 @@ proptest! {
 
     #[test]
     fn a_damaged_trace_is_read_to_its_end(
-        from in 0usize..1500, at in any::<usize>(), cut in 0usize..60, put in prop::collection::vec(any::<u8>(), 0..6),
+        from in 0usize..1500, at in any::<usize>(), cut in 0usize..60,
+        put in prop::collection::vec(any::<u8>(), 0..6),
     ) {
         let text: String = idle().lines().skip(from).take(40).flat_map(|line| [line, "\n"]).collect();
         let mut bytes = text.into_bytes();
@@ -196,7 +197,7 @@ fn a_line_that_is_too_long_is_skipped_and_counted() {
     assert_eq!(reader.next_record().expect("reads").expect("one").line, 2);
     assert!(reader.next_record().expect("reads").is_none());
     assert_eq!(reader.summary().malformed.first()[0].fault, Fault::Long);
-    let Source::Here(lines) = &reader.source else {
+    let LineSource::Here(lines) = &reader.source else {
         panic!("no thread was asked for");
     };
     assert!(reader.block.capacity() <= 4 * BLOCK && lines.capacity() <= 2 * BLOCK);

@@ -75,7 +75,7 @@ fn only_what_starts_and_ends_in_the_window_counts() {
 }
 
 #[test]
-fn a_scan_without_a_start_is_nobodys() {
+fn a_scan_without_a_start_is_not_counted() {
     let figures = gps(&[SCAN, END, START, SCAN, START, END], None);
     assert_eq!((figures.grace_periods, figures.gps.len()), (1, 2));
 }

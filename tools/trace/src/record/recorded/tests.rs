@@ -152,7 +152,7 @@ fn other_wakeups_are_all_those_that_are_none_of_rcus() {
 }
 
 #[test]
-fn what_cannot_be_told_is_an_error_or_is_given() {
+fn what_is_not_known_is_an_error_or_is_given() {
     let text = "a-1 [000] d..1. 1.0: rcu_callback: rcu_preempt rhp=1 func=f 1\n\
         a-1 [000] d..1. 2.0: rcu_invoke_callback: rcu_preempt rhp=2 func=f\n";
     let error = from(text, Options::default())

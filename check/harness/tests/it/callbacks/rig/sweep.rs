@@ -1,12 +1,12 @@
-//! The barrier of the machine: callers, the sweep over all CPUs in single steps, and what it must and
-//! must not wait for.
+//! The barrier of the machine: callers, the sweep over all CPUs in single steps, and what it must and must
+//! not wait for.
 
 use quiescent_engine::Seq;
 use quiescent_engine::barrier::{Begin, Visit};
 
 use super::{Callback, Entry, Rig, State, Style};
 
-/// A caller of the barrier, and the callbacks it is to wait for.
+/// A caller of the barrier, and the callbacks that it has to wait for.
 pub struct Caller {
     snap: Seq,
     before: Vec<usize>,
@@ -19,12 +19,12 @@ pub struct Flight {
     visited: usize,
     all: bool,
     complete: bool,
-    /// What was queued where it came by.
+    /// Callbacks that were queued on the CPUs when it visited them.
     pub share: Vec<usize>,
 }
 
 impl Rig {
-    /// The barrier is called: it has to wait for everything queued and not invoked.
+    /// Calls the barrier: it has to wait for every callback that is queued and not invoked.
     pub fn call_barrier(&mut self) {
         if self.callers.len() < 2 {
             let queued = |&id: &usize| !self.is_invoked(id);
@@ -34,7 +34,7 @@ impl Rig {
         }
     }
 
-    /// The next thing that the barrier in flight, or the next caller, does.
+    /// The next action of the barrier in flight, or of the next caller.
     pub fn step_barrier(&mut self) {
         let Some(mut flight) = self.flight.take() else {
             self.start_barrier();
@@ -92,7 +92,7 @@ impl Rig {
         }
     }
 
-    /// The callbacks queued at a CPU, or out.
+    /// The callbacks that are queued at a CPU or extracted from it.
     pub(super) fn owed(&self, cpu: usize) -> Vec<usize> {
         let running = self.running[cpu].iter();
         let out = running.flat_map(|running| running.entries.iter().chain(&running.invoked));
@@ -110,7 +110,7 @@ impl Rig {
         flight.complete |= complete;
     }
 
-    /// It is complete exactly when nothing is left to wait for.
+    /// The barrier is complete exactly when nothing is left to wait for.
     pub(super) fn check_barrier(&self, flight: &Flight) {
         let guard = if flight.all { 0 } else { 2 };
         let settled = |&id: &usize| self.callbacks[id].state == State::Settled;

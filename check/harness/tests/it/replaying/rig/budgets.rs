@@ -5,7 +5,7 @@ use quiescent_harness::replay::{CpuInput, Input, Output};
 use super::Rig;
 
 impl Rig {
-    /// Asks, tells what was run, changes the budget, and plays the worker.
+    /// Requests credit, reports what was run, changes the budget, and acts as the worker.
     pub fn budget(&mut self, at: usize) {
         let done = |done: &bool| Output::Done(*done);
         match self.below(4) {

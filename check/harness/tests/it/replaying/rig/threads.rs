@@ -1,4 +1,4 @@
-//! The thread host's calls, at random.
+//! The thread host's calls, in a random order.
 
 use quiescent_engine::credit::Cause;
 
@@ -7,7 +7,7 @@ use super::*;
 impl Rig {
     pub(super) fn thread(&mut self) {
         let at = self.random.below(CPUS as u32) as usize;
-        let lane = Lane::ALL[self.random.below(3) as usize];
+        let lane = Lane::ALL[self.random.below(LANES as u32) as usize];
         match self.random.below(10) {
             0 | 1 => {
                 let (queued, now) = (self.queued(at), self.now());
@@ -53,7 +53,7 @@ impl Rig {
                 self.out[at][lane as usize].push((out.start, out.end));
             }
             6 | 7 => {
-                // Those that came first come back last, now and then.
+                // Entries that were extracted first are sometimes returned last.
                 let one_of = self.below(2) as usize;
                 let out = &mut self.out[at][lane as usize];
                 if out.is_empty() {
@@ -75,13 +75,14 @@ impl Rig {
         }
     }
 
-    /// Some more is queued; of the plain lane the owner has freed some.
+    /// Queues some more entries; of its own lanes the owner has freed some.
     pub(super) fn queued(&mut self, at: usize) -> [Queued; LANES] {
         Lane::ALL.map(|lane| {
             let list = self.cpus[at].list(lane);
             let (end, head, ready) = (list.end(), list.head(), list.ready());
             let (new, freed) = (self.below(4), self.below(3));
-            let frees = lane == Lane::Plain && self.out[at][0].is_empty();
+            let frees =
+                matches!(lane, Lane::Plain | Lane::Own) && self.out[at][lane as usize].is_empty();
             Queued {
                 end: end + new,
                 bytes: new * 16,
@@ -89,11 +90,12 @@ impl Rig {
                 credit: self.random.below(4) == 0,
                 offload: self.random.below(4) == 0,
                 reach: new * 512,
+                running: 0,
             }
         })
     }
 
-    /// The program changes its mind.
+    /// Changes the options.
     fn tune(&mut self, at: usize) {
         let global = self.host.engine_mut();
         let drained = self.random.below(2) == 0;

@@ -39,6 +39,32 @@ fn one_grace_period_is_one_fence_and_one_end() {
     assert_eq!(fixture.flags(), [FLAG_CLEAR; 2]);
 }
 
+/// The first grace period brings the tree, and makes steps.
+#[test]
+fn a_sole_caller_takes_the_lock_once_for_one_step() {
+    let fixture = unused();
+    let _ = fixture.leave(fixture.enter());
+    assert_eq!(fixture.synchronize(How::default()), Ok(()));
+    let steps = || fixture.lock().engine.counts().steps;
+    for n in 0..3 {
+        let cookie = fixture.start_poll();
+        let before = (steps(), fixture.locks(), fixture.ended());
+        assert_eq!(
+            fixture.synchronize([How::default(), How::EXPEDITED, PAST][n]),
+            Ok(())
+        );
+        assert!(fixture.is_done(cookie), "its end is published");
+        assert_eq!(fixture.locks() - before.1, 1);
+        assert_eq!((fixture.ended() - before.2, steps() - before.0), (1, 1));
+    }
+    assert_eq!(get(&fixture.counters.fences_gp), 0);
+    let section = fixture.enter();
+    let how = How::within(Duration::from_millis(1));
+    assert!(fixture.synchronize(how).is_err(), "its own section");
+    let _ = fixture.leave(section);
+    assert_eq!(fixture.synchronize(PAST), Ok(()));
+}
+
 #[test]
 fn a_refused_fence_is_an_error_and_frees_the_role() {
     let fixture = fixture();

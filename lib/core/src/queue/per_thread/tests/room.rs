@@ -131,6 +131,7 @@ fn prepare_allocates_the_missing_blocks() {
         set(&words.freed, case.freed);
         set(&words.head, case.head);
         words.ahead.store(case.ahead, Ordering::Relaxed);
+        (words.most_ahead).store(8, std::sync::atomic::Ordering::Relaxed);
         queue.prepare(PLAIN);
         assert_eq!(words.ahead.load(Ordering::Relaxed), ahead, "{number}");
         assert_eq!(spares(queue, PLAIN), brought, "{number}");
@@ -174,12 +175,20 @@ fn spare_blocks_are_linked_up_to_the_reach() {
         assert_eq!(next.is_null(), linked == 1);
         assert_eq!(spares(queue, PLAIN), spare, "{reach}");
         assert_eq!(count(&mut used), used_left, "{reach}");
-        // If there is room already, the spare blocks stay.
-        queue.spares[PLAIN].add(crate::queue::chain::new_block());
-        queue.spares[PLAIN].add(crate::queue::chain::new_block());
+        // If there is room already, as many spare blocks stay as may be linked ahead, or one.
         let there = chain.end();
+        for (ahead, stay) in [(3, 3), (2, 2), (0, 1)] {
+            words.ahead.store(ahead, Ordering::Relaxed);
+            (0..4).for_each(|_| queue.spares[PLAIN].add(crate::queue::chain::new_block()));
+            assert!(queue.make_room(&mut core, PLAIN, there, Some(&mut used)));
+            assert_eq!(spares(queue, PLAIN), stay, "{reach}");
+            assert_eq!(count(&mut used), 4 - stay, "{reach}");
+        }
+        // Emptied ones become spare.
+        words.ahead.store(2, Ordering::Relaxed);
+        (0..3).for_each(|_| used.push(crate::queue::chain::new_block()));
         assert!(queue.make_room(&mut core, PLAIN, there, Some(&mut used)));
-        assert_eq!(spares(queue, PLAIN), 2, "{reach}");
+        assert_eq!((spares(queue, PLAIN), count(&mut used)), (2, 1), "{reach}");
     }
 }
 
@@ -189,6 +198,7 @@ fn spare_blocks_stay_without_garbage() {
     let queue = queue();
     let words = &queue.lanes[PLAIN];
     words.ahead.store(8, Ordering::Relaxed);
+    (words.most_ahead).store(8, std::sync::atomic::Ordering::Relaxed);
     queue.prepare(PLAIN); // nine
     let mut core = queue.lock();
     assert!(queue.put(&mut core, PLAIN, entry(0), 0));

@@ -42,7 +42,7 @@ impl Leaf {
 
 #[test]
 fn placement_follows_the_table() {
-    use Place::{AfterExp, AfterGp, Head, Tail};
+    use QueuePlace::{AfterExp, AfterGp, Head, Tail};
     // gp_tasks, exp_tasks: (owes nothing, owes only normal, owes only expedited, owes both)
     let table = [
         ((false, false), [Head, Tail, Tail, Tail]),
@@ -53,7 +53,7 @@ fn placement_follows_the_table() {
     for ((gp, exp), places) in table {
         let owed = [(false, false), (true, false), (false, true), (true, true)];
         for ((owes, owes_exp), want) in owed.into_iter().zip(places) {
-            let got = Place::choose(gp, exp, owes, owes_exp);
+            let got = QueuePlace::choose(gp, exp, owes, owes_exp);
             assert_eq!(got, want, "{gp} {exp} {owes} {owes_exp}");
         }
     }
@@ -95,7 +95,7 @@ fn a_pointer_moves_on_when_its_entry_leaves() {
 
 /// All sequences of six actions: every owing reader is covered, and lists stay whole.
 #[test]
-fn whoever_owes_is_covered_whatever_the_order() {
+fn each_owing_reader_is_covered_in_any_order() {
     for choice in 0..6u32.pow(6) {
         let mut leaf = Leaf::new();
         let (mut norm, mut exp): (Vec<TaskId>, Vec<TaskId>) = (Vec::new(), Vec::new());

@@ -17,7 +17,8 @@ pub(super) fn chart(name: &str, all: &[Frame]) -> Markup {
     };
     let chart = Lanes {
         title: format!("{name}: one frame"),
-        about: "the first frame after five seconds, as the runs have recorded it; across is time, and the same instant is at the same place in each. What is \
+        about: "the first frame after five seconds, as the runs have recorded it; across is time, and the \
+         same instant is at the same place in each. What is \
                 shorter than a pixel is drawn a pixel wide, so the words say how long it was"
             .into(),
         unit: "ms".into(),
@@ -127,7 +128,8 @@ fn about(film: &Film) -> String {
     let work = figure(ms(film.total(|it| it == Doing::Task)));
     let waking = figure(ms(film.total(|it| it == Doing::Waking)));
     let mut said = format!(
-        "{woken} wake-ups of CPUs, which took {waking} ms; application threads ran {work} ms, RCU's threads and soft interrupts {rcu} ms"
+        "{woken} wake-ups of CPUs, which took {waking} ms; application threads ran {work} ms, RCU's threads \
+         and soft interrupts {rcu} ms"
     );
     if let Some((depth, state)) = film.package_states.iter().enumerate().skip(1).last() {
         let (all, deep) = (ms(film.until - film.from), ms(film.asleep(depth as u8)));

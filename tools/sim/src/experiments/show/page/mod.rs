@@ -39,11 +39,12 @@ pub fn body(modelled: &Modelled) -> Option<Markup> {
     }
     Some(html! {
         p {
-            "The model runs the library's engine as a kernel's RCU on a simulated machine, in virtual time: these figures are \
-             the same on every machine. "
-            strong { "Predicted" } " figures had nothing set by them; for " strong { "assumed" } " ones something had to be \
-             supposed that the publication leaves open; " strong { "fitted" } " ones had a parameter set so that they come \
-             out, and are no predictions."
+            "The model runs the library's engine as a kernel's RCU on a simulated machine, in virtual time: \
+             these figures are the same on every machine. "
+            strong { "Predicted" } " figures had nothing set by them; for " strong { "assumed" } " ones \
+                something had to be \
+             supposed that the publication leaves open; " strong { "fitted" } " ones had a parameter set so \
+             that they come out, and are no predictions."
         }
         @for it in modelled.parts() { (experiment(it)) }
     })
@@ -354,7 +355,10 @@ fn ratios(name: &str, all: &[Comparison]) -> Markup {
     }
     Ratios {
         title: format!("{name}: how far off"),
-        about: "the model's figure over the real one; at 1 the model is right; the band is what is allowed".into(),
+        about:
+            "the model's figure over the real one; at 1 the model is right; the band is what is \
+         allowed"
+                .into(),
         axis: "model over real".into(),
         legend: legend(all),
         panels,

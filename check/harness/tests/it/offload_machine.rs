@@ -1,0 +1,133 @@
+//! A kernel machine with offloaded CPUs, lazy callbacks, a barrier, toggling and hotplug, in a random order
+//! with fixed seeds, under both policies. No callback is lost, runs twice, runs too early or out of order, no
+//! lazy callback waits longer than promised, and every run is replayed from its recording.
+
+mod fifo;
+mod machine;
+mod rig;
+
+use crate::chance::Random;
+use quiescent_engine::geometry::GeometryParams;
+use quiescent_engine::limits::Limits;
+use quiescent_engine::offload::{Offload, Policy};
+use quiescent_engine::{Config, EarlyQs, Global};
+use quiescent_harness::replay::{Entry, Input, Output, World};
+use rig::{CPUS, Rig, Seldom};
+
+/// Seconds are short: so many ticks.
+const HZ: u32 = 10;
+
+/// Six CPUs in three leaves; every time and every mark is small, so that all of them are reached.
+fn config(random: &mut Random, policy: Policy) -> Config {
+    let offload = match policy {
+        Policy::Kernel612 => Offload::kernel_6_12(HZ),
+        Policy::Quiescent => Offload::quiescent(HZ),
+    };
+    Config {
+        geometry: GeometryParams {
+            leaf_fanout: 2,
+            inner_fanout: 2,
+            exact: true,
+        },
+        early_qs: [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init][random.below(3)],
+        limits: Limits {
+            blimit: 2,
+            qhimark: 6,
+            qlowmark: 1,
+            ..Limits::kernel_6_12()
+        },
+        offload: Offload {
+            lazy_flush: 40,
+            direct_limit: 2,
+            stride: Some([2, 3, 6][random.below(3)]),
+            poll: random.below(8) == 0,
+            online_toggle: true,
+            ..offload
+        },
+        ..Config::kernel_6_12(CPUS as u32, HZ)
+    }
+}
+
+/// A run of so many actions, and then of what is left until nothing is pending.
+fn run(seed: u64, policy: Policy, deeds: u32, record: bool) -> (Rig, Config) {
+    let mut random = Random::new(seed);
+    let config = config(&mut random, policy);
+    let mut rig = Rig::new(config, random, record);
+    for _ in 0..deeds {
+        rig.deed();
+        rig.check();
+    }
+    rig.settle();
+    (rig, config)
+}
+
+fn random_runs(policy: Policy) {
+    let mut sum = Seldom::default();
+    for seed in 0..200 {
+        let (rig, _) = run(seed, policy, 1500, false);
+        sum.add(&rig.seldom);
+    }
+    println!("{policy:?}: {sum:?}");
+    for (name, count) in sum.named() {
+        // Without a bypass nothing is flushed from it.
+        let never = policy == Policy::Quiescent && name.starts_with("bypass");
+        assert_eq!(count == 0, never, "{name}: {count}");
+        assert!(
+            never || count >= 30,
+            "{name} is hardly ever reached: {count}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_lost_early_late_or_out_of_order_as_6_12_does_it() {
+    random_runs(Policy::Kernel612);
+}
+
+#[test]
+fn nothing_is_lost_early_late_or_out_of_order_as_we_do_it() {
+    random_runs(Policy::Quiescent);
+}
+
+#[test]
+fn every_run_is_replayed_bit_for_bit() {
+    let mut calls = Vec::new();
+    for seed in 0..30 {
+        for policy in [Policy::Kernel612, Policy::Quiescent] {
+            let (rig, config) = run(seed, policy, 1000, true);
+            let recording = rig.host.recording().expect("it was switched on");
+            let mut world = World::new(Global::new(config));
+            assert_eq!(world.replay(recording), Ok(()), "seed {seed}");
+            assert_eq!(&world, rig.host.world(), "the same state");
+            for Entry { input, .. } in recording {
+                if let Input::Offload(input) = input {
+                    let kind = std::mem::discriminant(input);
+                    if !calls.contains(&kind) {
+                        calls.push(kind);
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(calls.len(), 18, "every call about offloading");
+}
+
+#[test]
+fn a_changed_recording_is_detected() {
+    let (rig, config) = run(3, Policy::Kernel612, 1500, true);
+    let recording = rig.host.recording().expect("it was switched on");
+    let mut kinds = Vec::new();
+    for (at, entry) in recording.iter().enumerate() {
+        let Input::Offload(input) = entry.input else {
+            continue;
+        };
+        if !kinds.contains(&std::mem::discriminant(&input)) {
+            kinds.push(std::mem::discriminant(&input));
+            let mut forged = recording[..=at].to_vec();
+            forged[at].output = Output::Elsewhere;
+            let mut world = World::new(Global::new(config));
+            assert!(world.replay(&forged).is_err(), "{input:?}");
+        }
+    }
+    assert!(kinds.len() > 12, "{}", kinds.len());
+}

@@ -1,0 +1,238 @@
+//! Rare events: CPUs arrive, leave, and change sides; memory runs low; barriers.
+
+use quiescent_engine::CpuId;
+use quiescent_engine::barrier::{Begin, Visit};
+use quiescent_engine::limits::Context;
+use quiescent_engine::offload::Place;
+use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output};
+
+use super::fifo::What;
+use super::rig::{CHOSEN, CPUS, Rig};
+
+/// The barrier in flight, if there is one.
+#[derive(Default)]
+pub struct Barriers {
+    flight: Option<Flight>,
+}
+
+struct Flight {
+    /// Callbacks that were owed when it began.
+    owed: Vec<usize>,
+    /// CPUs below have been visited.
+    visited: usize,
+}
+
+impl Barriers {
+    pub fn is_over(&self) -> bool {
+        self.flight.is_none()
+    }
+}
+
+impl Rig {
+    // CPUs.
+
+    fn is_offloaded(&self, at: usize) -> bool {
+        self.host
+            .cpu(at as CpuId)
+            .is_some_and(|cpu| cpu.is_offloaded())
+    }
+
+    pub fn comes(&mut self) {
+        let came = self.host.register();
+        self.online[came as usize] = true;
+        self.host.on(came, CpuInput::Online);
+    }
+
+    pub fn toggle(&mut self, at: usize) {
+        if at >= CHOSEN {
+            return;
+        }
+        let (cpu, online, tick) = (at as CpuId, self.online[at], self.host.now().jiffies);
+        let off = self.is_offloaded(at);
+        let input = match off {
+            true => OffloadInput::Deoffload { cpu, online, tick },
+            false => OffloadInput::Offload { cpu, online },
+        };
+        let Output::Toggled(toggled) = self.host.offload(input) else {
+            unreachable!("what a toggle returns");
+        };
+        let Ok(toggled) = toggled else {
+            self.seldom.refused += 1;
+            assert!(!online && !self.fifos[at].is_empty(), "it is empty");
+            return;
+        };
+        let some = u32::from(!self.fifos[at].is_empty());
+        self.seldom.toggled_in_batch += u32::from(self.fifos[at].out.is_some());
+        self.seldom.toggled_dead += u32::from(!online);
+        let flushed = self.fifos[at].flush(toggled.flushed);
+        self.seldom.bypass_by_toggle += u32::from(flushed);
+        if off {
+            self.seldom.toggled_off += some;
+        } else {
+            self.seldom.toggled_on += some;
+        }
+    }
+
+    /// The CPU delivers its deferred wake-up, and leaves. Another CPU takes over callbacks that are not
+    /// offloaded.
+    pub fn dies(&mut self, at: usize) {
+        if at == 0 || self.is_inside(at) {
+            return; // the grace-period thread runs on CPU 0
+        }
+        let cpu = at as CpuId;
+        if at < CHOSEN {
+            self.host.offload(OffloadInput::Deliver { cpu });
+        }
+        let softirq = |rig: &Rig| {
+            let out = rig.fifos[at].out.as_ref();
+            out.is_some_and(|out| out.context == Context::Softirq)
+        };
+        while softirq(self) {
+            self.invoke(at);
+        }
+        self.host.unregister(cpu);
+        self.online[at] = false;
+        if self.is_offloaded(at) {
+            let lazy = self
+                .host
+                .cpu(cpu)
+                .is_some_and(|cpu| cpu.member().lazy() > 0);
+            self.seldom.died_lazy += u32::from(lazy);
+            return;
+        }
+        // Callbacks that its last batch has extracted are invoked first, so that the order is kept.
+        while self.fifos[at].out.is_some() {
+            self.invoke(at);
+        }
+        self.adopt(at);
+        self.life[at] += 1;
+    }
+
+    fn adopt(&mut self, from: usize) {
+        let (cpu, gone, tick) = (0, from as CpuId, self.host.now().jiffies);
+        let input = OffloadInput::TakeOver { cpu, gone, tick };
+        let Output::TakenOver(Some(taken)) = self.host.offload(input) else {
+            unreachable!("it was not offloaded");
+        };
+        let [own, other] = self.fifos.get_disjoint_mut([0, from]).expect("they differ");
+        let flushed = own.flush(taken.flushed);
+        self.seldom.bypass_by_adopter += u32::from(flushed);
+        if taken.adopted.entrained {
+            other.push(Place::List, What::Barrier, 0);
+            self.seldom.adopted_in_barrier += 1;
+        }
+        let merged = taken.adopted.merged;
+        assert_eq!(other.list.len() as u64, merged.done + merged.pending);
+        self.seldom.adopted += u32::from(!other.list.is_empty());
+        let list = &self.host.cpu(cpu).expect("it was chosen").lists()[1];
+        let (head, end) = (
+            list.head().wrapping_add(merged.done),
+            list.end().wrapping_sub(merged.pending),
+        );
+        own.adopt(other, merged.done, (head, end));
+    }
+
+    /// Rare calls.
+    pub fn odds(&mut self) {
+        if self.random.below(2) == 0 {
+            self.hurry = !self.hurry;
+            let input = match self.hurry {
+                true => OffloadInput::AsyncHurry,
+                false => OffloadInput::AsyncRelax,
+            };
+            self.host.offload(input);
+            return;
+        }
+        let at = self.random.below(CHOSEN as u64);
+        let (cpu, tick) = (at as CpuId, self.host.now().jiffies);
+        let Output::Flushed(flushed) = self.host.offload(OffloadInput::Shrink { cpu, tick }) else {
+            unreachable!("what a scan returns");
+        };
+        self.fifos[at].flush(flushed.flushed);
+        self.seldom.shrunk += u32::from(flushed.lazy > 0);
+    }
+
+    // Barriers.
+
+    /// Begins a barrier, or continues the one in flight.
+    pub fn barrier(&mut self) {
+        if !self.barriers.is_over() {
+            return self.step_barrier();
+        }
+        let Output::Seq(snap) = self.host.input(Input::Barrier(BarrierInput::Snap)) else {
+            unreachable!("what a snap returns");
+        };
+        let begun = self
+            .host
+            .input(Input::Barrier(BarrierInput::Start { snap }));
+        assert!(matches!(begun, Output::Begin(Begin::Started { .. })));
+        self.barriers.flight = Some(Flight {
+            owed: self.oracle.owed(),
+            visited: 0,
+        });
+    }
+
+    /// The barrier visits the next CPU.
+    pub fn step_barrier(&mut self) {
+        let Some(flight) = &mut self.barriers.flight else {
+            return;
+        };
+        let at = flight.visited;
+        flight.visited += 1;
+        if at < CPUS {
+            self.visit(at);
+        } else if at == CPUS {
+            let complete = self.host.input(Input::Barrier(BarrierInput::VisitedAll));
+            self.end_barrier(complete);
+        }
+    }
+
+    fn visit(&mut self, at: usize) {
+        let (cpu, tick) = (at as CpuId, self.host.now().jiffies);
+        let lazy = self.host.cpu(cpu).map_or(0, |cpu| cpu.member().lazy());
+        let visit = if at < CHOSEN {
+            let output = self.host.offload(OffloadInput::EntrainNocb { cpu, tick });
+            let Output::Entrained(entrained) = output else {
+                unreachable!("what a visit returns");
+            };
+            let flushed = self.fifos[at].flush(entrained.flushed);
+            self.seldom.bypass_by_barrier += u32::from(flushed);
+            entrained.visit
+        } else {
+            match self.host.on(cpu, CpuInput::EntrainBarrier) {
+                Output::Visit(visit) => visit,
+                other => unreachable!("{other:?}"),
+            }
+        };
+        let none = self.fifos[at].is_empty();
+        if visit == Visit::Noted {
+            let end = self.host.cpu(cpu).expect("it has callbacks").lists()[1].end();
+            let pos = end.wrapping_sub(1);
+            self.fifos[at].push(Place::List, What::Barrier, pos);
+            self.seldom.barrier_over_lazy += u32::from(lazy > 0);
+            self.seldom.barrier_over_dead += u32::from(!self.online[at]);
+        }
+        assert!(
+            visit != Visit::Empty || none,
+            "the barrier missed callbacks"
+        );
+    }
+
+    /// The barrier's callback was invoked on a CPU.
+    pub fn share_done(&mut self) {
+        let complete = self.host.input(Input::Barrier(BarrierInput::OneDone));
+        self.end_barrier(complete);
+    }
+
+    fn end_barrier(&mut self, complete: Output) {
+        if complete != Output::Done(true) {
+            return;
+        }
+        let flight = self.barriers.flight.take().expect("it is in flight");
+        for id in flight.owed {
+            assert!(self.oracle.callbacks[id].invoked, "the barrier missed {id}");
+        }
+        self.host.input(Input::Barrier(BarrierInput::End));
+        self.seldom.barriers += 1;
+    }
+}

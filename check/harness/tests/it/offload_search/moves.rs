@@ -1,0 +1,279 @@
+//! The possible actions of a state, and their execution.
+
+use quiescent_engine::barrier::Visit;
+use quiescent_engine::offload::{Call, Place};
+use quiescent_engine::{CpuId, Now, Phase};
+use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
+
+use super::model::{BARRIER, CPUS, State};
+
+/// One action; CPUs by number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Deed {
+    Lazy(usize),
+    Hurried(usize),
+    Masked(usize),
+    Tick,
+    Rcuog,
+    Rcuop(usize),
+    SoftInterrupt(usize),
+    Gp,
+    Toggle(usize),
+    Visit(usize),
+    Deliver(usize),
+}
+
+impl State {
+    pub fn deeds(&self) -> Vec<Deed> {
+        let (budget, mut deeds) = (self.budget, Vec::new());
+        let group = &self.world.groups[&0];
+        for at in 0..CPUS {
+            let fifos = &self.fifos[at];
+            let rcuop_is_at_it = fifos.out.as_ref().is_some_and(|out| out.0);
+            let deliver = group.is_wake_due() && self.cpu(at).is_offloaded();
+            let all = [
+                (budget.lazy > 0, Deed::Lazy(at)),
+                (budget.hurried > 0, Deed::Hurried(at)),
+                (budget.masked > 0, Deed::Masked(at)),
+                (budget.toggles > 0, Deed::Toggle(at)),
+                (budget.visits > 0, Deed::Visit(at)),
+                (deliver, Deed::Deliver(at)),
+                (fifos.rcuop_woken || fifos.rcuop_awake, Deed::Rcuop(at)),
+                (
+                    fifos.raised || (fifos.out.is_some() && !rcuop_is_at_it),
+                    Deed::SoftInterrupt(at),
+                ),
+            ];
+            deeds.extend(all.iter().filter(|(can, _)| *can).map(|&(_, deed)| deed));
+        }
+        let all = [
+            (budget.ticks > 0, Deed::Tick),
+            (self.rcuog_runs(), Deed::Rcuog),
+            (self.is_busy(), Deed::Gp),
+        ];
+        deeds.extend(all.iter().filter(|(can, _)| *can).map(|&(_, deed)| deed));
+        deeds
+    }
+
+    fn rcuog_runs(&self) -> bool {
+        let group = &self.world.groups[&0];
+        group.in_pass() || group.goes_on(&self.world.global)
+    }
+
+    pub fn make(&mut self, deed: Deed) {
+        let budget = &mut self.budget;
+        match deed {
+            Deed::Lazy(at) => {
+                budget.lazy -= 1;
+                self.call(at, true, true);
+            }
+            Deed::Hurried(at) => {
+                budget.hurried -= 1;
+                self.call(at, false, true);
+            }
+            Deed::Masked(at) => {
+                budget.masked -= 1;
+                self.call(at, false, false);
+            }
+            Deed::Tick => {
+                budget.ticks -= 1;
+                self.pass_tick();
+            }
+            Deed::Toggle(at) => {
+                budget.toggles -= 1;
+                self.toggle(at);
+            }
+            Deed::Visit(at) => {
+                budget.visits -= 1;
+                self.visit(at);
+            }
+            Deed::Deliver(at) => {
+                let cpu = at as CpuId;
+                self.offload(OffloadInput::Deliver { cpu });
+            }
+            Deed::Rcuog => self.rcuog(),
+            Deed::Rcuop(at) => self.rcuop(at),
+            Deed::SoftInterrupt(at) => self.soft_interrupt(at),
+            Deed::Gp => self.gp(),
+        }
+    }
+
+    fn call(&mut self, at: usize, lazy: bool, can_wake: bool) {
+        let call = Call {
+            bytes: 0,
+            lazy,
+            now: Now {
+                ns: 0,
+                jiffies: self.tick,
+            },
+            can_wake,
+            early: false,
+        };
+        let stamp = self.world.global.published().global.snap();
+        let cpu = at as CpuId;
+        let Output::Queued(queued) = self.offload(OffloadInput::CallNocb { cpu, call }) else {
+            unreachable!("what a call returns");
+        };
+        self.flush(at, queued.flushed);
+        self.push(at, queued.place, self.queued.len() as u8);
+        self.queued.push((at as u8, stamp, false));
+    }
+
+    /// Time passes, and the timer fires if it is due. A CPU that invokes its own callbacks has its tick.
+    pub fn pass_tick(&mut self) {
+        self.tick += 1;
+        if self.timer.is_some_and(|at| at <= self.tick) {
+            self.timer = None;
+            let tick = self.tick;
+            self.offload(OffloadInput::TimerFired { group: 0, tick });
+        }
+        for at in 0..CPUS {
+            let cpu = self.cpu(at);
+            let looks = cpu.needs_cpu() && cpu.core_pending(&self.world.global);
+            self.fifos[at].raised |= looks;
+        }
+    }
+
+    fn rcuog(&mut self) {
+        let (group, tick) = (0, self.tick);
+        if !self.world.groups[&0].in_pass() {
+            self.rcuog_woken = false;
+            self.offload(OffloadInput::BeginPass { group, tick });
+            return;
+        }
+        match self.world.groups[&0].next_member() {
+            Some(cpu) => {
+                let Output::Visited(visited) = self.offload(OffloadInput::Visit { cpu, tick })
+                else {
+                    unreachable!("what a visit returns");
+                };
+                self.flush(cpu as usize, visited.flushed);
+            }
+            None => drop(self.offload(OffloadInput::EndPass { group, tick })),
+        }
+    }
+
+    fn rcuop(&mut self, at: usize) {
+        let fifos = &mut self.fifos[at];
+        fifos.rcuop_awake |= std::mem::take(&mut fifos.rcuop_woken);
+        if fifos.out.as_ref().is_some_and(|out| out.0) {
+            self.end_batch(at);
+        } else {
+            self.begin_batch(at, true);
+        }
+    }
+
+    fn soft_interrupt(&mut self, at: usize) {
+        if self.fifos[at].out.as_ref().is_some_and(|out| !out.0) {
+            return self.end_batch(at);
+        }
+        self.fifos[at].raised = false;
+        let _ = self.on(at, CpuInput::Core);
+        if self.cpu(at).invokes() {
+            self.begin_batch(at, false);
+        }
+    }
+
+    fn begin_batch(&mut self, at: usize, rcuop: bool) {
+        let context = State::context(rcuop);
+        let Output::Batch(begun) = self.on(at, CpuInput::BeginBatch { context }) else {
+            unreachable!("what it returns");
+        };
+        let Some((start, end, _)) = begun else {
+            return self.batch_over(at, rcuop);
+        };
+        let n = end.wrapping_sub(start) as usize;
+        let fifos = &mut self.fifos[at];
+        assert!(fifos.out.is_none(), "two batches of a CPU are out");
+        fifos.out = Some((rcuop, start, end, fifos.list.drain(..n).collect()));
+    }
+
+    /// Runs all extracted callbacks, and ends the batch.
+    fn end_batch(&mut self, at: usize) {
+        let (rcuop, start, end, all) = self.fifos[at].out.take().expect("a batch is out");
+        all.into_iter().for_each(|what| self.invoke(what));
+        let invoked = end.wrapping_sub(start);
+        let input = CpuInput::EndBatch {
+            start,
+            end,
+            invoked,
+        };
+        self.on(at, input);
+        self.batch_over(at, rcuop);
+    }
+
+    fn batch_over(&mut self, at: usize, rcuop: bool) {
+        let (cpu, context) = (at as CpuId, State::context(rcuop));
+        let Output::AfterBatch(after) = self.offload(OffloadInput::BatchOver { cpu, context })
+        else {
+            unreachable!("what it returns");
+        };
+        if rcuop {
+            self.fifos[at].rcuop_awake = after.again;
+        } else {
+            self.fifos[at].raised |= after.again;
+        }
+    }
+
+    /// A grace period continues: its start, all steps up to its end, the leaf's notification, the end.
+    fn gp(&mut self) {
+        use quiescent_engine::Next::Fence;
+        let before = self.phase();
+        loop {
+            let now = Now { ns: 0, jiffies: 0 };
+            if let Output::Effects(effects) = self.apply(Input::Step { now })
+                && matches!(effects.next, Fence(_))
+            {
+                self.apply(Input::Fenced);
+            }
+            let after = self.phase();
+            let stops = matches!(after, Phase::Hotplug(_) | Phase::Cleanup(_) | Phase::End);
+            let idle = after == Phase::Idle;
+            if (stops && after != before) || idle {
+                return;
+            }
+        }
+    }
+
+    fn toggle(&mut self, at: usize) {
+        let (cpu, online, tick) = (at as CpuId, true, self.tick);
+        let input = if self.cpu(at).is_offloaded() {
+            OffloadInput::Deoffload { cpu, online, tick }
+        } else {
+            OffloadInput::Offload { cpu, online }
+        };
+        let Output::Toggled(Ok(toggled)) = self.offload(input) else {
+            unreachable!("online CPUs may be toggled");
+        };
+        self.flush(at, toggled.flushed);
+    }
+
+    fn visit(&mut self, at: usize) {
+        let (cpu, tick) = (at as CpuId, self.tick);
+        let Output::Entrained(visited) = self.offload(OffloadInput::EntrainNocb { cpu, tick })
+        else {
+            unreachable!("what a visit returns");
+        };
+        self.flush(at, visited.flushed);
+        if visited.visit == Visit::Noted {
+            self.push(at, Place::List, BARRIER);
+        }
+    }
+
+    /// Performs every action that is possible, until none is.
+    pub fn run_all(&mut self) {
+        for _ in 0..500 {
+            let runs = |deed: &Deed| {
+                matches!(
+                    deed,
+                    Deed::Rcuog | Deed::Rcuop(_) | Deed::SoftInterrupt(_) | Deed::Gp
+                )
+            };
+            let Some(deed) = self.deeds().into_iter().find(runs) else {
+                return;
+            };
+            self.make(deed);
+        }
+        panic!("the machine never rests");
+    }
+}

@@ -1,0 +1,135 @@
+//! Fences that threads are asked for.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::thread;
+
+use crate::prim::MOST_ASKED;
+use crate::prim::counters::value;
+use crate::testing::{Program, program};
+
+/// The numbers of fences asked for, answered and issued.
+fn counts(program: &Program) -> (u64, u64, u64) {
+    let counters = &program.env.state.counters;
+    let (asked, answered) = (&counters.fences_asked, &counters.fences_answered);
+    (value(asked), value(answered), program.env.fences.issued())
+}
+
+fn fence(program: &Program) {
+    let time = program.env.deferred_fence_for(1, Some(&program.env.home));
+    let time = time.expect("not refused").expect("not in fenced mode");
+    assert!(time.ended_ns >= time.took_ns);
+}
+
+/// Calls `body` while this many threads are registered and do nothing.
+fn beside(program: &'static Program, threads: usize, body: impl FnOnce()) {
+    let (ready, all_ready) = mpsc::channel();
+    let ends: Vec<_> = (0..threads)
+        .map(|_| {
+            let (end, ended) = mpsc::channel::<()>();
+            let ready = ready.clone();
+            let thread = thread::spawn(move || {
+                program.unlock(program.lock());
+                ready.send(()).expect("the test waits");
+                let _ = ended.recv();
+            });
+            (end, thread)
+        })
+        .collect();
+    (0..threads).for_each(|_| all_ready.recv().expect("it registers"));
+    body();
+    for (end, thread) in ends {
+        drop(end);
+        thread.join().expect("it does not panic");
+    }
+}
+
+#[test]
+fn without_other_threads_an_answer_is_not_needed() {
+    let program = program();
+    fence(program);
+    program.unlock(program.lock());
+    fence(program);
+    assert_eq!(counts(program), (2, 2, 0));
+}
+
+#[test]
+fn a_thread_that_does_nothing_does_not_answer() {
+    let program = program();
+    beside(program, 1, || {
+        // One question, one fence without; one question, two without.
+        (0..5).for_each(|_| fence(program));
+        assert_eq!(counts(program), (2, 0, 5));
+    });
+}
+
+#[test]
+fn a_thread_that_reads_answers() {
+    let program = program();
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !end.load(Relaxed) {
+                program.unlock(program.lock());
+            }
+        });
+        while program.env.threads.slots.registered() == 0 {
+            thread::yield_now();
+        }
+        while counts(program).1 == 0 {
+            fence(program); // at some time it has a processor for 2 µs
+        }
+        end.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn as_many_as_there_are_places_are_asked() {
+    let program = program();
+    beside(program, MOST_ASKED, || {
+        fence(program);
+        assert_eq!(counts(program), (1, 0, 1));
+        program.unlock(program.lock()); // its own question needs no answer
+        fence(program); // not asked for, after a time-out
+        fence(program);
+        assert_eq!(counts(program), (2, 0, 3));
+    });
+}
+
+#[test]
+fn with_more_threads_none_is_asked() {
+    let program = program();
+    beside(program, MOST_ASKED + 1, || fence(program));
+    assert_eq!(counts(program), (0, 0, 1));
+}
+
+#[test]
+fn a_question_lowers_limits_and_is_answered_once() {
+    let program = program();
+    let env = &program.env;
+    let reader = program.lock();
+    assert!(!reader.is_asked());
+    thread::scope(|scope| scope.spawn(|| fence(program)).join().expect("no panic"));
+    assert!(reader.is_asked(), "and it did not answer");
+    assert_eq!(counts(program).1, 0);
+    program.unlock(reader);
+    assert!(!reader.is_asked());
+    let slot = env.own_slot().expect("registered");
+    assert!(slot.answer.covers(1) && !slot.answer.covers(2));
+    let queue = env.state.own_queue_or_new().expect("memory");
+    queue.lanes[0]
+        .limit
+        .store(99, crate::prim::Ordering::Relaxed);
+    (0..2).for_each(|_| fence(program)); // the second one with a question, but not to this thread
+    assert!(counts(program).0 == 2 && !reader.is_asked());
+    assert_eq!(
+        queue.lanes[0].limit.load(crate::prim::Ordering::Relaxed),
+        99
+    );
+    thread::scope(|scope| scope.spawn(|| fence(program)).join().expect("no panic"));
+    assert!(reader.is_asked());
+    assert_eq!(queue.lanes[0].limit.load(crate::prim::Ordering::Relaxed), 0);
+    env.answer_at_push();
+    assert!(!reader.is_asked() && slot.answer.covers(3));
+}

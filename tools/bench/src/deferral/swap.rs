@@ -1,0 +1,272 @@
+//! A cell whose value is read by some threads and replaced by another: the loops of Rust libraries.
+//!
+//! What is in the cell is a [`Content`]: a block without a destructor, a short or a long `String`, or a map
+//! of 1000 settings, as programs that swap their configuration have. Each turn of an update makes a new
+//! value, puts it in the place of the one before, and retires that one in the library's usual way. [`BARE`]
+//! does the same without a library: it drops the value before at once.
+//!
+//! A library implements [`Swap`] once for all contents, and [`Library`] to say so. C libraries have the same
+//! loops for the block in `shims/retire.h`.
+
+use super::loops::{Block, seen};
+use super::pace::Pace;
+use super::{Beside, TURNS_A_LOOK};
+use crate::subjects::ReaderControl;
+use crate::subjects::loops::{turn, used};
+use serde::{Deserialize, Serialize};
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// What is in the cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// 64 bytes, nothing to drop.
+    Block,
+    /// A `String` of 64 bytes.
+    Short,
+    /// A `String` of 64 KiB.
+    Long,
+    /// A `HashMap<String, String>` of [`SETTINGS`] entries; a read looks one up.
+    Config,
+}
+
+impl Content {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Content::Block => "block",
+            Content::Short => "string 64 b",
+            Content::Long => "string 64 kib",
+            Content::Config => "config",
+        }
+    }
+}
+
+/// Bytes of [`Content::Long`].
+pub const LONG: usize = 64 << 10;
+/// Entries of [`Content::Config`].
+pub const SETTINGS: usize = 1_000;
+
+/// A value of a cell.
+pub(super) trait Value: Send + Sync + 'static {
+    /// A new one.
+    fn new(turn: u64) -> Self;
+    /// What a reader does with it.
+    fn read(&self) -> u64;
+}
+
+impl Value for Block {
+    #[inline(always)]
+    fn new(turn: u64) -> Self {
+        Block::new(turn)
+    }
+
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.value
+    }
+}
+
+/// A `String` of so many bytes.
+#[derive(Debug)]
+pub(super) struct Text<const BYTES: usize>(String);
+
+static LETTERS: LazyLock<String> = LazyLock::new(|| "x".repeat(LONG));
+
+impl<const BYTES: usize> Value for Text<BYTES> {
+    #[inline(always)]
+    fn new(_: u64) -> Self {
+        Text(String::from(&LETTERS[..BYTES]))
+    }
+
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.0.as_bytes()[0].into()
+    }
+}
+
+/// Settings by name.
+#[derive(Debug)]
+pub(super) struct Config(HashMap<String, String>);
+
+impl Value for Config {
+    fn new(turn: u64) -> Self {
+        let entry = |n| {
+            (
+                format!("service.setting-{n}"),
+                format!("value {n} of {turn}"),
+            )
+        };
+        Config((0..SETTINGS).map(entry).collect())
+    }
+
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.0
+            .get("service.setting-500")
+            .map_or(0, |it| it.len() as u64)
+    }
+}
+
+/// A library's cell.
+pub(super) trait Swap {
+    /// What is in it.
+    type Value: Value;
+    /// A section that is being held.
+    type Held;
+    /// The calling thread's way to the cell; made once before a loop.
+    fn new() -> Self;
+    /// Enters a section.
+    fn enter(&self) -> Self::Held;
+    /// Reads the value.
+    fn read(&self, held: &mut Self::Held) -> u64;
+    /// Publishes another value and retires the one before.
+    fn replace(&self, value: Self::Value);
+}
+
+/// A library that has a cell for everything.
+pub(super) trait Library {
+    /// That cell.
+    type Cell<T: Value>: Swap<Value = T>;
+}
+
+/// The loops for each content, of the libraries of this build that have them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Swaps(pub(super) [Option<Beside>; 4]);
+
+impl Swaps {
+    /// None.
+    pub(super) const NONE: Self = Swaps([None; 4]);
+
+    /// Of a library that has a cell for everything.
+    pub(super) const fn of<L: Library>() -> Self {
+        Swaps([
+            Some(beside::<L::Cell<Block>>()),
+            Some(beside::<L::Cell<Text<64>>>()),
+            Some(beside::<L::Cell<Text<LONG>>>()),
+            Some(beside::<L::Cell<Config>>()),
+        ])
+    }
+
+    /// Of a library whose loops have the block only.
+    #[cfg(have_c)]
+    pub(super) const fn of_block(beside: Beside) -> Self {
+        Swaps([Some(beside), None, None, None])
+    }
+}
+
+const fn beside<S: Swap>() -> Beside {
+    Beside {
+        read: read::<S>,
+        update: update::<S>,
+    }
+}
+
+#[inline(never)]
+fn read<S: Swap>(control: &ReaderControl) -> u64 {
+    let cell = S::new();
+    let mut reads = 0;
+    while control.stop.0.load(Ordering::Relaxed) == 0 {
+        let mut i = TURNS_A_LOOK;
+        while i != 0 {
+            let mut held = cell.enter();
+            used(cell.read(&mut held));
+            drop(held);
+            turn(&mut i);
+            i -= 1;
+        }
+        reads += TURNS_A_LOOK;
+    }
+    reads
+}
+
+#[inline(never)]
+fn update<S: Swap>(pace: &mut Pace<'_>) {
+    let cell = S::new();
+    loop {
+        let mut i = pace.due();
+        if i == 0 {
+            return;
+        }
+        while i != 0 {
+            cell.replace(S::Value::new(i));
+            turn(&mut i);
+            i -= 1;
+        }
+    }
+}
+
+/// The one `C` of this process: made by the first that asks, and never dropped. (A `static` cannot depend on
+/// the type of the value.)
+pub(super) fn shared<C: Send + Sync + 'static>(make: impl FnOnce() -> C) -> &'static C {
+    type Shared = &'static (dyn Any + Send + Sync);
+    static ALL: Mutex<Vec<(TypeId, Shared)>> = Mutex::new(Vec::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all.iter().find(|it| it.0 == TypeId::of::<C>());
+    let found = known.map(|it| it.1).unwrap_or_else(|| {
+        let new: Shared = Box::leak(Box::new(make()));
+        all.push((TypeId::of::<C>(), new));
+        new
+    });
+    found.downcast_ref().expect("found by its type")
+}
+
+/// The name of the loops without a library: each value is dropped when the next one comes.
+pub const BARE: &str = "malloc-free";
+
+/// A cell of the loop's own.
+pub(super) struct Own<T>(RefCell<Option<T>>);
+
+impl<T: Value> Swap for Own<T> {
+    type Value = T;
+    type Held = ();
+
+    fn new() -> Self {
+        Own(RefCell::new(Some(T::new(0))))
+    }
+
+    #[inline(always)]
+    fn enter(&self) {}
+
+    #[inline(always)]
+    fn read(&self, (): &mut ()) -> u64 {
+        self.0.borrow().as_ref().map_or(0, T::read)
+    }
+
+    #[inline(always)]
+    fn replace(&self, value: T) {
+        seen(&value);
+        drop(self.0.replace(Some(value)));
+    }
+}
+
+/// See [`BARE`].
+pub(super) struct Bare;
+
+impl Library for Bare {
+    type Cell<T: Value> = Own<T>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_as_said() {
+        assert_eq!(Text::<64>::new(1).0.len(), 64);
+        assert_eq!(Text::<LONG>::new(1).0.len(), LONG);
+        let config = Config::new(7);
+        assert_eq!(config.0.len(), SETTINGS);
+        assert_eq!(config.read(), "value 500 of 7".len() as u64);
+    }
+
+    #[test]
+    fn one_of_each_type() {
+        let [one, again] = [1, 2].map(|n: u16| *shared(|| n));
+        assert_eq!((one, again, *shared(|| 3_u32)), (1, 1, 3));
+    }
+}

@@ -1,0 +1,48 @@
+//! kovan: `pin()` and `Atomic::load`, on the one collector that there is. (`Atom::load` is both.)
+
+use super::loops::{Peer, VALUE, Value, loops};
+use super::{Language, Subject, nothing};
+use ::kovan::{Atomic, Guard, pin};
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
+
+static POINTER: LazyLock<Atomic<Value>> =
+    LazyLock::new(|| Atomic::new(Box::into_raw(Box::new(VALUE))));
+
+struct Kovan(&'static Atomic<Value>);
+
+impl Peer for Kovan {
+    type Held = Guard;
+
+    fn new() -> Self {
+        Kovan(&POINTER)
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Guard {
+        pin()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Guard) -> u64 {
+        // SAFETY: the pointer came from a `Box` that is never freed, and the guard is held.
+        unsafe { self.0.load(Ordering::Acquire, held).deref().0 }
+    }
+
+    #[inline(always)]
+    fn repin(&self, held: Guard) -> Guard {
+        drop(held);
+        pin()
+    }
+}
+
+pub(super) fn subject() -> Subject {
+    Subject {
+        name: "kovan",
+        language: Language::Rust,
+        attach: nothing,
+        detach: nothing,
+        loops: loops::<Kovan>(),
+        waiting: None,
+    }
+}
