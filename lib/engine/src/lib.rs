@@ -18,7 +18,7 @@
 //! * [`record`]: calls and answers as values.
 //!
 //! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md`
-//! has the whole picture.
+//! has the whole picture; comments cite its heading "Rules" as "rule R1" to "rule R8".
 //!
 //! ```
 //! use quiescent_engine::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};

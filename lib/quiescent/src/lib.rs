@@ -194,7 +194,7 @@
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
 //! * [`limitations`]: what the library does not do, and what happens when a resource runs out.
 //! * `lib/quiescent/examples`: complete programs.
-//! * `docs/architecture.md`: the design.
+//! * `docs/architecture.md`: the design, and a glossary; `docs/performance.md`: figures beside other libraries.
 
 #![deny(missing_docs)]
 // Links to items that these primitives leave out are broken.

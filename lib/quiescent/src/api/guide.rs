@@ -8,10 +8,12 @@
 //! | [A configuration](config_cell) | one value that all threads read and one thread replaces |
 //! | [A routing table](route_table) | a large value, changed by copies and in batches |
 //! | [A linked list by hand](linked_list) | links between objects; the argument for each `unsafe` |
+//! | [Lock-free structures](lock_free) | pop by value; marker nodes in place of pointer tags |
 //! | [Signal handlers](signal_handlers) | what a handler may and may not do |
 //! | [Long loops](long_loops) | long reads that do not block grace periods |
 //! | [A reader that stalls](stalls) | stall reports, their frequency, and remedies |
-//! | [Back-pressure](back_pressure) | the budget, for when more is retired than can be freed |
+//! | [Back-pressure](back_pressure) | the budget; values with `Drop` and their weight |
+//! | [A hot updater](hot_updater) | how much memory fast updates hold, and how to hold less |
 //! | [Event loops](event_loops) | threads with deadlines, callbacks on your own thread, flush times |
 //! | [Memory pressure](memory_pressure) | what is freed when memory is low, the sources, the delays |
 //! | [Fork](forks) | what the child can use, and what only the parent runs |
@@ -32,6 +34,9 @@ pub mod route_table {}
 #[doc = include_str!("guide/linked_list.md")]
 pub mod linked_list {}
 
+#[doc = include_str!("guide/lock_free.md")]
+pub mod lock_free {}
+
 #[doc = include_str!("guide/signal_handlers.md")]
 pub mod signal_handlers {}
 
@@ -43,6 +48,9 @@ pub mod stalls {}
 
 #[doc = include_str!("guide/back_pressure.md")]
 pub mod back_pressure {}
+
+#[doc = include_str!("guide/hot_updater.md")]
+pub mod hot_updater {}
 
 #[doc = include_str!("guide/event_loops.md")]
 pub mod event_loops {}

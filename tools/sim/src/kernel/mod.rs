@@ -1,5 +1,5 @@
 //! The machine of a kernel: CPUs, interrupts, timers, the idle loop, the threads of RCU, and the host of the
-//! engine.
+//! engine. Its rules: `docs/kernel-behaviour.md`, "Machine: ticks and timers" and "Machine: threads".
 //!
 //! | file | is about |
 //! |---|---|
