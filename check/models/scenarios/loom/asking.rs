@@ -58,7 +58,7 @@ fn litmus(asks: u32, body: fn(&Words) -> u32) {
 #[test]
 fn an_answer_to_two_askers() {
     with_membarrier(|| {
-        check("asking: two askers", 2, || {
+        check("asking: two askers", 4, || {
             let domain = Domain::new().asking();
             let words = Arc::new(Words {
                 readers: AtomicU32::new(0),

@@ -171,10 +171,10 @@ impl Env {
             if slot.answer.covers(number) {
                 return true;
             }
-            prim::spin(SPIN);
             if prim::now_ns() >= deadline {
                 return false;
             }
+            prim::spin(SPIN);
         };
         let all = asked().all(answered);
         add(&self.state.counters.fences_asked, 1);

@@ -88,7 +88,7 @@ impl Asking {
         skip == 0
     }
 
-    /// The number of a new question. The caller has executed a full fence since C.
+    /// The number of a new question. The caller has executed a full fence since C: the release repeats it.
     pub fn ask(&self) -> u64 {
         self.number.fetch_add(1, Ordering::AcqRel) + 1 // [ASK-1]
     }

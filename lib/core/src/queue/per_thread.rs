@@ -277,7 +277,7 @@ impl Queue {
             core.chains[lane].trim(head, None, garbage);
             let words = &self.lanes[lane];
             let end = words.end.load(Ordering::Relaxed);
-            let most = blocks_of(credit.batch);
+            let most = blocks_of(credit.batch, BLOCK);
             words
                 .most_ahead
                 .store(most, std::sync::atomic::Ordering::Relaxed);

@@ -53,9 +53,9 @@ pub const fn more_ahead(ahead: u32, most: u32) -> u32 {
     }
 }
 
-/// The blocks of a batch.
-pub fn blocks_of(batch: u64) -> u32 {
-    let blocks = batch.div_ceil(BLOCK as u64);
+/// The blocks of a batch, with so many entries in a block (models have small ones).
+pub fn blocks_of(batch: u64, block: usize) -> u32 {
+    let blocks = batch.div_ceil(block as u64);
     blocks.clamp(1, u64::from(MOST_AHEAD)) as u32
 }
 
@@ -67,12 +67,15 @@ mod tests {
     fn blocks_ahead_grow_to_a_batch() {
         let defer = crate::threads::credit::Defer::threads();
         let (least, most) = (
-            blocks_of(defer.batch),
-            blocks_of(defer.batch * defer.growth),
+            blocks_of(defer.batch, BLOCK),
+            blocks_of(defer.batch * defer.growth, BLOCK),
         );
         assert_eq!((least, most), (8, 32));
-        assert_eq!(blocks_of(2 * defer.batch * defer.growth), MOST_AHEAD);
-        assert_eq!([0, 1, 256, 257, u64::MAX].map(blocks_of), [1, 1, 1, 2, 64]);
+        assert_eq!(blocks_of(2 * defer.batch * defer.growth, BLOCK), MOST_AHEAD);
+        assert_eq!(
+            [0, 1, 256, 257, u64::MAX].map(|batch| blocks_of(batch, BLOCK)),
+            [1, 1, 1, 2, 64]
+        );
         for (most, expected) in [(least, [1, 4, 8, 8]), (most, [1, 4, 16, 32])] {
             let mut ahead = 0;
             for expected in expected {
