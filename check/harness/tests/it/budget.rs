@@ -350,7 +350,8 @@ fn an_eighth_is_lent_in_fair_shares() {
         rig.cpus[0].lent(),
         Held {
             count: 3 * 256,
-            bytes: Defer::threads().batch_bytes - 64 + 2 * Defer::threads().code_batch_bytes // less what is queued
+            // Less what is queued, and the loan of each lane of code: a third of an eighth of the budget.
+            bytes: Defer::threads().batch_bytes - 64 + 2 * ((64 << 20) / 8 / 3),
         }
     );
     for cpu in 1..3000 {

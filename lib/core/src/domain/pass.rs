@@ -24,8 +24,7 @@
 //!   fence has its driver's role held, or its queues half taken, and other threads wait for that.
 //! * No lock but those of sweeps is held at a fence. Sweeps are locked in the order of [`Env::states`].
 //! * The worker processes at most [`TOGETHER`] domains at a time. It holds a role while the others reach
-//!   their fences, some microseconds each; with a thousand domains, waiters would take the driver for dead.
-//!   The limit still removes 63 of 64 fences.
+//!   their fences, some microseconds each; with a thousand, waiters would take the driver for dead.
 //! * A domain that another thread drives, or whose role was taken while it waited for its fence, drops out of
 //!   the round, as with a fence of its own.
 //! * A refused fence is refused to all domains that asked for it; each is given up separately.
@@ -54,8 +53,7 @@ use crate::queue::per_thread::Core;
 /// Nanoseconds after which the worker retries what failed for lack of memory.
 const RETRY: u64 = 1_000_000_000;
 
-/// Largest number of passes over the same domains before the others get their turn: a callback may queue
-/// itself forever.
+/// Most passes over the same domains before the others get their turn: a callback may queue itself forever.
 const PASSES: u32 = 64;
 
 /// The worker's work in a domain: a pass, and another one if the pass found work.

@@ -416,7 +416,11 @@ impl Queue {
             }
             *queued = Queued {
                 end,
-                bytes: chain.spent(words),
+                // The owner counts an entry's bytes before it stores the new end.
+                bytes: match end == known {
+                    true => 0,
+                    false => chain.spent(words),
+                },
                 freed_to,
                 ..Queued::default()
             };

@@ -97,6 +97,21 @@ fn a_push_into_the_dummy_block_does_not_count() {
 }
 
 #[test]
+fn bytes_of_an_entry_whose_push_is_not_over_are_counted_with_it() {
+    let (queue, mut engine) = (owned(3, 0), Engine::new());
+    let mut core = queue.lock();
+    engine.done(queue, &mut core); // so that the engine knows of three
+    let words = &queue.lanes[PLAIN];
+    set(&words.left, get(&words.left).wrapping_sub(100)); // a push: its bytes, and then the new end
+    assert!(queue.revoke(&mut core));
+    let taken = queue.take(&mut core, None).expect("it was revoked");
+    assert_eq!((taken[PLAIN].end, taken[PLAIN].bytes), (3, 0));
+    set(&words.end, 4);
+    let queued = queue.report(&mut core, false);
+    assert_eq!((queued[PLAIN].end, queued[PLAIN].bytes), (4, 100));
+}
+
+#[test]
 fn done_entries_are_taken_out() {
     let (queue, mut engine) = (owned(2 * N + 9, 0), Engine::new());
     let mut core = queue.lock();
