@@ -105,8 +105,8 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Takes the price of a spin, however long that is on a processor. (Time passes in any case: a caller may spin
-/// until some time.)
+/// Takes the price of a spin, however long that is on a processor. (Time passes in any case: a caller may
+/// spin until some time.)
 pub fn spin(_times: u32) {
     busy(with(|machine| machine.setup.prices.spin).max(1));
 }

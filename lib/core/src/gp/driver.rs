@@ -29,8 +29,7 @@ use std::time::Duration;
 
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
-    CpuId, Effects, FenceCause, FullCookie, Global, Interest, Look, Next, Phase, Pos, Published,
-    Seq, Until,
+    CpuId, Effects, FenceCause, Global, Interest, Look, Next, Phase, Pos, Published, Until,
 };
 
 use crate::parts::env::Fenced;
@@ -38,10 +37,11 @@ use crate::parts::error::SyncError;
 use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::Wakes;
 use crate::prim::counters::count;
-use crate::prim::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
+use crate::prim::{self, MutexGuard, Ordering};
 use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE};
 
 mod batched;
+mod polling;
 
 /// Parameters of a wait.
 #[derive(Clone, Copy, Debug, Default)]
@@ -402,54 +402,6 @@ impl State {
             }
             prim::futex_wake(&self.sleeper);
         }
-    }
-
-    /// Requests a grace period.
-    pub fn start_poll(&self) -> FullCookie {
-        full_fence(); // [SNAP-1]
-        let leaf = self.own_cpu().map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        self.lock().start_poll(self.readers(), leaf)
-    }
-
-    /// True if the grace period of `cookie` has ended. One acquire load.
-    pub fn is_done(&self, cookie: FullCookie) -> bool {
-        let root = Seq::from_bits(self.root_seq.load(Ordering::Acquire)); // [POLL-1]
-        let done = cookie.done(root, Seq::ZERO);
-        if done {
-            full_fence();
-        }
-        done
-    }
-
-    /// As [`is_done`](State::is_done); if not, drives the grace period as far as possible without waiting.
-    pub fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
-        // A cookie taken during a grace period needs that one and the next.
-        for _ in 0..2 {
-            if self.is_done(cookie) {
-                return Ok(true);
-            }
-            let Some(mut core) = self.try_lock() else {
-                break;
-            };
-            let cpu = self.own_cpu();
-            let taken = self.take_role(&mut core, cpu, Interest::Poller);
-            if matches!(taken, Look::At(_)) {
-                break;
-            }
-            let mut turn = Turn::begin(self, core, taken);
-            let end = turn.drive(Interest::Poller, None);
-            if let Drive::Stalled(stalled) = end {
-                turn.report(stalled);
-                continue;
-            }
-            turn.leave();
-            match end {
-                Drive::Home | Drive::Stalled(_) | Drive::Fence => {}
-                Drive::GaveUp | Drive::Replaced => break,
-                Drive::Failed(error) => return Err(error),
-            }
-        }
-        Ok(self.is_done(cookie))
     }
 }
 

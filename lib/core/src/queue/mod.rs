@@ -1,6 +1,7 @@
 //! Queues of callbacks and memory.
 
 pub mod all;
+pub mod block;
 pub mod chain;
 pub mod common;
 pub mod cpu;

@@ -33,8 +33,9 @@ use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::LeafMap;
 use crate::reader::local::Local;
 use crate::reader::table::Table;
-use crate::reader::word::{FLAG_CLEAR, Reader, SINK_UNREGISTERED, generation, nesting};
+use crate::reader::word::{Reader, SINK_UNREGISTERED, generation, nesting};
 use crate::reader::words::ReaderWords;
+use bits::{bits, claim_bit, free_bits};
 
 /// The bitmap bits of the unregistered readers' two counters, in the first leaf.
 pub const UNREGISTERED: u64 = 0b11;
@@ -423,73 +424,9 @@ impl Slots {
         }
         (word == 0, 0)
     }
-
-    /// The side of the unregistered readers that newcomers join.
-    pub fn unregistered_side(&self) -> u32 {
-        self.unregistered_side.load(Ordering::Relaxed) & 1
-    }
-
-    /// Joins a side of the unregistered readers; returns its sink.
-    pub fn enter_unregistered(&'static self, side: u32) -> &'static Reader {
-        if self.present(0) & UNREGISTERED != UNREGISTERED {
-            self.first.bitmap.fetch_or(UNREGISTERED, Ordering::AcqRel);
-            full_fence(); // [REG-1]
-        }
-        let side = side as usize & 1;
-        self.first.slots[side]
-            .words
-            .reader
-            .word
-            .fetch_add(1, Ordering::AcqRel);
-        full_fence(); // [RD-1]
-        &self.unregistered_sinks[side]
-    }
-
-    /// Leaves the unregistered readers; returns the counter if a driver waits for it and it has drained.
-    pub fn leave_unregistered(&'static self, side: u32) -> Option<&'static Reader> {
-        let counter = &self.first.slots[side as usize & 1].words.reader;
-        let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
-        full_fence(); // [RD-3]
-        (before == 1 && counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR).then_some(counter)
-    }
-
-    /// True if a driver waits for this side of the unregistered readers.
-    pub fn unregistered_flagged(&self, side: u32) -> bool {
-        let counter = &self.first.slots[side as usize & 1].words.reader;
-        counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR
-    }
 }
 
-/// The free slots.
-fn free_bits(bits: u64, reserved: u64) -> u64 {
-    !(bits | reserved) & FULL
-}
-
-/// The numbers of the bits that are set.
-fn bits(mut set: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = set.trailing_zeros() as usize;
-        set &= set.wrapping_sub(1);
-        (bit < 64).then_some(bit)
-    })
-}
-
-/// Sets a clear bit and returns its number.
-fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
-    let mut bits = bitmap.load(Ordering::Relaxed);
-    loop {
-        let free = free_bits(bits, reserved);
-        if free == 0 {
-            return None;
-        }
-        let bit = free.trailing_zeros();
-        let taken = bits | 1 << bit;
-        match bitmap.compare_exchange(bits, taken, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => return Some(bit as usize),
-            Err(now) => bits = now,
-        }
-    }
-}
-
+mod bits;
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;
+mod unregistered;

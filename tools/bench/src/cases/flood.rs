@@ -3,9 +3,7 @@
 //! Throughput is of blocks *freed*: the clock stops when the last one is. Meanwhile another thread looks
 //! every few milliseconds how many blocks are held: handed over, and not freed yet. A case is a verb and a
 //! number of producers, such as `retire 2p`; each process has the machine to itself. A library without a
-//! limit may take gigabytes.
-//!
-//! Two verbs are of this library only: `drop` retires blocks with a destructor, `offloaded` is `retire` where
+//! limit may take gigabytes. Two verbs are of this library only: `drop` retires blocks with a destructor, `offloaded` is `retire` where
 //! the worker reclaims. What the library counts against its budget is a metric of its own.
 
 use crate::deferral::swap::Content;

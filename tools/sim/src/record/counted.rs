@@ -92,8 +92,8 @@ impl Counted {
         }
         less! {
             grace_periods sole scans steps fences_gp fences_flag fences_take fences_asked
-            fences_answered fences_issued sleeps reader_wakeups hand_overs takeovers stalls refills helped gave_way over_budget
-            woken_timer woken_kick worker_passes barriers
+            fences_answered fences_issued sleeps reader_wakeups hand_overs takeovers stalls refills
+            helped gave_way over_budget woken_timer woken_kick worker_passes barriers
         }
     }
 }

@@ -104,7 +104,7 @@ fn a_thread_that_retires_alone_needs_neither_a_wake_up_nor_a_fence() {
     assert_eq!(it.stats().wakeups_of("quiescent"), 0);
 }
 
-/// Fences between retiring at this rate (a second), alone with a reader, by the recurrence of `engine::batch`.
+/// Fences between retiring at this rate (a second), alone with a reader, by the rule of `engine::batch`.
 fn fences_at(rate: u64, fence: u64, seconds: f64) -> f64 {
     let (least, most) = (2048.0, 8192.0);
     let (mut batch, mut now, mut count) = (least, 0.0, 0.0);

@@ -1,8 +1,12 @@
 //! The owner's steps one by one; the test acts as the taker and the engine.
 
+use std::alloc::{Layout, dealloc};
+
 use super::*;
 use crate::queue::chain::new_block;
+use crate::queue::kind;
 use crate::queue::per_thread::PLAIN;
+use crate::queue::weight::Owned;
 
 const N: u64 = BLOCK as u64;
 

@@ -2,6 +2,8 @@
 
 use quiescent_engine::owner::STEPS_A_HOLD;
 
+use quiescent_engine::Seq;
+
 use super::*;
 
 /// A deadline that has passed.
