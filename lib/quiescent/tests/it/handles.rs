@@ -280,8 +280,8 @@ fn futures_that_may_fail_say_why_and_panic_nowhere() {
             assert_eq!(block_on(barrier), Err(SyncError::InsideSection));
             drop(guard);
         }
+        let guard = quiescent::read_lock(); // before anything is queued: the futures wait for it
         quiescent::defer_hurry(|| ());
-        let guard = quiescent::read_lock(); // before the futures are made: they wait for it
         let (period, barrier) = (
             quiescent::try_grace_period(),
             quiescent::try_barrier_async(),
