@@ -36,10 +36,13 @@ fn section() {
     drop(rcu::read_lock());
 }
 
+/// Whether the reader is registered, and what it does.
+type Body = (bool, fn(&Words));
+
 /// A reader and an asker each store a word and then load the other's: one of them sees the other.
 fn litmus(name: &str, registered: bool, body: fn(&Words)) {
     thread_local! {
-        static BODY: Cell<(bool, fn(&Words))> = const { Cell::new((true, |_| ())) };
+        static BODY: Cell<Body> = const { Cell::new((true, |_| ())) };
     }
     BODY.set((registered, body));
     check(name, 2, 2, || {

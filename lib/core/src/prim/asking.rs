@@ -25,7 +25,7 @@
 //! unregistered reader, at each lock and unlock. A thread that ends meanwhile does not answer.
 //!
 //! # Cost
-//! A cache miss or two for each thread on either side; so at most [`MOST_ASKED`](prim::MOST_ASKED) are asked.
+//! A cache miss or two for each thread on either side; so at most `MOST_ASKED` are asked.
 //! After a time-out the next fences are process-wide at once: 1, then 2, 4 … 64 of them, until a question is
 //! answered. A question that was lost (its flag cleared, or its limit overwritten, at the same moment) ends
 //! in a time-out.

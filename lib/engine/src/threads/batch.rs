@@ -6,7 +6,7 @@
 //!
 //! | time since the fence before | batch |
 //! |---|---|
-//! | below [`SHARE`] averages | × 5/4: more than 1/50 of the time went into fences |
+//! | below `SHARE` averages | × 5/4: more than 1/50 of the time went into fences |
 //! | else | × 7/8 |
 //!
 //! The batch stays between [`Defer::batch`](crate::config::Defer::batch) and [`Defer::growth`](crate::config::Defer::growth) times that. In a *flood*, when threads hold

@@ -1,7 +1,7 @@
 //! When updates are due: as fast as possible, so many a second, or so many in all.
 //!
 //! The loops of updates, in Rust and in C (`shims/retire.h`), ask how many to do next; 0 ends them. Ahead of
-//! a rate the thread spins, so that it stays on its CPU; it sleeps where the next update is [`WORTH_A_SLEEP`]
+//! a rate the thread spins, so that it stays on its CPU; it sleeps where the next update is `WORTH_A_SLEEP`
 //! away. Behind a rate it does what is due in portions, so that it also hears when to stop.
 
 use super::TURNS_A_LOOK;

@@ -5,7 +5,7 @@
 //! value, puts it in the place of the one before, and retires that one in the library's usual way. [`BARE`]
 //! does the same without a library: it drops the value before at once.
 //!
-//! A library implements [`Swap`] once for all contents, and [`Library`] to say so. C libraries have the same
+//! A library implements `Swap` once for all contents, and `Library` to say so. C libraries have the same
 //! loops for the block in `shims/retire.h`.
 
 use super::loops::{Block, seen};
