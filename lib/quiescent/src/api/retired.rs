@@ -133,7 +133,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     #[doc(alias = "defer_destroy")]
     #[inline(always)]
     pub fn retire(self) {
-        drop(self);
+        // Not through `drop`: the compiler may make a function of that, which does not know what was declared.
+        let (value, given, domain) = self.into_parts();
+        // SAFETY: a box of ours that no new reader can find.
+        unsafe { domain.domain_backend().retire(value, given, Way::Lazy) };
     }
 
     /// As [`retire`](Retired::retire), but starts a grace period at once. What this thread has retired before

@@ -153,6 +153,34 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     /// once, and no other code frees or changes it.
     #[inline(always)]
     unsafe fn retire<T: Send + 'static>(self, pointer: NonNull<T>, terms: Given, way: Way) {
+        // Without a declaration everything but the pointer is a constant of the type.
+        match terms.bytes {
+            // SAFETY: the caller's promise.
+            weight::UNKNOWN => unsafe { self.retire_as(pointer, terms.undeclared(), way) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.retire_declared(pointer, terms, way) },
+        }
+    }
+
+    /// The same for a value whose owned bytes were declared.
+    ///
+    /// # Safety
+    /// As [`retire`](Backend::retire).
+    #[inline(never)]
+    unsafe fn retire_declared<T: Send + 'static>(
+        self,
+        pointer: NonNull<T>,
+        terms: Given,
+        way: Way,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { self.retire_as(pointer, terms, way) };
+    }
+
+    /// # Safety
+    /// As [`retire`](Backend::retire).
+    #[inline(always)]
+    unsafe fn retire_as<T: Send + 'static>(self, pointer: NonNull<T>, terms: Given, way: Way) {
         let Some((lane, entry, bytes)) = pack(pointer, terms) else {
             return;
         };

@@ -26,6 +26,15 @@ impl Given {
         bytes: UNKNOWN,
         on_worker: false,
     };
+
+    /// The same, with nothing declared: lets the compiler see the constant.
+    #[inline(always)]
+    pub fn undeclared(self) -> Given {
+        Given {
+            bytes: UNKNOWN,
+            ..self
+        }
+    }
 }
 
 /// How `retire` was called.
