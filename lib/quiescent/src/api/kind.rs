@@ -271,12 +271,14 @@ impl Readers for Counted {
     fn open(place: *const ()) -> Option<CountedSection> {
         // SAFETY: null, or a domain, and those live for ever.
         let domain: &'static Domain = unsafe { place.cast::<Domain>().as_ref() }?;
-        let count = section::enter(counted(domain));
+        // SAFETY: a place of this kind.
+        let count = section::enter(unsafe { counted(domain) });
         Some(CountedSection { count })
     }
 
     fn open_slowly(backend: OfCounts) -> CountedSection {
-        let count = section::enter(counted(backend.0));
+        // SAFETY: a backend of this kind.
+        let count = section::enter(unsafe { counted(backend.0) });
         CountedSection { count }
     }
 
@@ -284,10 +286,10 @@ impl Readers for Counted {
     unsafe fn close(place: &AtomicPtr<()>, section: &CountedSection) {
         // SAFETY: the caller's promise.
         let OfCounts(domain) = unsafe { Counted::backend(at(place)) };
-        if section::leave(counted(domain), section.count)
-            && let Some(state) = domain.state_if_any()
-        {
-            state.may_be_empty(counted(domain), section.count);
+        // SAFETY: a place of this kind.
+        let counted = unsafe { counted(domain) };
+        if section::leave(counted, section.count) {
+            may_be_empty(domain, counted, section.count);
         }
     }
 
@@ -314,12 +316,29 @@ impl Readers for Counted {
 }
 
 /// The counters of a domain with counted readers.
+///
+/// # Safety
+/// It was made by `found_counted`: a domain keeps its kind of readers.
 #[inline(always)]
-fn counted(domain: &'static Domain) -> &'static quiescent_core::reader::counted::Counted {
+unsafe fn counted(domain: &'static Domain) -> &'static quiescent_core::reader::counted::Counted {
     match &domain.readers {
         domain::Readers::Counted(counted) => counted,
-        domain::Readers::Threads | domain::Readers::Records(_) => {
-            unreachable!("counted readers")
-        }
+        // SAFETY: the caller's promise.
+        domain::Readers::Threads | domain::Readers::Records(_) => unsafe {
+            std::hint::unreachable_unchecked()
+        },
+    }
+}
+
+/// A section has ended that a driver may wait for. Not in line: a guard's drop should be small.
+#[cold]
+#[inline(never)]
+fn may_be_empty(
+    domain: &'static Domain,
+    counted: &'static quiescent_core::reader::counted::Counted,
+    count: usize,
+) {
+    if let Some(state) = domain.state_if_any() {
+        state.may_be_empty(counted, count);
     }
 }
