@@ -61,6 +61,7 @@ impl Domain {
     /// Drops a handle. After the last one the worker runs what is queued when its grace period ends, and then
     /// the next owner may take the domain. The count reaches zero only after the queued items were handed
     /// over.
+    #[inline(never)] // so that the drop of a guard that owns a handle stays small
     pub fn drop_handle(&'static self) {
         let mut now = self.owner.load(Ordering::Acquire);
         while now != OWNED {

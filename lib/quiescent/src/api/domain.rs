@@ -282,6 +282,7 @@ impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
 }
 
 impl<Tag: 'static, K: Kind> Drop for RcuDomain<Tag, K> {
+    #[inline]
     fn drop(&mut self) {
         let place = self.place();
         if !place.is_null() {

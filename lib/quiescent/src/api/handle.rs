@@ -126,6 +126,13 @@ pub(crate) mod sealed {
         /// Distinguishes domains of one brand; null where the brand has one domain only.
         fn domain_identity(&self) -> *const ();
 
+        /// Where the handle at the end of the borrows lies: if two are equal, so are their domains. Takes no
+        /// load.
+        #[inline(always)]
+        fn domain_address(&self) -> *const () {
+            std::ptr::null()
+        }
+
         fn open_section(&self) -> Self::OpenSection;
 
         /// # Safety
@@ -143,7 +150,8 @@ use sealed::Sealed;
 /// Returns whether `reader` and `owner` are handles to the same domain.
 #[inline(always)]
 pub(crate) fn is_same(owner: &impl Handle, reader: &impl Handle) -> bool {
-    std::ptr::eq(owner.domain_identity(), reader.domain_identity())
+    std::ptr::eq(owner.domain_address(), reader.domain_address())
+        || std::ptr::eq(owner.domain_identity(), reader.domain_identity())
 }
 
 impl Sealed for Global {
@@ -199,6 +207,11 @@ impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
         K::identity(self.place())
     }
 
+    #[inline(always)]
+    fn domain_address(&self) -> *const () {
+        K::identity(std::ptr::from_ref(self).cast())
+    }
+
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     fn open_section(&self) -> K::Section {
@@ -246,6 +259,12 @@ macro_rules! forward {
             fn domain_identity(&self) -> *const () {
                 let $this = self;
                 Sealed::domain_identity($place)
+            }
+
+            #[inline(always)]
+            fn domain_address(&self) -> *const () {
+                let $this = self;
+                Sealed::domain_address($place)
             }
 
             #[cfg_attr(feature = "locations", track_caller)]

@@ -159,9 +159,7 @@ impl Readers for PerThread {
     unsafe fn close(place: &AtomicPtr<()>, section: &ThreadSection) {
         if word::end(section.reader) {
             // SAFETY: the caller's promise.
-            unsafe { PerThread::backend(at(place)) }
-                .0
-                .unlock_slowly(&local(), section.reader);
+            unsafe { unlock_slowly(place, section.reader) };
         }
     }
 
@@ -313,6 +311,19 @@ impl Readers for Counted {
     fn release(backend: OfCounts) {
         backend.0.drop_handle();
     }
+}
+
+/// A driver waits, or the word is a sink. With arguments that the caller has at hand: a guard's drop has to be
+/// small enough to be in line where a function unwinds, or the guard is kept in memory.
+///
+/// # Safety
+/// As [`Readers::close`].
+#[cold]
+#[inline(never)]
+unsafe fn unlock_slowly(place: &AtomicPtr<()>, reader: &'static Reader) {
+    // SAFETY: the caller's promise.
+    let OfThreads(domain) = unsafe { PerThread::backend(at(place)) };
+    domain.unlock_slowly(&local(), reader);
 }
 
 /// The counters of a domain with counted readers.
