@@ -139,13 +139,19 @@ impl<'a> Turn<'a> {
     }
 
     /// Takes the lock, if it is not held, and checks whether this thread still has the role.
+    #[inline]
     pub fn core(&mut self) -> &mut MutexGuard<'a, Core> {
-        let (epoch, lost) = (self.epoch, &mut self.lost);
-        self.core.get_or_insert_with(|| {
-            let mut core = self.state.lock();
-            *lost = *lost || !core.resume(epoch);
-            core
-        })
+        if self.core.is_none() {
+            self.take_lock();
+        }
+        self.core.as_mut().expect("taken just now")
+    }
+
+    #[inline(never)]
+    fn take_lock(&mut self) {
+        let mut core = self.state.lock();
+        self.lost = self.lost || !core.resume(self.epoch);
+        self.core = Some(core);
     }
 
     /// True if this thread still drives. Leaves the lock held, so that the answer stays valid.
