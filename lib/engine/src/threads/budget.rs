@@ -25,7 +25,9 @@
 //! Near the budget each refill requests a grace period, has its owner free a batch at once and two entries a
 //! push from then on, and lends no more than is left. Where other threads free or run what an owner queues,
 //! the owner yields its processor to them at each refill. Past the budget such an owner has no credit at all:
-//! it pushes and yields in turn, so that one worker keeps up with several such owners.
+//! it pushes and yields in turn, so that one worker keeps up with several such owners. Other owners yield at
+//! each refill then: what is held can only shrink when readers end their sections, and they may have no
+//! processor.
 //!
 //! The larger of the two measures (bytes, callbacks) decides. The levels have gaps between them, so that
 //! they do not change with every callback.

@@ -101,8 +101,8 @@ pub struct Refill {
     pub prompt: bool,
     /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
     pub help: u64,
-    /// The budget is near, and other threads free or run something that is queued here. Yield the processor to
-    /// them.
+    /// The budget is near, and other threads free or run something that is queued here; or the budget is
+    /// exceeded, and a grace period that frees something may need a reader that has no processor. Yield it.
     pub give_way: bool,
     /// The budget is exceeded: report it to the program.
     pub over: bool,
@@ -183,7 +183,7 @@ impl Cpu {
             } else {
                 0
             },
-            give_way: near && by_others,
+            give_way: (near && by_others) || global.level() == Level::Over,
             over: global.take_news(now.ns),
         }
     }

@@ -41,7 +41,7 @@ impl DeferOwning for Quiescent {
     }
 }
 
-/// A cell at hand. (Once a cell can weigh its values, the one of the long `String` has to.)
+/// A cell at hand, which weighs values that own much.
 struct Cell<T: Value>(&'static RcuCell<T>);
 
 impl<T: Value> Swap for Cell<T> {
@@ -49,7 +49,13 @@ impl<T: Value> Swap for Cell<T> {
     type Held = Guard;
 
     fn new() -> Self {
-        Cell(shared(|| RcuCell::new(T::new(0))))
+        Cell(shared(|| {
+            let cell = RcuCell::new(T::new(0));
+            match T::WEIGHT {
+                Some(weight) => cell.with_weight(weight),
+                None => cell,
+            }
+        }))
     }
 
     #[inline(always)]
@@ -109,8 +115,7 @@ impl<W: Way> HandOver for Plain<W> {
     }
 }
 
-/// Long `String`s whose weight is declared, in that way. (By the call; once a cell can weigh its values, by
-/// it.)
+/// Long `String`s whose weight is declared, in that way.
 struct Weighed<W>(PhantomData<W>);
 
 impl<W: Way> HandOver for Weighed<W> {

@@ -13,6 +13,7 @@ use super::pace::Pace;
 use super::{Beside, TURNS_A_LOOK};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::{turn, used};
+use quiescent::Weigh as _;
 use serde::{Deserialize, Serialize};
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -57,6 +58,8 @@ pub(super) trait Value: Send + Sync + 'static {
     fn new(turn: u64) -> Self;
     /// What a reader does with it.
     fn read(&self) -> u64;
+    /// The bytes that it owns, if that is much: for libraries that count them.
+    const WEIGHT: Option<fn(&Self) -> usize> = None;
 }
 
 impl Value for Block {
@@ -87,6 +90,11 @@ impl<const BYTES: usize> Value for Text<BYTES> {
     fn read(&self) -> u64 {
         self.0.as_bytes()[0].into()
     }
+
+    const WEIGHT: Option<fn(&Self) -> usize> = match BYTES {
+        LONG => Some(|text| text.0.owned_bytes()),
+        _ => None,
+    };
 }
 
 /// Settings by name.
@@ -110,6 +118,8 @@ impl Value for Config {
             .get("service.setting-500")
             .map_or(0, |it| it.len() as u64)
     }
+
+    const WEIGHT: Option<fn(&Self) -> usize> = Some(|config| config.0.owned_bytes());
 }
 
 /// A library's cell.
