@@ -51,6 +51,15 @@ impl Until {
     }
 }
 
+/// A report of what was run.
+#[must_use = "others may wait for it"]
+struct Ran {
+    /// It completes the queue's share of a barrier.
+    share_done: bool,
+    /// The overflow worker is to be called.
+    overflow: bool,
+}
+
 /// A sweep in progress: queues were chosen, and their owners told to take the lock.
 #[derive(Debug)]
 pub struct Sweep {
@@ -254,19 +263,26 @@ impl State {
         until: Until,
     ) -> u64 {
         let mut places = [Entry::NONE];
-        let mut total = 0;
-        while total < ready && !until.is_over(self.env()) {
+        let (mut total, mut ran) = (0, 0..0);
+        let mut era = self.era();
+        loop {
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            let range = queue.extract(&mut core, lane as usize, &mut places, &mut garbage);
+            let told = self.ran_since(era, &mut core, lane, ran);
+            let range = match total < ready && !until.is_over(self.env()) {
+                true => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
+                false => 0..0,
+            };
             drop(core);
             drop(garbage);
+            self.after_ran(told);
             if range.is_empty() {
                 break;
             }
             let taken = self.taken(queue, lane, &range);
+            era = taken.era;
             run::code(self, taken, places[0]);
-            self.report_ran_since(taken.era, queue, lane, range);
+            ran = range;
             total += 1;
         }
         total
@@ -326,17 +342,41 @@ impl State {
         if range.is_empty() {
             return;
         }
-        let mut core = queue.lock();
+        let told = self.ran(&mut queue.lock(), lane, range);
+        self.after_ran(told);
+    }
+
+    /// Reports what has been run under the queue's lock; [`after_ran`](State::after_ran) has to follow without.
+    fn ran(&self, core: &mut Core, lane: Which, range: Range<Pos>) -> Ran {
         let share_done = core.cpu.ran(lane, range);
-        let mut second = false;
+        let mut overflow = false;
         if core.cpu.untold() {
             let mut global = self.lock();
             global.tell(&mut core.cpu);
-            second = global.calls_overflow();
+            overflow = global.calls_overflow();
             self.show_level(&global);
         }
-        drop(core);
-        if second {
+        Ran {
+            share_done,
+            overflow,
+        }
+    }
+
+    /// The same, unless nothing was run, or the process has forked since.
+    fn ran_since(&self, era: u64, core: &mut Core, lane: Which, range: Range<Pos>) -> Option<Ran> {
+        (!range.is_empty() && era == self.era()).then(|| self.ran(core, lane, range))
+    }
+
+    /// What follows from a report of what was run.
+    fn after_ran(&'static self, told: impl Into<Option<Ran>>) {
+        let Some(Ran {
+            share_done,
+            overflow,
+        }) = told.into()
+        else {
+            return;
+        };
+        if overflow {
             self.env().shell.call_overflow(self);
         }
         if share_done {

@@ -28,7 +28,9 @@
 //!
 //! Emptied blocks that are not linked again at once stay as spares, as many as may be linked ahead: an
 //! allocator that gets each block back and hands it out again spends more time on that than the queue spends
-//! on its entries. A taker frees all but one.
+//! on its entries. For the same reason whoever runs an owner's entries leaves it the blocks that they were in
+//! (an allocator may collect all its small free blocks when it is asked for a large one). A taker frees all
+//! but one.
 
 use std::ptr;
 
@@ -103,6 +105,16 @@ impl Queue {
         }
     }
 
+    /// Takes emptied blocks as spares, up to so many in all.
+    pub(super) fn keep_spares(&self, lane: usize, keep: u64, used: &mut Garbage) {
+        let spares = &self.spares[lane];
+        while spares.len() < keep
+            && let Some(block) = used.pop()
+        {
+            spares.add(block);
+        }
+    }
+
     /// Links blocks up to `reach`, which is beyond `end`, as far as available: `used` ones, and spare ones.
     /// With `used`, as many as may be linked ahead stay as spares, or one. False: there is none for `end`.
     pub(super) fn make_room(
@@ -126,11 +138,7 @@ impl Queue {
         }
         if let Some(used) = used {
             let keep = u64::from(words.ahead.load(Ordering::Relaxed)).max(1);
-            while spares.len() < keep
-                && let Some(block) = used.pop()
-            {
-                spares.add(block);
-            }
+            self.keep_spares(lane, keep, used);
             spares.trim(keep, used);
         }
         let block = chain.block_of_end(end);

@@ -136,6 +136,10 @@ impl Queue {
             .extracted(self.meter(), &core.cpu, lane, &range, places);
         let pin = (core.owned && chain.seen > 0).then(|| chain.seen - 1);
         chain.trim(range.end, pin, garbage);
+        if core.owned {
+            let keep = u64::from(self.lanes[lane].ahead.load(Ordering::Relaxed)).max(1);
+            self.keep_spares(lane, keep, garbage);
+        }
         range
     }
 }
