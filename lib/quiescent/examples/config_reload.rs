@@ -53,7 +53,7 @@ fn install_handler() {
     assert_eq!(installed, 0, "a handler for SIGHUP");
 }
 
-/// Answers requests until told to stop. How many, and how many of them saw a mixture?
+/// Answers requests until `STOP` is set. Returns their number, and how many of them saw a mixture.
 fn serve() -> (u64, u64) {
     let (mut answered, mut mixtures) = (0, 0);
     while !STOP.load(Ordering::Relaxed) {

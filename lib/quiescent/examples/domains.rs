@@ -88,8 +88,8 @@ fn report(begun: &Sender<()>, go_on: &Receiver<()>) -> (u64, u64) {
     let guard = ACCOUNTING.read_lock();
     let (first, rest) = accounts(&guard).split_at(ENTRIES / 2);
     let sum: u64 = first.iter().sum();
-    begun.send(()).expect("somebody waits for it");
-    go_on.recv().expect("somebody says so"); // a slow printer, say
+    begun.send(()).expect("the main thread waits");
+    go_on.recv().expect("the main thread sends it"); // as if a printer were slow
     let day = first[0];
     (day, sum + rest.iter().sum::<u64>())
 }
@@ -137,7 +137,8 @@ fn main() {
         routing.grace_periods
     );
     println!(
-        "of its own domain: {} grace periods ended, {held} accounts freed, {} held, {} over the budget of {HELD}",
+        "of its own domain: {} grace periods ended, {held} accounts freed, {} held, {} over the budget of \
+         {HELD}",
         accounting.grace_periods, accounting.queued, accounting.refused
     );
 

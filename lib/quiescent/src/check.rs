@@ -156,7 +156,7 @@ impl Model {
         self.0
             .env
             .force_mode(crate::FenceMode::Fenced)
-            .expect("nobody has read");
+            .expect("no thread has read");
         self
     }
 

@@ -48,7 +48,7 @@ use crate::parts::stall::StallReport;
 use crate::parts::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering, TOGETHER};
-use crate::queue::per_thread::Core;
+use crate::queue::per_thread::QueueCore;
 
 /// Nanoseconds after which the worker retries what failed for lack of memory.
 const RETRY: u64 = 1_000_000_000;
@@ -105,7 +105,7 @@ impl Pass {
         let low = core.take_pressure(now);
         let all = core.sweeps_all(); // the budget is nearly used up
         drop(core);
-        let due = |core: &Core| {
+        let due = |core: &QueueCore| {
             let whole = || (all && !core.is_idle()).then_some(Cause::Budget);
             core.cpu.due(State::now(now), low).or_else(whole)
         };
@@ -238,7 +238,7 @@ impl Pass {
                 .env()
                 .watched(|| "the waker of a task", || done.wake(state.env()));
         }
-        if state.untold.load(Ordering::Acquire) != 0 {
+        if state.unreported.load(Ordering::Acquire) != 0 {
             state.deliver_reports();
         }
         if !code && state.code_is_ready() {

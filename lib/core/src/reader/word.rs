@@ -237,7 +237,8 @@ pub fn is_flagged(reader: &Reader) -> bool {
 #[inline]
 fn unlikely() {}
 
-/// Closes a section in this word. True if its flag is set (a driver waits, or it is a sink), or a driver asks.
+/// Closes a section in this word. True if its flag is set (a driver waits, or the word is a sink), or if a
+/// driver asks for a fence.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
 pub fn end(reader: &'static Reader) -> bool {

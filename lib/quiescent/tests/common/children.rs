@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const PATIENCE: u32 = 20;
 
 /// A child of this process.
-#[must_use = "a child that nobody waits for is not checked"]
+#[must_use = "a child is checked only by `join`"]
 pub struct Child(libc::pid_t);
 
 /// Forks; the child runs `body` and ends with 0, or with 1 if that panics.

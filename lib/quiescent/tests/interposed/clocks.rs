@@ -92,7 +92,7 @@ fn with_shifted_clocks(body: impl Fn()) {
 }
 
 #[test]
-fn nobody_asks_for_the_time_of_day() {
+fn the_time_of_day_is_never_read() {
     with_shifted_clocks(|| {
         on_report(remember);
         let short = Duration::from_millis(20);
@@ -218,7 +218,7 @@ fn what_a_thread_has_left_goes_in_time() {
             (0..20).for_each(|index| queue_somehow(ledger.thing(index), 8));
         });
         assert_eq!(ledger.count(), 0);
-        jump(HOUR + 2 * SECOND); // and nobody else comes by
+        jump(HOUR + 2 * SECOND); // and no other thread calls the library
         until("all of it goes", || ledger.count() == 20);
         ledger.assert_all_once();
     });
@@ -426,7 +426,7 @@ fn the_coarse_clock_may_lag() {
                 end();
             }
             if lag < SECOND {
-                until_at_rest(); // more than a tick is the work of a moment, in which nobody rests
+                until_at_rest(); // a lag above a tick ends soon, and no thread is at rest then
             }
         }
         assert_no_hours();

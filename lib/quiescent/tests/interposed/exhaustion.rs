@@ -307,14 +307,14 @@ fn limited(resource: libc::__rlimit_resource_t) {
 }
 
 #[test]
-fn rlimit_as_readers_and_callbacks_go_to_the_crowd() {
+fn rlimit_as_readers_and_callbacks_become_unregistered() {
     in_both_modes(|| {
         limited(libc::RLIMIT_AS);
     });
 }
 
 #[test]
-fn rlimit_data_readers_and_callbacks_go_to_the_crowd() {
+fn rlimit_data_readers_and_callbacks_become_unregistered() {
     in_both_modes(|| {
         limited(libc::RLIMIT_DATA);
     });

@@ -131,8 +131,8 @@ fn weights_beyond_all_memory() {
             inside.end();
             assert_all_gone();
             ledger.assert_all_once();
-            // One that was asked for by somebody who needs it no more is nobody's to drive: who waits next
-            // takes it along.
+            // No thread drives a grace period whose requester no longer needs it. The next waiter drives it,
+            // too.
             quiescent::synchronize();
             until("no grace period is wanted", || !statistics().busy);
         }

@@ -239,7 +239,7 @@ fn lazy_calls_wait_for_company() {
         assert_eq!(
             statistics().worker_passes,
             before,
-            "nobody was woken for it"
+            "no thread was woken for it"
         );
         // That grace period served it: the next natural run, on whosever account, runs it too.
         on_thread("another", || {
@@ -333,7 +333,7 @@ fn what_is_offloaded_can_be_drained() {
 }
 
 #[test]
-fn who_breaks_laziness_is_told() {
+fn callbacks_that_break_laziness_are_listed() {
     in_both_modes(|| {
         struct Session(u32);
         struct Owner(#[allow(dead_code, reason = "it has a destructor")] String);
@@ -353,7 +353,7 @@ fn who_breaks_laziness_is_told() {
             .store(Owner(String::new()))
             .retire_hurry();
         assert_eq!(
-            of("who_breaks"),
+            of("callbacks_that_break"),
             Some((3, 0)),
             "a closure is named after its function"
         );

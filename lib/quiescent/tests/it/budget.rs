@@ -193,13 +193,13 @@ fn one_who_waits_in_vain_gets_it_back_with_the_readers_name() {
     });
 }
 
-static TOLD: AtomicU64 = AtomicU64::new(0);
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 
 fn tell(report: &Report) {
     if let Report::OverBudget { full, holdouts, .. } = report {
         assert!(full.held_bytes > full.budget_bytes && *holdouts <= 2);
         assert!(report.to_string().contains("over the budget"));
-        TOLD.fetch_add(1, Ordering::Relaxed);
+        REPORTED.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -218,7 +218,7 @@ fn retire_grows_and_says_so_once() {
         drop(guard);
         assert!(held() >= BUDGET, "it grows");
         // While the worker waits for that very reader.
-        until("it is told", || TOLD.load(Ordering::Relaxed) == 1);
+        until("it is reported", || REPORTED.load(Ordering::Relaxed) == 1);
         assert_eq!(statistics().over_budget, 1);
         assert!(!try_one());
         reader.end();
@@ -259,7 +259,7 @@ fn callbacks_count_and_waiting_for_them_runs_none() {
 }
 
 #[test]
-fn nobody_waits_in_a_section_or_a_callback() {
+fn waiting_in_a_section_or_a_callback_is_refused() {
     in_both_modes(|| {
         let guard = read_lock();
         let refused = replaced(1, 2).retire_wait(PATIENCE).expect_err("a section");
@@ -324,7 +324,7 @@ fn the_budget_can_be_changed_at_any_time() {
         Options::new()
             .budget(5000, 77)
             .apply()
-            .expect("nobody has read");
+            .expect("no thread has read");
         let now = statistics();
         assert_eq!((now.budget_bytes, now.budget_callbacks), (5000, 77));
         let reader = Reader::inside("stalled");

@@ -174,7 +174,7 @@ fn a_storm_of_pressure_is_no_storm_of_grace_periods() {
 }
 
 #[test]
-fn pressure_with_nothing_held_wakes_nobody() {
+fn pressure_with_nothing_held_wakes_no_thread() {
     in_both_modes(|| {
         memory_is_low();
         assert_eq!(statistics().helper_threads, 0);

@@ -66,9 +66,10 @@ impl Permitted {
             "priorities: {}",
             match permitted.real_time {
                 true =>
-                    "SCHED_FIFO 20 behind SCHED_IDLE, with busy threads of SCHED_FIFO 10 on the same processor",
+                    "SCHED_FIFO 20 behind SCHED_IDLE, with busy threads of SCHED_FIFO 10 on the \
+                     same processor",
                 false =>
-                    "SCHED_OTHER behind SCHED_IDLE: SCHED_FIFO is not permitted, so nobody is starved",
+                    "SCHED_OTHER behind SCHED_IDLE: SCHED_FIFO is not permitted, so no thread is starved",
             }
         );
     }

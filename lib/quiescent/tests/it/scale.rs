@@ -16,7 +16,7 @@ const FEW: usize = 5;
 /// Slots in a group; two of the first group's are not given to threads.
 const GROUP: usize = 64;
 
-/// What a thread is told.
+/// A command for a thread.
 enum Tell {
     Enter,
     Exit,
@@ -32,7 +32,7 @@ struct Other {
 impl Other {
     /// Returns when it has read, so threads get their slots in the order of these calls.
     fn start() -> Other {
-        let (tell, told) = channel();
+        let (tell, commands) = channel();
         let (say, did) = channel();
         let thread = std::thread::Builder::new()
             .stack_size(128 << 10)
@@ -40,7 +40,7 @@ impl Other {
                 let mut guard = Some(read_lock());
                 guard.take();
                 say.send(()).unwrap();
-                while let Ok(what) = told.recv() {
+                while let Ok(what) = commands.recv() {
                     guard = match what {
                         Tell::Enter => Some(read_lock()),
                         Tell::Exit => None,
@@ -77,7 +77,7 @@ fn since(before: &Statistics) -> (u64, u64, u64) {
 }
 
 #[test]
-fn a_grace_period_looks_at_groups_that_somebody_is_in_and_owes() {
+fn a_grace_period_scans_only_groups_with_holdouts() {
     isolated(|| {
         drop(read_lock());
         let mut others: Vec<Other> = (0..MANY).map(|_| Other::start()).collect();

@@ -121,7 +121,7 @@ fn lost(load: Load, threads: usize) -> usize {
     threads * if load == Load::Owners { 5 } else { 300 }
 }
 
-/// Retires objects of the pool until told to stop.
+/// Retires objects of the pool until `stop` is set.
 fn retire_objects(thread: usize, load: Load, stop: &AtomicBool) {
     let mut next = thread * (allocator::POOL / 4);
     while !stop.load(Ordering::Relaxed) {

@@ -82,7 +82,7 @@ impl Wake for Panics {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_asleep() {
+fn a_waker_that_panics_leaves_no_waiter_asleep() {
     everywhere(|place| {
         let (ledger, hold) = (Ledger::new(1), place.hold());
         place.queue(ledger.thing(0), 1);

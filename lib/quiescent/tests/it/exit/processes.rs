@@ -44,7 +44,7 @@ fn exit_runs_nothing_and_waits_for_nothing() {
                         // Others wait meanwhile: for a grace period, and for a barrier.
                         std::thread::spawn(quiescent::synchronize);
                         std::thread::spawn(barrier);
-                        until("somebody sleeps", || statistics().sleeps > 0);
+                        until("a waiter sleeps", || statistics().sleeps > 0);
                         exit(7)
                     }
                     _ => {
