@@ -36,7 +36,7 @@ static RELOAD: AtomicBool = AtomicBool::new(false);
 static SEEN_BY_HANDLER: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_hangup(_signal: libc::c_int) {
-    // The cell was made before the handler was installed: `LazyLock` only looks.
+    // The cell was created before the handler was installed, so this `LazyLock` only loads it.
     let version = read(|guard| CONFIG.load(guard).version);
     SEEN_BY_HANDLER.store(version, Ordering::Relaxed);
     RELOAD.store(true, Ordering::Release);

@@ -99,16 +99,16 @@ fn accounts<'g>(guard: &'g Guard<&Domain<Accounting>>) -> &'g [u64] {
     &ACCOUNTS.load(guard).0
 }
 
-/// Replaces the routes again and again, and each old table is freed before the next comes.
+/// Replaces the routes again and again, and each old table is freed before the next one is stored.
 fn replace_routes() {
     for version in 1..=TABLES {
-        // Waits for lookups only. (Usually one would just drop what comes back.)
+        // Waits for lookups only. (Usually a program just drops the result of `store`.)
         drop(ROUTES.store(Routes::new(version)).wait());
     }
 }
 
-/// Books day after day. The old accounts stay, since the report may read them; those that are too many come
-/// back.
+/// Books day after day. The old accounts are kept, since the report may read them; those beyond the budget
+/// are returned.
 fn book() -> Vec<u64> {
     let mut refused = Vec::new();
     for day in 1..=DAYS {

@@ -1,8 +1,8 @@
 //! Code in place: an owner runs the code of its own lane, inside its calls that retire.
 //!
 //! The thread that retired a value with a destructor also drops it, in one of its later calls that retire: at
-//! most two values a call, after everything else that the call does. So the caches are warm, the
-//! memory is freed on the thread that retired it, and no other thread is woken.
+//! most two values a call, after everything else that the call does. So the caches are warm, the memory is
+//! freed on the thread that retired it, and no other thread is woken.
 //!
 //! # Where it does not run
 //! Inside a section of that thread (the code may take a lock whose holder waits for readers), inside another

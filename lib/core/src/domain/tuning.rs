@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// The settings have changed. `look`: the worker, or a sleeping driver, may have new work.
+    /// Called after a change of settings. `look`: a sleeping driver may have new work, too.
     pub fn settings_changed(&'static self, look: bool) {
         self.retime_all();
         if look {

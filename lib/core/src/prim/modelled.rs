@@ -1,4 +1,4 @@
-//! Parts that the models share: memory that lasts as long as an execution, clocks, turns.
+//! Parts that the models share: memory that lasts as long as an execution, clocks, a lock.
 
 /// Largest number of threads of a scenario.
 #[cfg(not(quiescent_virtual))]

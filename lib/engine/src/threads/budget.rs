@@ -200,7 +200,7 @@ impl Cpu {
         self.tell(global);
         let fits = global.fits(bytes, self.share.lent);
         if fits {
-            // It counts from here on. The refill puts the share right, whatever came of it.
+            // It counts from here on. The next refill corrects the share, whether it was queued or not.
             let before = self.share.reported;
             let with = Held {
                 count: before.count + 1,

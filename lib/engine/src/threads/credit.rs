@@ -52,14 +52,14 @@ pub struct Queued {
     /// Its owner is not to reclaim: it starts no grace period, and others consume.
     pub offload: bool,
     /// If its credit lasts, the owner may queue this number before it calls again, and checks the bytes of
-    /// its credit once a [`look`](crate::budget::Budget::look). Values up to that count as that.
+    /// its credit after every [`look`](crate::budget::Budget::look) entries. Smaller values count as `look`.
     pub reach: u64,
 }
 
 /// How urgent the newest callback is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Urgency {
-    /// It may wait for company.
+    /// It may wait until a grace period starts for another reason, or until its flush time.
     #[default]
     Lazy,
     /// It may wait a little.

@@ -50,8 +50,8 @@ impl Global {
         calls
     }
 
-    /// The overflow worker has ended a turn, or has been at all CPUs and found nothing (`idle`). True: it is
-    /// to rest. The rest is the worker's, which has to be woken for it.
+    /// The overflow worker has ended a turn, or has visited all CPUs and found nothing (`idle`). True: it
+    /// goes to rest. Then the host has to wake the worker, which processes the remaining callbacks.
     pub fn stand_down(&mut self, idle: bool) -> bool {
         let rests = idle || !self.has_second() || self.pool.untended < self.config.pool.below;
         if rests {

@@ -58,7 +58,7 @@ fn flush_after(lazy: Duration, prompt: Duration) {
 
 const FLUSH_HOUR: Duration = Duration::from_secs(3600);
 
-/// Queues things in ways that wait for company: in this thread, in one that is gone, and in one that stays,
+/// Queues things in ways that are lazy: in this thread, in one that is gone, and in one that stays,
 /// quiet, until the returned function is called.
 fn queue_patiently(ledger: &'static Ledger, things: usize) -> impl FnOnce() {
     let queue = move |from: usize| {
@@ -159,7 +159,7 @@ fn later_ones_do_not_put_off_the_first() {
         flush_after(FLUSH_HOUR, FLUSH_HOUR);
         let ledger = Ledger::new(10);
         for quarter in 0..10 {
-            // Each goes to the engine, which looks at the deadline again.
+            // Each reaches the engine, which checks the deadline again.
             let thing = ledger.thing(quarter);
             defer_lazy(move || drop(thing));
             set_flush_times(flush_times());

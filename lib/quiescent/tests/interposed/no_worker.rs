@@ -83,7 +83,7 @@ fn starts_later(without: fn(&dyn Fn())) {
     assert!(refused.worker_errors > 0, "it has tried");
     assert_eq!((refused.helper_threads, refused.queued), (0, 30));
     assert_eq!((ledger.count(), library_threads().len()), (0, 0));
-    // The next who queues something starts it, without being in a hurry.
+    // The next call that queues starts it, even if that callback is not hurried.
     (30..40).for_each(|index| queue_somehow(ledger.thing(index), 2));
     until("all of it goes", || ledger.count() == 40);
     ledger.assert_all_once();

@@ -106,7 +106,7 @@ fn weights_beyond_all_memory() {
             let inside = Reader::inside("inside");
             (0..3).for_each(|n| drop(plain.store(n)));
             assert!(!statistics().busy, "round {round}: light ones are lazy");
-            // That much is not held for the sake of company.
+            // That much does not wait for another reason to start a grace period.
             plain.store(3).with_owned_bytes(usize::MAX).retire();
             assert!(statistics().busy, "round {round}");
             assert!(statistics().queued_bytes > 1 << 32, "{:?}", statistics());

@@ -52,7 +52,7 @@ impl Refusals {
 
 /// Process-wide fences of the library's threads.
 static WORKERS_FENCES: Refusals = Refusals::none();
-/// Those of threads that say so.
+/// Process-wide fences of threads that set `FENCES_ARE_OURS`.
 static OUR_FENCES: Refusals = Refusals::none();
 /// Allocations of the library's threads.
 static WORKERS_MEMORY: Refusals = Refusals::none();
@@ -155,8 +155,8 @@ fn a_barrier_that_failed_covers_no_other() {
     });
 }
 
-/// Things of this thread go, although the worker is refused something once. `refuse` says what; with a
-/// barrier, a thread waits for it meanwhile.
+/// Items of this thread are run and freed, although the worker is refused one resource once: `refused`. With
+/// `with_barrier`, a barrier waits for them meanwhile.
 fn goes_all_the_same(refused: &Refusals, after: u32, with_barrier: bool) {
     const THINGS: usize = 10;
     let ledger = Ledger::new(THINGS);

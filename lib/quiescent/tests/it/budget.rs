@@ -43,7 +43,7 @@ fn free(object: Retired<Object>) {
     drop(unsafe { Box::from_raw(object) });
 }
 
-/// What is queued, in bytes: as the library says it, and as its number says.
+/// The bytes that are queued: the larger of the reported bytes and those derived from the reported number.
 fn held() -> u64 {
     let now = statistics();
     now.queued_bytes.max(now.queued * OBJECT as u64)
@@ -66,7 +66,7 @@ fn nothing_is_held() {
     drain(PATIENCE);
     let now = statistics();
     assert_eq!((now.queued, now.queued_bytes), (0, 0), "{now:?}");
-    // The engine's total, by way of what it says when it refuses.
+    // The engine's total, from its reason for a refusal.
     set_budget(0, 0);
     let guard = read_lock(); // or it would be freed at once
     assert!(try_one(), "where nothing is held there is room for one");
@@ -156,8 +156,8 @@ fn those_who_wait_go_no_faster_than_the_readers() {
             assert!(ends.iter().all(Result::is_ok));
         });
         let most = most.into_inner();
-        // Queues are asked one after the other while objects come and go, so `most` may count some of them
-        // twice; that the budget was kept is for the engine to say, which counts each once.
+        // Queues are inspected one after the other while objects are queued and freed, so `most` may count
+        // some of them twice. Whether the budget was kept is taken from the engine, which counts each once.
         assert!(most >= BUDGET / 4 / 2, "the budget was used: {most}");
         assert_eq!(statistics().over_budget, 0);
         nothing_is_held();

@@ -28,7 +28,7 @@ fn reports() -> Vec<String> {
     std::mem::take(&mut *REPORTS.lock().expect("no panic"))
 }
 
-/// The panic hook is the program's: this one says nothing.
+/// Installs a panic hook that prints nothing.
 fn hush() {
     std::panic::set_hook(Box::new(|_| ()));
 }

@@ -115,7 +115,7 @@ fn everything_goes_exactly_once() {
                             on_thread("short", move || {
                                 let mut numbers = Numbers(first as u64);
                                 for index in first..first + THINGS {
-                                    // Mostly those that wait for company.
+                                    // Mostly lazy ones.
                                     let hurry = numbers.below(16) == 0;
                                     let way = numbers.below(WAYS) & !1 | usize::from(hurry);
                                     queue_somehow(ledger.thing(index), way);

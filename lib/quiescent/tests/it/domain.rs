@@ -64,7 +64,7 @@ fn until_at_rest(domain: &Domain) {
     until("the domain rests", || domain.statistics().at_rest);
 }
 
-/// A box on the heap that says when it is dropped.
+/// A box on the heap that counts its drops.
 struct Noisy(Arc<AtomicU32>);
 
 impl Drop for Noisy {

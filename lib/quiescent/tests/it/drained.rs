@@ -129,7 +129,7 @@ fn what_is_plain_memory_is_freed_all_the_same() {
         assert_eq!(ran(), 0);
         workers_sleep();
         let passes = statistics().worker_passes;
-        // The same thread goes on; that something waits to be drained is no reason to look at it.
+        // The same thread continues. A callback that waits to be drained does not wake the worker.
         set_flush_times(FlushTimes {
             lazy: Duration::MAX,
             prompt: Duration::MAX,

@@ -330,7 +330,7 @@ fn stuck_owner<'s>(
     (gate, owner)
 }
 
-/// The owner has popped it, and its queue looks as if it were done.
+/// The owner has popped the entry, so its queue alone would suggest that the destructor has run.
 #[test]
 fn a_barrier_and_a_drain_wait_for_a_running_destructor() {
     isolated(|| {

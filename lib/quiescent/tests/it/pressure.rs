@@ -48,7 +48,7 @@ fn armed(sources: PressureSources) -> usize {
     all.iter().filter(is_armed).count()
 }
 
-/// What the kernel says: how many descriptors the library's `epoll` listens to.
+/// From the kernel: how many descriptors are in the library's `epoll` set.
 fn listened_to() -> usize {
     let all = std::fs::read_dir("/proc/self/fdinfo").expect("/proc");
     let texts = all.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());

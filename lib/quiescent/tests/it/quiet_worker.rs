@@ -161,7 +161,7 @@ fn a_trickle_of_calls_wakes_the_worker_twenty_times_a_second() {
         });
         let periods = start.elapsed().as_millis() as u64 / 50;
         assert!(passes <= periods + 4, "{passes} in {periods} periods");
-        // A pass may wait for a grace period, and the stand-by looks once a second.
+        // A pass may wait for a grace period, and the stand-by thread wakes up once a second.
         assert!(switches <= 4 * (periods + 4), "{switches}");
         until("all ran", || RAN.load(Ordering::Relaxed) == called);
     });

@@ -66,7 +66,7 @@ impl Other {
     }
 }
 
-/// What has been done since `before`: scans, groups looked at, steps.
+/// The work since `before`: scans, groups that were scanned, steps.
 fn since(before: &Statistics) -> (u64, u64, u64) {
     let now = statistics();
     (
@@ -88,9 +88,9 @@ fn a_grace_period_scans_only_groups_with_holdouts() {
         let before = statistics();
         synchronize();
         let (scans, leaves, all_steps) = since(&before);
-        assert_eq!((scans, leaves), (1, groups), "everybody is asleep");
+        assert_eq!((scans, leaves), (1, groups), "no thread is inside");
 
-        // One is in the way: after the first scan only its group is looked at.
+        // One reader blocks the grace period: after the first scan only its group is scanned.
         let last = others.last().expect("there are many");
         last.tell(Tell::Enter);
         let before = statistics();

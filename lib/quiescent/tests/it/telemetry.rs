@@ -293,7 +293,7 @@ fn the_child_of_a_fork_has_a_page_of_its_own() {
     });
 }
 
-/// The child queues, says so, and waits for a line.
+/// The child queues, prints `ready`, and waits for a line.
 fn child() {
     for n in 0..700u64 {
         retire([n; 8]);

@@ -77,8 +77,8 @@ fn a_section_stays_on_its_side() {
     });
 }
 
-/// Nor has a slot that became free meanwhile the rest of a section: a grace period that is under way does not
-/// look there.
+/// A thread inside a section does not take a slot that becomes free: a grace period in progress does not scan
+/// that slot again.
 #[test]
 fn a_section_gets_no_slot_half_way() {
     without_slots(|mut idle| {

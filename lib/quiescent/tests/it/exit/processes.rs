@@ -76,7 +76,7 @@ extern "C" fn at_exit() {
     unsafe { libc::_exit(EXIT_CODE.load(Ordering::Acquire).cast_signed()) }
 }
 
-/// Who wants it run says so: `drain` works in a handler of `atexit`, too.
+/// A program can run pending callbacks at exit: `drain` works in a handler of `atexit`, too.
 #[test]
 fn a_handler_at_exit_may_drain() {
     isolated(|| {

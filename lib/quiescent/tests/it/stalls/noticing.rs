@@ -147,7 +147,7 @@ fn one_that_polls_inside_a_section_of_its_own_names_itself() {
         listen(TIME);
         let cookie = start_grace_period();
         read(|_| {
-            // The only thread there is: no fence, and hence no look at the clock on that account.
+            // This is the only thread, so there is no fence, and no time is read for one.
             until("a poll tells", || {
                 assert!(!cookie.is_done());
                 !reported().is_empty()
