@@ -24,8 +24,7 @@
 //!   fence has its driver's role held, or its queues half taken, and other threads wait for that.
 //! * No lock but those of sweeps is held at a fence. Sweeps are locked in the order of [`Env::states`].
 //! * The worker processes at most [`TOGETHER`] domains at a time. It holds a role while the others reach
-//!   their fences, some microseconds each; with a thousand, waiters would conclude that the driver has
-//!   stopped.
+//!   their fences, some microseconds each; with a thousand, waiters would take over the driver's role.
 //! * A domain that another thread drives, or whose role was taken while it waited for its fence, drops out of
 //!   the round, as with a fence of its own.
 //! * A refused fence is refused to all domains that asked for it; each is given up separately.
