@@ -13,8 +13,8 @@
 //!   other folders.
 //! * `kernel`: the actions of a kernel's CPU ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`], [`flood`],
 //!   [`urgency`], [`watching`]), and of its offload threads ([`offload`]).
-//! * `threads`: the policy of the thread host: [`credit`], [`batch`], [`budget`], [`pool`] (workers), [`pressure`]
-//!   (low memory), [`owner`], [`indexed`] (readers that may sleep).
+//! * `threads`: the policy of the thread host: [`credit`], [`batch`], [`budget`], [`pool`] (workers),
+//!   [`pressure`] (low memory), [`owner`], [`indexed`] (readers that may sleep).
 //! * [`record`]: calls and answers as values.
 //!
 //! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md`

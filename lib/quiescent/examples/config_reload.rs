@@ -36,7 +36,7 @@ static RELOAD: AtomicBool = AtomicBool::new(false);
 static SEEN_BY_HANDLER: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn on_hangup(_signal: libc::c_int) {
-    // The cell was made before the handler was installed: `LazyLock` only looks.
+    // The cell was created before the handler was installed, so this `LazyLock` only loads it.
     let version = read(|guard| CONFIG.load(guard).version);
     SEEN_BY_HANDLER.store(version, Ordering::Relaxed);
     RELOAD.store(true, Ordering::Release);
@@ -53,7 +53,7 @@ fn install_handler() {
     assert_eq!(installed, 0, "a handler for SIGHUP");
 }
 
-/// Answers requests until told to stop. How many, and how many of them saw a mixture?
+/// Answers requests until `STOP` is set. Returns their number, and how many of them saw a mixture.
 fn serve() -> (u64, u64) {
     let (mut answered, mut mixtures) = (0, 0);
     while !STOP.load(Ordering::Relaxed) {

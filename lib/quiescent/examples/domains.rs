@@ -88,8 +88,8 @@ fn report(begun: &Sender<()>, go_on: &Receiver<()>) -> (u64, u64) {
     let guard = ACCOUNTING.read_lock();
     let (first, rest) = accounts(&guard).split_at(ENTRIES / 2);
     let sum: u64 = first.iter().sum();
-    begun.send(()).expect("somebody waits for it");
-    go_on.recv().expect("somebody says so"); // a slow printer, say
+    begun.send(()).expect("the main thread waits");
+    go_on.recv().expect("the main thread sends it"); // as if a printer were slow
     let day = first[0];
     (day, sum + rest.iter().sum::<u64>())
 }
@@ -99,16 +99,16 @@ fn accounts<'g>(guard: &'g Guard<&Domain<Accounting>>) -> &'g [u64] {
     &ACCOUNTS.load(guard).0
 }
 
-/// Replaces the routes again and again, and each old table is freed before the next comes.
+/// Replaces the routes again and again, and each old table is freed before the next one is stored.
 fn replace_routes() {
     for version in 1..=TABLES {
-        // Waits for lookups only. (Usually one would just drop what comes back.)
+        // Waits for lookups only. (Usually a program just drops the result of `store`.)
         drop(ROUTES.store(Routes::new(version)).wait());
     }
 }
 
-/// Books day after day. The old accounts stay, since the report may read them; those that are too many come
-/// back.
+/// Books day after day. The old accounts are kept, since the report may read them; those beyond the budget
+/// are returned.
 fn book() -> Vec<u64> {
     let mut refused = Vec::new();
     for day in 1..=DAYS {
@@ -137,7 +137,8 @@ fn main() {
         routing.grace_periods
     );
     println!(
-        "of its own domain: {} grace periods ended, {held} accounts freed, {} held, {} over the budget of {HELD}",
+        "of its own domain: {} grace periods ended, {held} accounts freed, {} held, {} over the budget of \
+         {HELD}",
         accounting.grace_periods, accounting.queued, accounting.refused
     );
 

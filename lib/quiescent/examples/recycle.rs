@@ -17,7 +17,7 @@ const RUN: Duration = Duration::from_millis(300);
 /// Buffers there are.
 const BUFFERS: usize = 8;
 
-/// Numbers that belong together: all of a sample are equal, so that a reader can tell.
+/// Numbers that belong together: all of a sample are equal, so that a reader can detect a mixture.
 type Sample = [AtomicU64; 4];
 
 struct Board {
@@ -74,7 +74,7 @@ fn main() {
                     replaced.pop_front();
                     published += 1;
                     let old = board.publish(buffer, published);
-                    // After the swap: who opens a section from now on cannot find the old buffer.
+                    // After the swap: sections that open from now on cannot find the old buffer.
                     replaced.push_back((old, start_grace_period()));
                 }
                 _ => {

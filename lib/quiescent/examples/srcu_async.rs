@@ -170,7 +170,8 @@ fn main() {
     }
     println!("replaced {SWAPS} configurations in {} ms", took.as_millis());
     println!(
-        "{} reads across an await, {} of them ended on another thread; {} saw a configuration that was dropped",
+        "{} reads across an await, {} of them ended on another thread; {} saw a configuration that was \
+         dropped",
         seen.reads, seen.moved, seen.dropped
     );
 

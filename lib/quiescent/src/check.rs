@@ -45,9 +45,9 @@ pub struct Life {
     pub pressure_ns: u64,
     /// The time without progress after which waiters take over the driver's role.
     pub takeover_after_ns: Option<u64>,
-    /// The overflow worker is called with more untended callbacks than this, and rests with fewer than …
+    /// The overflow worker is called when more callbacks than this are untended.
     pub overflow_above: u64,
-    /// … this.
+    /// The overflow worker rests when fewer callbacks than this are untended.
     pub overflow_below: u64,
 }
 
@@ -156,7 +156,7 @@ impl Model {
         self.0
             .env
             .force_mode(crate::FenceMode::Fenced)
-            .expect("nobody has read");
+            .expect("no thread has read");
         self
     }
 

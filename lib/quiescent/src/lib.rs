@@ -66,7 +66,7 @@
 //! | a structure of your own with links | [`RcuPtr`]; removing objects is `unsafe` |
 //! | memory of another kind (indexes, buffers, devices) | [`read`] and [`synchronize`], or a [`Cookie`] |
 //! | readers that sleep, cross an `await`, or end on another thread | an [`Srcu`], with any of the above |
-//! | slow readers, or memory that must be freed without waiting for them | a [`Domain`], with any of the above |
+//! | slow readers, or memory that must not wait for them | a [`Domain`], with any of the above |
 //!
 //! Read with [`read`] or [`read_lock`]. Replace with `store` or `update`, and drop the result. No set-up and
 //! no registration is needed; [`Options`] change the defaults. The [`guide`] has a chapter for each use.
@@ -99,9 +99,9 @@
 //! A retired value is dropped by the thread that retired it, one or two in each later call of `retire` or
 //! `store` outside of sections, or by the worker if that thread becomes quiet. So hold no lock there that a
 //! destructor takes, or use [`Retired::on_worker`]. Closures run on the worker: one thread that the library
-//! starts on first use and that sleeps while nothing is due ([`Options::inline_callbacks`] changes that). With
-//! [`tuning::set_drained`], both run where the program drains. [`drain`] does the work at once, in the calling
-//! thread.
+//! starts on first use and that sleeps while nothing is due. With [`Options::inline_callbacks`] closures run
+//! where destructors do. With [`tuning::set_drained`], both run where the program drains. [`drain`] does the
+//! work at once, in the calling thread.
 //!
 //! While readers stall, the queues grow. The *budget* limits them: near it, grace periods are expedited and
 //! threads help to free; at it, [`Retired::try_retire`] returns the object and [`Retired::retire_wait`]
@@ -154,7 +154,7 @@
 //! | a section: empty; with a load; nested | 9, 11, 12 instructions on x86-64 | `ci/instructions` |
 //! | the same in time | | `quiescent bench read --compare` |
 //! | [`Guard::repin`] when no thread waits | a load of one word | `ci/instructions` |
-//! | retiring a plain object and freeing an older one | under 40 instructions without the allocator | `ci/instructions` |
+//! | retire a plain object, free another | under 40 instructions without the allocator | `ci/instructions` |
 //! | the same in total: time, memory held, tails | | `quiescent bench retire --compare` |
 //! | the same with `try_retire`, far from the budget | one more load | |
 //! | a grace period, one thread registered | no process-wide fence | `quiescent reproduce` |
@@ -186,7 +186,7 @@
 //! | feature | what it does |
 //! |---|---|
 //! | `log`, `tracing` | sends every [`Report`](report::Report) to that crate as a warning |
-//! | `locations` | [stall reports](guide::stalls) say where sections were opened; two instructions a section |
+//! | `locations` | [stall reports](guide::stalls) name where sections began; two instructions a section |
 //!
 //! # Further reading
 //! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled
@@ -194,7 +194,8 @@
 //! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
 //! * [`limitations`]: what the library does not do, and what happens when a resource runs out.
 //! * `lib/quiescent/examples`: complete programs.
-//! * `docs/architecture.md`: the design, and a glossary; `docs/performance.md`: figures beside other libraries.
+//! * `docs/architecture.md`: the design, and a glossary.
+//! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]
 // Links to items that these primitives leave out are broken.

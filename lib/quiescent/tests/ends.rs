@@ -176,7 +176,7 @@ fn exit_beside_waiters() {
     queue_all(ledger(WAYS), 0);
     thread::spawn(quiescent::synchronize);
     thread::spawn(barrier);
-    until("somebody sleeps", || statistics().sleeps > 0);
+    until("a waiter sleeps", || statistics().sleeps > 0);
     exit();
 }
 
@@ -223,7 +223,7 @@ fn fork_with_callbacks() {
     Options::new()
         .inherit_callbacks(true)
         .apply()
-        .expect("nobody has read");
+        .expect("no thread has read");
     let ledger = ledger(3 * WAYS);
     let guard = read_lock();
     on_thread("full", move || queue_all(ledger, 0));

@@ -77,7 +77,7 @@ impl World {
             CpuInput::Admit { queued, bytes, now } => {
                 Output::Done(cpu.admit(global, &queued, bytes, now))
             }
-            CpuInput::Untold => Output::Done(cpu.untold()),
+            CpuInput::Untold => Output::Done(cpu.unreported()),
             CpuInput::Tell => {
                 cpu.tell(global);
                 Output::Done(true)

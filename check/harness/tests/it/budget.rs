@@ -113,7 +113,7 @@ impl Rig {
         let out = self.cpus[cpu].extract(lane, most);
         let count = out.end - out.start;
         self.cpus[cpu].ran(lane, out);
-        if self.cpus[cpu].untold() {
+        if self.cpus[cpu].unreported() {
             self.cpus[cpu].tell(self.machine.engine_mut());
         }
         count
@@ -129,12 +129,12 @@ impl Rig {
                 bytes: a.bytes + b.bytes,
             })
         };
-        assert_eq!(self.global().held(), sum(Cpu::told));
+        assert_eq!(self.global().held(), sum(Cpu::reported));
         assert_eq!(self.global().lent(), sum(Cpu::lent));
         let borrowers = self.cpus.iter().filter(|cpu| cpu.lent().count != 0).count();
         assert_eq!(self.global().borrowers(), borrowers as u64);
         for cpu in &self.cpus {
-            let (counted, held) = (cpu.told(), cpu.held());
+            let (counted, held) = (cpu.reported(), cpu.held());
             assert!(
                 counted.count >= held.count && counted.bytes >= held.bytes,
                 "too low"

@@ -18,8 +18,9 @@
 //! | no barrier is in flight | begins one, visits all queues without waiting, then inspects again |
 //! | one is in flight | waits for its end, then inspects again |
 //!
-//! So concurrent callers share one barrier: the first that begins after they came. Unless one fails, a waiter
-//! sees the ends of two barriers at most: one that was in flight when it came, and the one that covers it.
+//! So concurrent callers share one barrier: the first that begins after their calls. Unless one fails, a
+//! waiter sees the ends of two barriers at most: one that was in flight at its call, and the one that covers
+//! it.
 //!
 //! # Termination
 //! * *A barrier that has begun ends*, even if the thread that began it does something else, or the task is

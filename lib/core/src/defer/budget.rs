@@ -204,13 +204,13 @@ impl State {
     /// Requests that the worker report `what`, since this call may be in a `retire` of the program, under any
     /// locks that it holds. Called with no lock held.
     pub fn request_report(&'static self, what: u32) {
-        self.untold.fetch_or(what, Ordering::Release);
+        self.unreported.fetch_or(what, Ordering::Release);
         self.kick_worker();
     }
 
     /// Delivers all pending reports. Called on the worker, with no lock held and no driver's role.
     pub fn deliver_reports(&'static self) {
-        let news = self.untold.swap(0, Ordering::Acquire);
+        let news = self.unreported.swap(0, Ordering::Acquire);
         if news & TASKS_WAIT != 0 {
             self.env().watched(
                 || "the waker of a task",

@@ -18,7 +18,7 @@ use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::{Entry, Lane, Popped};
 use crate::queue::parcel::Parcel;
-use crate::queue::per_thread::{CODE, Core, OWN, PLAIN, Queue};
+use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue, QueueCore};
 use crate::reader::mode::FenceMode;
 
 /// How an item is queued.
@@ -55,7 +55,8 @@ impl State {
         if queue.is_dummy() {
             return self.deliver(Parcel::Entry(lane, entry, bytes), terms);
         }
-        // Before the locks: what they protect was changed by the thread that asks, and takes longer to get here.
+        // Before the locks are taken: the thread that asks has changed the data that they protect, so these
+        // cache lines take longer to arrive.
         self.env().answer_at_push();
         let words = &queue.lanes[lane];
         let crossed = words.cross(&self.root_seq);
@@ -160,7 +161,7 @@ impl State {
         let (cpu, [made, attached]) = match &self.domain().readers {
             Readers::Threads => (slot.cpu(), [slot.queue_place(); 2]),
             Readers::Records(records) => {
-                let record = records.of_slot(self.domain().whose(), slot)?;
+                let record = records.of_slot(self.domain().record_owner(), slot)?;
                 (record.cpu(), record.queue_places())
             }
             Readers::Counted(counted) => (0, counted.of_slot(slot.cpu())?.queue_places()),
@@ -188,7 +189,7 @@ impl State {
     }
 
     /// Asks the engine whether an entry fits into the budget.
-    fn admit(&self, queue: &Queue, core: &mut MutexGuard<'_, Core>, parcel: &Parcel) -> bool {
+    fn admit(&self, queue: &Queue, core: &mut MutexGuard<'_, QueueCore>, parcel: &Parcel) -> bool {
         let Parcel::Entry(_, _, bytes) = *parcel else {
             return true;
         };
@@ -205,7 +206,7 @@ impl State {
     pub fn refill(
         &self,
         queue: &Queue,
-        core: &mut MutexGuard<'_, Core>,
+        core: &mut MutexGuard<'_, QueueCore>,
         terms: Terms,
         garbage: &mut Garbage,
     ) -> Refill {

@@ -1,26 +1,27 @@
 //! Code in place: an owner runs the code of its own lane, inside its calls that retire.
 //!
-//! A value with a destructor is dropped by the thread that retired it, in its later calls that retire: at most
-//! two values a call, behind everything else that the call does. So it is dropped with warm caches, by the
-//! thread that the allocator knows, and no other thread is woken.
+//! The thread that retired a value with a destructor also drops it, in one of its later calls that retire: at
+//! most two values a call, after everything else that the call does. So the caches are warm, the memory is
+//! freed on the thread that retired it, and no other thread is woken.
 //!
 //! # Where it does not run
 //! Inside a section of that thread (the code may take a lock whose holder waits for readers), inside another
-//! callback or destructor, in a thread that hands reclaiming off. The thread looks *before* it pops, since a
-//! popped entry cannot be put back. What it leaves it pops later, or the worker takes it: at the deadline, near
-//! the budget, or when the owner has queued for some time and run nothing of a batch that is done
+//! callback or destructor, in a thread that hands reclaiming off. The thread checks this *before* it pops,
+//! because a popped entry cannot be put back. Entries that it does not pop stay queued: it pops them in a
+//! later call, or the worker takes them. The worker does so at the deadline, near the budget, or when the
+//! owner has queued for some time and has run no entry of a batch that is done
 //! ([`Cpu::refill`](quiescent_engine::Cpu::refill)).
 //!
-//! So code that retires only queues: the thread is marked as running a callback meanwhile.
+//! While such code runs, its thread is marked as running a callback, so what the code retires is only queued.
 //!
-//! # Who waits for it
-//! A barrier or a drain may take the queue over while its owner runs what it has popped: `[RUN-1]`, explained in
-//! [`lane`](crate::queue::lane). If a fork comes in between, the child forgets what other threads run. If the
-//! code ends its thread, the end of the thread reports ([`State::leave_queue`]).
+//! # Threads that wait for it
+//! A barrier or a drain may take the queue over while its owner runs popped entries: see `[RUN-1]` in
+//! [`lane`](crate::queue::lane). The child of a fork discards the entries that other threads were running. If
+//! the code ends its thread, the thread's exit reports the entries as run ([`State::leave_queue`]).
 //!
 //! # Cost
-//! About 60 instructions beyond the destructor: the push, the look at the thread's own words, the mark,
-//! `catch_unwind`, the note and its check. No lock, no locked instruction.
+//! About 60 instructions beyond the destructor: the push, the check of the thread's own words, the mark,
+//! `catch_unwind`, and the store of `running` with its check. No lock, no locked instruction.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,7 +40,7 @@ use crate::prim::Ordering;
 use crate::prim::counters::add;
 use crate::queue::kind;
 use crate::queue::lane::Entry;
-use crate::queue::per_thread::{CODE, Core, OWN, Queue};
+use crate::queue::per_thread::{CODE, OWN, Queue, QueueCore};
 use crate::reader::local::Local;
 use quiescent_engine::cpu::Lane as Which;
 
@@ -90,8 +91,9 @@ pub fn own_call(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64, 
     }
 }
 
-/// Runs what the owner of `queue` has popped of its own lane, on the owner's thread, inside a call that retires.
-/// The thread is marked with plain stores; no lock is taken, unless a taker has asked for a report.
+/// Runs the entries that the owner of `queue` has popped from its own lane, on the owner's thread, inside a
+/// call that retires. The thread is marked with plain stores; no lock is taken, unless a taker has asked for
+/// a report.
 #[inline]
 fn run_popped(local: &Local, queue: &'static Queue, popped: [Option<Entry>; 2]) {
     let [Some(first), second] = popped else {
@@ -162,8 +164,8 @@ impl State {
         }
     }
 
-    /// True if the calling thread may run code of the program inside a call that retires: it is in no section,
-    /// as far as that is known (counted sections belong to no thread), and runs no callback.
+    /// True if the calling thread may run code of the program inside a call that retires: it is in no
+    /// section, as far as that is known (counted sections belong to no thread), and runs no callback.
     pub fn may_run(&self, local: &Local) -> bool {
         local.may_run() || !(local.in_callback() || self.env().threads.in_any_section(local))
     }
@@ -177,7 +179,7 @@ impl State {
     }
 
     /// Counts what the owner has run itself, before the engine is informed of it.
-    pub fn count_run(&self, core: &Core, queued: &[Queued; LANES]) {
+    pub fn count_run(&self, core: &QueueCore, queued: &[Queued; LANES]) {
         if let Some(to) = queued[OWN].freed_to {
             add(
                 &self.counters.callbacks,

@@ -21,7 +21,7 @@ use crate::prim::counters::count;
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::Entry;
-use crate::queue::per_thread::{Core, PLAIN, Queue};
+use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
 
 /// When to stop running callbacks.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ struct Ran {
     overflow: bool,
 }
 
-/// A sweep in progress: queues were chosen, and their owners told to take the lock.
+/// A sweep in progress: queues were chosen, and their limits lowered so that owners take the lock.
 #[derive(Debug)]
 pub struct Sweep {
     state: &'static State,
@@ -76,7 +76,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// Chooses the queues for which `choose` returns a cause.
-    pub fn begin(state: &'static State, choose: impl Fn(&Core) -> Option<Cause>) -> Sweep {
+    pub fn begin(state: &'static State, choose: impl Fn(&QueueCore) -> Option<Cause>) -> Sweep {
         let mut sweep = Sweep {
             state,
             _one_at_a_time: state.sweeping(),
@@ -110,7 +110,7 @@ impl Sweep {
 
     /// Takes the chosen queues, except those that their owners have attached again: behind a heavy fence, if
     /// one was needed. `[RET-2]`
-    pub fn take(&mut self, mut visit: impl FnMut(&mut Core)) {
+    pub fn take(&mut self, mut visit: impl FnMut(&mut QueueCore)) {
         let state = self.state;
         self.owned = false;
         for queue in state.queues() {
@@ -144,8 +144,8 @@ impl State {
     /// The fence was refused: nothing was taken from live threads.
     pub fn sweep(
         &'static self,
-        choose: impl Fn(&Core) -> Option<Cause>,
-        mut visit: impl FnMut(&mut Core),
+        choose: impl Fn(&QueueCore) -> Option<Cause>,
+        mut visit: impl FnMut(&mut QueueCore),
     ) -> Result<(), SyncError> {
         let mut sweep = Sweep::begin(self, choose);
         while !sweep.is_over() {
@@ -268,14 +268,14 @@ impl State {
         loop {
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            let told = self.ran_since(era, &mut core, lane, ran);
+            let effects = self.ran_since(era, &mut core, lane, ran);
             let range = match total < ready && !until.is_over(self.env()) {
                 true => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
                 false => 0..0,
             };
             drop(core);
             drop(garbage);
-            self.after_ran(told);
+            self.after_ran(effects);
             if range.is_empty() {
                 break;
             }
@@ -342,15 +342,16 @@ impl State {
         if range.is_empty() {
             return;
         }
-        let told = self.ran(&mut queue.lock(), lane, range);
-        self.after_ran(told);
+        let effects = self.ran(&mut queue.lock(), lane, range);
+        self.after_ran(effects);
     }
 
-    /// Reports what has been run under the queue's lock; [`after_ran`](State::after_ran) has to follow without.
-    fn ran(&self, core: &mut Core, lane: Which, range: Range<Pos>) -> Ran {
+    /// Reports entries that have been run; the caller holds the queue's lock. After it has released the lock
+    /// it must call [`after_ran`](State::after_ran) with the result.
+    fn ran(&self, core: &mut QueueCore, lane: Which, range: Range<Pos>) -> Ran {
         let share_done = core.cpu.ran(lane, range);
         let mut overflow = false;
-        if core.cpu.untold() {
+        if core.cpu.unreported() {
             let mut global = self.lock();
             global.tell(&mut core.cpu);
             overflow = global.calls_overflow();
@@ -363,16 +364,22 @@ impl State {
     }
 
     /// The same, unless nothing was run, or the process has forked since.
-    fn ran_since(&self, era: u64, core: &mut Core, lane: Which, range: Range<Pos>) -> Option<Ran> {
+    fn ran_since(
+        &self,
+        era: u64,
+        core: &mut QueueCore,
+        lane: Which,
+        range: Range<Pos>,
+    ) -> Option<Ran> {
         (!range.is_empty() && era == self.era()).then(|| self.ran(core, lane, range))
     }
 
-    /// What follows from a report of what was run.
-    fn after_ran(&'static self, told: impl Into<Option<Ran>>) {
+    /// Carries out the effects of a report of entries that were run. No lock is held.
+    fn after_ran(&'static self, effects: impl Into<Option<Ran>>) {
         let Some(Ran {
             share_done,
             overflow,
-        }) = told.into()
+        }) = effects.into()
         else {
             return;
         };

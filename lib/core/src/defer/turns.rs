@@ -24,13 +24,13 @@ pub fn turn_of_overflow(role: u32) -> TurnId {
 }
 
 /// A worker's turn at a queue. It also ends when the thread is unwound.
-struct Turn {
+struct InvokeTurn {
     state: &'static State,
     queue: &'static Queue,
     who: TurnId,
 }
 
-impl Drop for Turn {
+impl Drop for InvokeTurn {
     fn drop(&mut self) {
         self.state.end_turn(self.queue, self.who);
     }
@@ -58,7 +58,7 @@ impl State {
         if !takes {
             return 0;
         }
-        let _turn = Turn {
+        let _turn = InvokeTurn {
             state: self,
             queue,
             who,

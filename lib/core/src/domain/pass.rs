@@ -24,7 +24,7 @@
 //!   fence has its driver's role held, or its queues half taken, and other threads wait for that.
 //! * No lock but those of sweeps is held at a fence. Sweeps are locked in the order of [`Env::states`].
 //! * The worker processes at most [`TOGETHER`] domains at a time. It holds a role while the others reach
-//!   their fences, some microseconds each; with a thousand, waiters would take the driver for dead.
+//!   their fences, some microseconds each; with a thousand, waiters would take over the driver's role.
 //! * A domain that another thread drives, or whose role was taken while it waited for its fence, drops out of
 //!   the round, as with a fence of its own.
 //! * A refused fence is refused to all domains that asked for it; each is given up separately.
@@ -48,7 +48,7 @@ use crate::parts::stall::StallReport;
 use crate::parts::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering, TOGETHER};
-use crate::queue::per_thread::Core;
+use crate::queue::per_thread::QueueCore;
 
 /// Nanoseconds after which the worker retries what failed for lack of memory.
 const RETRY: u64 = 1_000_000_000;
@@ -105,7 +105,7 @@ impl Pass {
         let low = core.take_pressure(now);
         let all = core.sweeps_all(); // the budget is nearly used up
         drop(core);
-        let due = |core: &Core| {
+        let due = |core: &QueueCore| {
             let whole = || (all && !core.is_idle()).then_some(Cause::Budget);
             core.cpu.due(State::now(now), low).or_else(whole)
         };
@@ -238,7 +238,7 @@ impl Pass {
                 .env()
                 .watched(|| "the waker of a task", || done.wake(state.env()));
         }
-        if state.untold.load(Ordering::Acquire) != 0 {
+        if state.unreported.load(Ordering::Acquire) != 0 {
             state.deliver_reports();
         }
         if !code && state.code_is_ready() {

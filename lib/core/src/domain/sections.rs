@@ -80,7 +80,10 @@ impl Domain {
         let inside = local.unregistered_elsewhere.count();
         let slot = self.env().threads.own_slot_or_register(local);
         let record = slot.and_then(|slot| match inside {
-            0 => Some((slot, self.reader_records().of_slot(self.whose(), slot)?)),
+            0 => Some((
+                slot,
+                self.reader_records().of_slot(self.record_owner(), slot)?,
+            )),
             _ => Some((slot, slot.records.record(self.number)?)),
         });
         let Some((slot, record)) = record else {

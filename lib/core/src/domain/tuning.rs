@@ -79,7 +79,8 @@ impl State {
         self.retime_all();
     }
 
-    /// A setting that determines deadlines, or where code runs, has changed. Owners apply it at their next push.
+    /// Called after a change of a setting that determines deadlines, or where code runs. Owners apply it at
+    /// their next push.
     pub fn retime_all(&'static self) {
         let mut earliest: Option<u64> = None;
         for queue in self.queues() {
@@ -103,7 +104,7 @@ impl State {
         }
     }
 
-    /// The settings have changed. `look`: the worker, or a sleeping driver, may have new work.
+    /// Called after a change of settings. `look`: a sleeping driver may have new work, too.
     pub fn settings_changed(&'static self, look: bool) {
         self.retime_all();
         if look {

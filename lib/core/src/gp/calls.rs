@@ -19,15 +19,15 @@ macro_rules! with_view {
     ($readers:expr, |$view:ident| $body:expr) => {
         match $readers {
             $crate::reader::set::ReaderSet::Threads(slots) => {
-                let $view = &$crate::reader::set::View(slots);
+                let $view = &$crate::reader::set::SlotsView(slots);
                 $body
             }
             $crate::reader::set::ReaderSet::Records(records) => {
-                let $view = &$crate::reader::records::View(records);
+                let $view = &$crate::reader::records::RecordsView(records);
                 $body
             }
             $crate::reader::set::ReaderSet::Counted(counted, threads) => {
-                let $view = &$crate::reader::counted::View(counted, threads);
+                let $view = &$crate::reader::counted::CountedView(counted, threads);
                 $body
             }
         }

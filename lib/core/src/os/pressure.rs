@@ -2,7 +2,7 @@
 //!
 //! | source | mechanism | event |
 //! |---|---|---|
-//! | `/proc/pressure/memory` | a PSI trigger of the open file | at most once a window, after a wait of `TRIGGER` |
+//! | `/proc/pressure/memory` | a PSI trigger of the open file | at most one a window, after `TRIGGER` |
 //! | `memory.pressure` of the control group | the same | the same |
 //! | `memory.events` of the group | the kernel marks the file when a number changes | at most every 10 ms |
 //!

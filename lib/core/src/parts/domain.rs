@@ -28,9 +28,9 @@ use crate::parts::numbers::Numbers;
 use crate::parts::settings::Settings;
 use crate::parts::state::State;
 use crate::prim::fixed::Fixed;
-use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, Turn};
+use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock};
 use crate::reader::counted::Counted;
-use crate::reader::records::{ReaderRecords, Whose};
+use crate::reader::records::{ReaderRecords, RecordOwner};
 use crate::reader::threads::Slot;
 
 /// The domain has one handle. Each further handle adds 1.
@@ -71,7 +71,7 @@ pub struct Domain {
     pub owner: AtomicU32,
     /// The domain's number in telemetry while it has no name.
     pub place: u32,
-    pub settings: Turn<Settings>,
+    pub settings: RenewableLock<Settings>,
     /// The state; null before the first use, and for the process's domain.
     pub state: AtomicPtr<State>,
     /// The domain created before this one.
@@ -102,7 +102,7 @@ impl Domain {
                 env: unsafe { Fixed::new(env) },
                 owner: AtomicU32::new(OWNED),
                 place,
-                settings: Turn::new(Settings::default_at(place)),
+                settings: RenewableLock::new(Settings::default_at(place)),
                 state: AtomicPtr::new(std::ptr::null_mut()),
                 made_before: AtomicPtr::new(std::ptr::null_mut()),
                 parked: crate::prim::parked::Parked::new(),
@@ -116,9 +116,9 @@ impl Domain {
         self.env.get()
     }
 
-    /// The domain, for the records of its readers.
-    pub fn whose(&'static self) -> Whose {
-        Whose {
+    /// This domain, as the owner of its reader records.
+    pub fn record_owner(&'static self) -> RecordOwner {
+        RecordOwner {
             place: std::ptr::from_ref(self).cast(),
             number: self.number,
         }

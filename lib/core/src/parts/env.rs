@@ -119,8 +119,9 @@ impl Env {
         Ok(())
     }
 
-    /// One fence for deferred work of `needs` domains, which may be `domain` alone: the threads are asked for it
-    /// first, and the engine gets to know its time (rule R7).
+    /// One fence for the deferred work of `needs` domains (of `domain` alone, if that is given). First the
+    /// threads are asked to execute one themselves; the time of a fence that interrupts is returned for the
+    /// engine (rule R7).
     pub fn deferred_fence_for(&self, needs: u64, domain: Option<&Domain>) -> Fenced {
         if self.threads.mode.resolve() != FenceMode::Membarrier {
             return self.heavy_fence_for(needs).map(|()| None);

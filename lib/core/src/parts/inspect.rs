@@ -74,7 +74,7 @@ impl State {
         };
         self.wakers.is_known_empty()
             && self.queues().all(empty)
-            && self.untold.load(Ordering::Relaxed) == 0
+            && self.unreported.load(Ordering::Relaxed) == 0
             && self.try_lock().is_some_and(|core| !busy(core))
     }
 

@@ -79,7 +79,7 @@ pub struct State {
     /// A stall is being reported.
     pub telling: Teller,
     /// Pending reports to the program: bits of [`budget`](crate::defer::budget).
-    pub untold: AtomicU32,
+    pub unreported: AtomicU32,
     /// Owners run their own closures.
     pub inline: AtomicU32,
     /// Owners run no destructors.
@@ -154,7 +154,7 @@ impl State {
                 drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 telling: Teller::new(),
-                untold: AtomicU32::new(0),
+                unreported: AtomicU32::new(0),
                 inline: AtomicU32::new(0),
                 workers_run: AtomicU32::new(0),
                 level: crate::parts::fullness::LevelWord::new(),
@@ -371,7 +371,12 @@ impl State {
         core.forked();
         self.counters.forked();
         self.sleeper.store(NO_SLEEPER, Ordering::Relaxed);
-        for word in [&self.untold, &self.drainers, &self.interested, &self.called] {
+        for word in [
+            &self.unreported,
+            &self.drainers,
+            &self.interested,
+            &self.called,
+        ] {
             word.store(0, Ordering::Relaxed);
         }
         self.look_at.store(0, Ordering::Relaxed);

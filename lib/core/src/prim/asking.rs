@@ -1,4 +1,4 @@
-//! Fences that the threads of a process execute themselves, when they come by anyway.
+//! Fences without an interrupt: each thread of the process answers in a call that it makes anyway.
 //!
 //! A process-wide fence interrupts every CPU that runs one of our threads. Deferred work can wait a little,
 //! so its driver first *asks*: each thread that is present answers at its next unlock or in the slow path of
@@ -44,9 +44,9 @@ const MOST_SKIPPED: u64 = 64;
 pub struct Asking {
     /// The number of the last question. It never decreases, also across forks.
     number: AtomicU64,
-    /// This many fences come without a question now.
+    /// This many of the next fences are process-wide at once, without a question.
     skip: Counter,
-    /// This many did after the last time-out; 0 after an answer.
+    /// The initial value of `skip` after the last time-out; 0 after an answer.
     skipped: Counter,
 }
 

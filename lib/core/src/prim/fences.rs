@@ -7,7 +7,7 @@
 //! ```text
 //!   A  comes: none in progress  ──► 7 begins ══════════ 7 ends
 //!   B           comes: 7 is in progress, began too early     │─► 8 begins ══════════ 8 ends
-//!   C                  comes: the same ──────────────────────│─ waits ─────────────────│─► continues: 8 is its fence, too
+//!   C                  comes: the same ──────────────────────│─ waits ─────────────────│─► uses 8, too
 //! ```
 //!
 //! A thread that finds no fence in progress issues one: a load or two, a compare-and-swap, the system call,
@@ -44,9 +44,10 @@
 //! Else A came before t, hence before the heavy fence's end, which happens before D by the release and the
 //! acquire: D sees A.
 //!
-//! `[FN-2]` the sleeper: the bell, a *locked* swap, then another check of `ended` and `failed`; the ender: one
-//! of these two, then the bell, a *locked* swap. Both swap one word. If the sleeper was first, it is woken; else it
-//! sees what the ender recorded before. (Without either, it would sleep until its patience ends.)
+//! `[FN-2]` the sleeper: the bell, a *locked* swap, then another check of `ended` and `failed`; the ender:
+//! one of these two, then the bell, a *locked* swap. Both swap one word. If the sleeper was first, it is
+//! woken; else it sees what the ender recorded before. (Without either, it would sleep until `PATIENCE` has
+//! passed.)
 //!
 //! # Fork
 //! In the child no fence is in progress, and the fork itself is a fence for its only thread (`fork`): all

@@ -11,8 +11,8 @@
 //! | virtual | `tools/virtual/core` | fibers on virtual time: the machine of threads in `sim` |
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile
-//! *these same sources*. Their build script sets `cfg(quiescent_model)`, and a cfg with the set's name. Models
-//! have small sizes (`small.rs`), the product and virtual time the real ones (`sizes.rs`). With `--cfg
+//! *these same sources*. Their build script sets `cfg(quiescent_model)`, and a cfg with the set's name.
+//! Models have small sizes (`small.rs`), the product and virtual time the real ones (`sizes.rs`). With `--cfg
 //! quiescent_tsan` (`ci/sanitizers`) the std set has a lock that ThreadSanitizer can observe, and no other
 //! difference: see `tsan.rs`.
 //!

@@ -1,4 +1,4 @@
-//! Parts that the models share: memory that lasts as long as an execution, clocks, turns.
+//! Parts that the models share: memory that lasts as long as an execution, clocks, a lock.
 
 /// Largest number of threads of a scenario.
 #[cfg(not(quiescent_virtual))]
@@ -66,12 +66,12 @@ pub fn coarse_ns() -> u64 {
 
 /// A lock whose value one thread at a time may change. (Models do not fork.)
 #[derive(Debug)]
-pub struct Turn<T>(super::Mutex<T>);
+pub struct RenewableLock<T>(super::Mutex<T>);
 
-impl<T> Turn<T> {
+impl<T> RenewableLock<T> {
     const_new! {
-        pub fn new(value: T) -> Turn<T> {
-            Turn(super::Mutex::new(value))
+        pub fn new(value: T) -> RenewableLock<T> {
+            RenewableLock(super::Mutex::new(value))
         }
     }
 

@@ -85,14 +85,14 @@ pub unsafe fn unmapped<T>(place: &'static T) {
 /// A lock whose value one thread at a time may change. The child of a fork can recreate it, since its holder
 /// does not exist there.
 #[derive(Debug)]
-pub struct Turn<T>(UnsafeCell<Mutex<T>>);
+pub struct RenewableLock<T>(UnsafeCell<Mutex<T>>);
 
 // SAFETY: a mutex, except while `renew` has exclusive access.
-unsafe impl<T: Send> Sync for Turn<T> {}
+unsafe impl<T: Send> Sync for RenewableLock<T> {}
 
-impl<T> Turn<T> {
-    pub const fn new(value: T) -> Turn<T> {
-        Turn(UnsafeCell::new(Mutex::new(value)))
+impl<T> RenewableLock<T> {
+    pub const fn new(value: T) -> RenewableLock<T> {
+        RenewableLock(UnsafeCell::new(Mutex::new(value)))
     }
 
     fn mutex(&self) -> &Mutex<T> {

@@ -14,7 +14,7 @@ pub const TOGETHER: usize = 2;
 
 /// Largest number of threads that are asked for a fence, in scenarios about that.
 pub const MOST_ASKED: usize = 3;
-/// The longest wait for their answers: two looks.
+/// The longest wait for their answers: two inspections.
 pub const ASK_NS: u64 = 150;
 /// Entries in a block: few, so that scenarios reach its end.
 pub const BLOCK: usize = 2;

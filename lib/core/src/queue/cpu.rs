@@ -32,11 +32,11 @@ impl Part<Cpu> {
         )
     }
 
-    pub fn untold(&self) -> bool {
+    pub fn unreported(&self) -> bool {
         straight!(
             Input::Cpu(self.id(), CpuInput::Untold),
             done,
-            Cpu::untold(self)
+            Cpu::unreported(self)
         )
     }
 

@@ -46,8 +46,8 @@
 //!
 //! # Popped code
 //! A popped entry of the owner's own lane is code of the program: it runs for some time, while a taker finds
-//! that it is no longer queued. So the owner says what it runs: it stores `running` before it pops, and clears
-//! it when the code has returned. `[RUN-1]`:
+//! that it is no longer queued. So the owner publishes what it runs: it stores `running` before it pops, and
+//! clears it when the code has returned. `[RUN-1]`:
 //!
 //! ```text
 //!  owner   running; head; end; light fence; limit          before it runs what it has popped
@@ -55,9 +55,10 @@
 //!  taker   limit = 0, asks = 1; heavy fence; head (acquire), running (acquire)
 //! ```
 //!
-//! A taker that finds `running` below the head counts these entries as out, and the owner finds `asks` when it
+//! A taker that finds `running` below the head counts these entries as out. The owner finds `asks` when it
 //! has run them, takes the lock and reports them, even if it never pushes again. A taker that finds 0 is
-//! behind what they did. An owner that pops later finds its limit lowered, and undoes the pop.
+//! ordered after everything that the entries did. An owner that pops later finds its limit lowered, and
+//! undoes the pop.
 //!
 //! # The dummy
 //! A thread without its own queue has the *dummy*: limit 0, and a block whose content is unused. Its pushes

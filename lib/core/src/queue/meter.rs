@@ -211,8 +211,8 @@ impl Cursor {
                 lane,
                 from..head,
                 (self.looked, now),
-                |told, lot, all, waited| {
-                    let each = |what, count| executed(meter, told.place, lane, what, count, waited);
+                |this, lot, all, waited| {
+                    let each = |what, count| executed(meter, this.place, lane, what, count, waited);
                     match all {
                         0 => for_each_run(chain, lot, each),
                         what => each(what, lot.end - lot.start), // as when queued: no traversal needed
@@ -250,18 +250,18 @@ impl Cursor {
     ) {
         let from = range.start.max(self.heads[lane]).max(self.starts[lane]);
         let now = prim::coarse_ns();
-        self.in_lots(lane, from..range.end, (now, now), |told, lot, _, waited| {
+        self.in_lots(lane, from..range.end, (now, now), |this, lot, _, waited| {
             let mut run = (0, 0);
             for at in lot {
                 let next = what(at);
                 if next != run.0 && run.1 > 0 {
-                    executed(meter, told.place, lane, run.0, run.1, waited);
+                    executed(meter, this.place, lane, run.0, run.1, waited);
                     run.1 = 0;
                 }
                 run = (next, run.1 + 1);
             }
             if run.1 > 0 {
-                executed(meter, told.place, lane, run.0, run.1, waited);
+                executed(meter, this.place, lane, run.0, run.1, waited);
             }
         });
         self.heads[lane] = self.heads[lane].max(range.end);

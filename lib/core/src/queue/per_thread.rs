@@ -19,9 +19,10 @@
 //! |---|---|---|
 //! | 1 | lock: limits to 0, `revoking` | push and pop once more, then take the lock |
 //! | 2 | heavy fence `[RET-2]`, no lock held | the same |
-//! | 3 | lock; if still `revoking`: takes all from head to end, `seen` = head | the same; pops from `seen` on fail |
+//! | 3 | lock; if `revoking`: takes head to end, `seen` = head | the same; pops at or after `seen` fail |
 //!
-//! An owner undoes a failed pop under the lock. One that gets the lock between 1 and 3 knows its ends exactly, and does step 3 itself.
+//! An owner undoes a failed pop under the lock. One that gets the lock between 1 and 3 knows its ends
+//! exactly, and does step 3 itself.
 //!
 //! # Invariants
 //! * `block` of a lane contains the position `end`: it is linked before `end` gets there. When memory is
@@ -69,9 +70,9 @@ pub struct Queue {
     pub lanes: [Lane; BLOCK_LANES],
     /// Spare blocks for each lane.
     spares: [Spares; BLOCK_LANES],
-    core: Mutex<Core>,
+    core: Mutex<QueueCore>,
     /// The guard of its lock while this process forks.
-    pub parked: crate::prim::parked::Parked<Core>,
+    pub parked: crate::prim::parked::Parked<QueueCore>,
     /// The queue created before this one: [`Queues`](crate::queue::all::Queues).
     pub made_before: AtomicPtr<Queue>,
     /// The next queue of the same slot, in another domain.
@@ -86,7 +87,7 @@ pub struct Queue {
 
 /// The data that the lock protects.
 #[derive(Debug)]
-pub struct Core {
+pub struct QueueCore {
     /// The engine's part of the queue.
     pub cpu: Part<Cpu>,
     chains: [Chain; BLOCK_LANES],
@@ -111,7 +112,7 @@ pub struct Core {
 
 // SAFETY: the blocks are dereferenced under the queue's lock, or by the owner as the module comment
 // describes.
-unsafe impl Send for Core {}
+unsafe impl Send for QueueCore {}
 
 impl Queue {
     const_new! {
@@ -125,7 +126,7 @@ impl Queue {
             Queue {
                 lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
-                core: Mutex::new(Core {
+                core: Mutex::new(QueueCore {
                     cpu: Part::new(Cpu::new(cpu)),
                     chains: [const { Chain::new() }; BLOCK_LANES],
                     heads: Heads::new(),
@@ -181,18 +182,18 @@ impl Queue {
         }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Core> {
+    pub fn lock(&self) -> MutexGuard<'_, QueueCore> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the lock, if it is free.
-    pub fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, QueueCore>> {
         self.core.try_lock().ok()
     }
 
     /// Puts an entry at the end, under the lock. The caller is the owner, or there is none. False: no memory
     /// for it.
-    pub fn put(&self, core: &mut Core, lane: usize, entry: Entry, bytes: u64) -> bool {
+    pub fn put(&self, core: &mut QueueCore, lane: usize, entry: Entry, bytes: u64) -> bool {
         let words = &self.lanes[lane];
         let end = words.end.load(Ordering::Relaxed);
         if !self.make_room(core, lane, end + 1, None) {
@@ -212,17 +213,17 @@ impl Queue {
     // The owner, or the holder of the lock of a queue without one.
 
     /// The calling thread becomes the owner of the lanes' words.
-    pub fn attach(&self, core: &mut Core) {
+    pub fn attach(&self, core: &mut QueueCore) {
         core.owned = true;
     }
 
     /// The owner is gone; without credit no thread pushes without the lock.
-    pub fn detach(&self, core: &mut Core) {
+    pub fn detach(&self, core: &mut QueueCore) {
         core.owned = false;
     }
 
     /// The popped entries that are the owner's: all of them, unless they were taken over before.
-    pub fn keep(&self, core: &Core, lane: usize, popped: Popped) -> [Option<Entry>; 2] {
+    pub fn keep(&self, core: &QueueCore, lane: usize, popped: Popped) -> [Option<Entry>; 2] {
         let chain = &core.chains[lane];
         let kept = popped.count > 0 && !(chain.taken && popped.at >= chain.seen);
         if lane == OWN && popped.count > 0 && !kept {
@@ -235,7 +236,7 @@ impl Queue {
     }
 
     /// What the owner has done since the last report, for the engine; and whether it reclaims.
-    pub fn report(&self, core: &mut Core, hands_off: bool) -> [Queued; LANES] {
+    pub fn report(&self, core: &mut QueueCore, hands_off: bool) -> [Queued; LANES] {
         core.hands_off = hands_off;
         let heads = core.heads.report();
         let mut queued = [heads; LANES];
@@ -257,7 +258,7 @@ impl Queue {
 
     /// True, once, if a take-over has begun that the owner has to complete now, because it took the lock
     /// first.
-    pub fn revoked(&self, core: &mut Core) -> bool {
+    pub fn revoked(&self, core: &mut QueueCore) -> bool {
         std::mem::take(&mut core.revoking)
     }
 
@@ -265,7 +266,7 @@ impl Queue {
     /// owner waits for something, and has to call the engine at the end of its block.
     pub fn settle(
         &self,
-        core: &mut Core,
+        core: &mut QueueCore,
         credit: &[Credit; LANES],
         waits: bool,
         garbage: &mut Garbage,
@@ -341,7 +342,7 @@ impl Queue {
     }
 
     /// Removes all blocks: nothing is queued, and the queue has no owner.
-    pub fn clear(&self, core: &mut Core, garbage: &mut Garbage) {
+    pub fn clear(&self, core: &mut QueueCore, garbage: &mut Garbage) {
         for (lane, chain) in core.chains.iter_mut().enumerate() {
             let words = &self.lanes[lane];
             chain.clear(garbage);
@@ -353,7 +354,7 @@ impl Queue {
     }
 }
 
-impl Core {
+impl QueueCore {
     /// True if other threads consume the plain lane, not its owner.
     pub fn is_taken(&self) -> bool {
         self.chains[PLAIN].taken

@@ -379,9 +379,9 @@ impl Drop for Counted {
 
 /// The engine's queries, answered from the counts.
 #[derive(Debug)]
-pub struct View<'a>(pub &'a Counted, pub &'a Threads);
+pub struct CountedView<'a>(pub &'a Counted, pub &'a Threads);
 
-impl Host for View<'_> {
+impl Host for CountedView<'_> {
     const TRACES: bool = false;
 
     fn cpus(&self) -> u32 {

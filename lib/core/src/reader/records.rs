@@ -131,9 +131,9 @@ impl ReaderRecord {
     }
 }
 
-/// A domain, for the records of its readers.
+/// The domain to which reader records belong.
 #[derive(Clone, Copy, Debug)]
-pub struct Whose {
+pub struct RecordOwner {
     /// Its address. It lives forever.
     pub place: *const (),
     pub number: u32,
@@ -227,7 +227,11 @@ impl ReaderRecords {
     ///
     /// A handler that runs meanwhile may be first; then its record is the slot's, and the one that was
     /// claimed here stays empty forever.
-    pub fn of_slot(&'static self, domain: Whose, slot: &Slot) -> Option<&'static ReaderRecord> {
+    pub fn of_slot(
+        &'static self,
+        domain: RecordOwner,
+        slot: &Slot,
+    ) -> Option<&'static ReaderRecord> {
         let cell = slot.records.cell(domain.number)?;
         let known = cell.load(Ordering::Acquire); // [SP-1]
         // SAFETY: null, or a record; records live forever.
@@ -244,7 +248,7 @@ impl ReaderRecords {
         }
     }
 
-    fn claim(&'static self, domain: Whose, slot: &Slot) -> Option<&'static ReaderRecord> {
+    fn claim(&'static self, domain: RecordOwner, slot: &Slot) -> Option<&'static ReaderRecord> {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let mut number = self.claimed.load(Ordering::Relaxed);
         loop {
@@ -355,9 +359,9 @@ impl ReaderRecords {
 }
 
 /// The engine's queries, answered from the records.
-pub struct View<'a>(pub &'a ReaderRecords);
+pub struct RecordsView<'a>(pub &'a ReaderRecords);
 
-impl Host for View<'_> {
+impl Host for RecordsView<'_> {
     const TRACES: bool = false;
 
     fn cpus(&self) -> u32 {

@@ -23,9 +23,9 @@ pub enum ReaderSet<'a> {
 }
 
 /// The engine's queries, answered from the slots.
-pub struct View<'a>(pub &'a Slots);
+pub struct SlotsView<'a>(pub &'a Slots);
 
-impl Host for View<'_> {
+impl Host for SlotsView<'_> {
     const TRACES: bool = false;
 
     fn cpus(&self) -> u32 {

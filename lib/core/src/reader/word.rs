@@ -68,7 +68,7 @@ pub struct Reader {
     /// Not 0: the thread is asked for a fence ([`asking`](crate::prim::asking)). Beside the flag, so that an
     /// unlock tests both with one instruction; a word of its own, so that no driver is woken for a question.
     ask: AtomicU32,
-    /// Questions may come: most scenarios have none, and are explored without the test.
+    /// Drivers may ask for fences. Most scenarios have no such driver, and are explored without this test.
     #[cfg(quiescent_model)]
     asks: std::sync::atomic::AtomicBool,
     /// Where the outermost section was opened. For reports only.
@@ -119,7 +119,7 @@ impl Reader {
         None
     }
 
-    /// Questions may come from now on, or none will. Only models differ.
+    /// Sets whether drivers may ask for fences from now on. It has an effect in models only.
     pub fn allow_asking(&self, _allow: bool) {
         #[cfg(quiescent_model)]
         self.asks
@@ -237,7 +237,8 @@ pub fn is_flagged(reader: &Reader) -> bool {
 #[inline]
 fn unlikely() {}
 
-/// Closes a section in this word. True if its flag is set (a driver waits, or it is a sink), or a driver asks.
+/// Closes a section in this word. True if its flag is set (a driver waits, or the word is a sink), or if a
+/// driver asks for a fence.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
 pub fn end(reader: &'static Reader) -> bool {

@@ -6,8 +6,8 @@
 //!
 //! # Lanes
 //! A thread host has a list for each kind of callback, because one FIFO cannot serve all: an entry that may
-//! not run here and now would block those behind it that may. A lane is defined by who consumes it. There is no
-//! order between lanes. A kernel has one list; it is [`Lane::Code`].
+//! not run here and now would block later entries that may. A lane is defined by the threads that consume it.
+//! There is no order between lanes. A kernel has one list; it is [`Lane::Code`].
 //!
 //! # Noticed numbers
 //! `gp_seq` is the grace-period number that this CPU has noticed, `gp_seq_needed` the furthest requested one

@@ -112,11 +112,13 @@ impl fmt::Display for GeometryError {
             }
             GeometryError::LeafFanout(got) => write!(
                 f,
-                "leaf_fanout is {got}, but a leaf has one mask bit a CPU: choose {FANOUT_MIN} to {FANOUT_MAX} (default 16)"
+                "leaf_fanout is {got}, but a leaf has one mask bit a CPU: choose {FANOUT_MIN} to \
+                 {FANOUT_MAX} (default 16)"
             ),
             GeometryError::InnerFanout(got) => write!(
                 f,
-                "inner_fanout is {got}, but a node has one mask bit a child: choose {FANOUT_MIN} to {FANOUT_MAX} (default 64)"
+                "inner_fanout is {got}, but a node has one mask bit a child: choose {FANOUT_MIN} to \
+                 {FANOUT_MAX} (default 64)"
             ),
             GeometryError::TooManyCpus {
                 nr_cpus,
@@ -124,7 +126,8 @@ impl fmt::Display for GeometryError {
                 params,
             } => write!(
                 f,
-                "{nr_cpus} CPUs, but {MAX_LEVELS} levels with leaf_fanout {} and inner_fanout {} hold {capacity}: raise the fan-outs (up to {FANOUT_MAX}) or use fewer CPUs",
+                "{nr_cpus} CPUs, but {MAX_LEVELS} levels with leaf_fanout {} and inner_fanout {} hold \
+                 {capacity}: raise the fan-outs (up to {FANOUT_MAX}) or use fewer CPUs",
                 params.leaf_fanout, params.inner_fanout
             ),
         }

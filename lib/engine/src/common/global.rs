@@ -2,8 +2,8 @@
 //!
 //! A host keeps one [`Global`] a domain, under one lock. Calls come in four kinds:
 //!
-//! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll). A request and its
-//!   whole grace period, if only the caller takes part: [`sole_gp`](Global::sole_gp).
+//! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll). A request and
+//!   its whole grace period, if only the caller takes part: [`sole_gp`](Global::sole_gp).
 //! * **Driving**: [`try_drive`](Global::try_drive), [`step`](Global::step), [`fenced`](Global::fenced),
 //!   [`flagged`](Global::flagged), [`leave`](Global::leave), [`grow`](Global::grow),
 //!   [`take_over`](Global::take_over), [`resume`](Global::resume).

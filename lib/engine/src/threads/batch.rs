@@ -9,8 +9,9 @@
 //! | below `SHARE` averages | × 5/4: more than 1/50 of the time went into fences |
 //! | else | × 7/8 |
 //!
-//! The batch stays between [`Defer::batch`](crate::config::Defer::batch) and [`Defer::growth`](crate::config::Defer::growth) times that. In a *flood*, when threads hold
-//! more than four of the largest batches each, it may grow by twice as much. Its bytes grow with its number.
+//! The batch stays between [`Defer::batch`](crate::config::Defer::batch) and
+//! [`Defer::growth`](crate::config::Defer::growth) times that. In a *flood*, when threads hold more than four
+//! of the largest batches each, it may grow by twice as much. Its limit in bytes grows with its number.
 //! Fences of waiters do not count: they are not issued for a batch.
 //!
 //! # Invariants

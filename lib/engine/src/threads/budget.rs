@@ -7,7 +7,7 @@
 //! drift.
 //!
 //! [`ran`](Cpu::ran) has the queue's lock only. The callbacks that it removed stay in the total until the
-//! next call that has both locks. After it a host reads [`untold`](Cpu::untold) and makes that call
+//! next call that has both locks. After it a host reads [`unreported`](Cpu::unreported) and makes that call
 //! ([`tell`](Cpu::tell)) once enough has gathered, or the queue is empty: a total is never too low, too high
 //! by little, and exact where nothing is queued.
 //!
@@ -127,9 +127,9 @@ impl Global {
     fn fits(&self, bytes: u64, own: Held) -> bool {
         let (budget, held, lent) = (self.config.budget, self.held(), self.lent());
         let room = |most: u64, held: u64, lent: u64, more: u64| {
-            let untold = lent.min(most / 8);
+            let unreported = lent.min(most / 8);
             let after = held
-                .checked_add(untold)
+                .checked_add(unreported)
                 .and_then(|held| held.checked_add(more));
             after.is_some_and(|after| after <= most)
         };
@@ -200,13 +200,13 @@ impl Cpu {
         self.tell(global);
         let fits = global.fits(bytes, self.share.lent);
         if fits {
-            // It counts from here on. The refill puts the share right, whatever came of it.
-            let told = self.share.reported;
+            // It counts from here on. The next refill corrects the share, whether it was queued or not.
+            let before = self.share.reported;
             let with = Held {
-                count: told.count + 1,
-                bytes: told.bytes.saturating_add(bytes),
+                count: before.count + 1,
+                bytes: before.bytes.saturating_add(bytes),
             };
-            global.budget.held.replace(told, with);
+            global.budget.held.replace(before, with);
             self.share.reported = with;
             global.find_level();
         } else {
@@ -216,16 +216,16 @@ impl Cpu {
     }
 
     /// Has so much been run that it has to be reported to the total ([`tell`](Cpu::tell))?
-    pub fn untold(&self) -> bool {
-        let (told, held) = (self.share.reported, self.held());
-        let gone = told.count.saturating_sub(held.count);
-        let gone_bytes = told.bytes.saturating_sub(held.bytes);
+    pub fn unreported(&self) -> bool {
+        let (reported, held) = (self.share.reported, self.held());
+        let gone = reported.count.saturating_sub(held.count);
+        let gone_bytes = reported.bytes.saturating_sub(held.bytes);
         gone != 0 && (held.count == 0 || gone >= SLACK.count || gone_bytes >= SLACK.bytes)
     }
 
     /// Updates the totals with this CPU's shares.
     pub fn tell(&mut self, global: &mut Global) {
-        self.tell_untended(global);
+        self.report_untended(global);
         let held = self.held();
         if held != self.share.reported {
             global.budget.held.replace(self.share.reported, held);
@@ -234,8 +234,8 @@ impl Cpu {
         }
     }
 
-    /// This CPU's part of the total.
-    pub fn told(&self) -> Held {
+    /// This CPU's part of the total, as of its last report.
+    pub fn reported(&self) -> Held {
         self.share.reported
     }
 
@@ -273,7 +273,7 @@ impl Cpu {
             let reach = queued[lane as usize].reach.max(look);
             let mut count = credit.until.wrapping_sub(end).min(reach);
             if count == 0 {
-                continue; // each push is told
+                continue; // no credit: each push is reported
             }
             // Of plain memory, pushes before a check of the bytes may be small, and heavier than the credit.
             // Each push of code checks the bytes.

@@ -52,14 +52,14 @@ pub struct Queued {
     /// Its owner is not to reclaim: it starts no grace period, and others consume.
     pub offload: bool,
     /// If its credit lasts, the owner may queue this number before it calls again, and checks the bytes of
-    /// its credit once a [`look`](crate::budget::Budget::look). Values up to that count as that.
+    /// its credit after every [`look`](crate::budget::Budget::look) entries. Smaller values count as `look`.
     pub reach: u64,
 }
 
 /// How urgent the newest callback is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Urgency {
-    /// It may wait for company.
+    /// It may wait until a grace period starts for another reason, or until its flush time.
     #[default]
     Lazy,
     /// It may wait a little.
@@ -156,7 +156,7 @@ impl Cpu {
         let offload = queued[Lane::Plain as usize].offload;
         let others = (offload && (full || plain_ready)) || ignored;
         if others {
-            self.hurry(); // whoever is woken waits for these, and consumes them
+            self.hurry(); // the thread that is woken waits for these, and consumes them
         }
         self.credit.owner_runs = own.credit && !own.offload && !self.is_hurried();
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
@@ -339,7 +339,7 @@ impl Cpu {
         let through = |lane: Lane, to: Pos| {
             let list = &self.lists[lane as usize];
             let gone = match self.is_drained(lane) {
-                true => list.done_end(), // all that somebody else than the program does for it
+                true => list.done_end(), // the rest is left to the program, which drains
                 false => list.head(),
             };
             to.wrapping_sub(gone).cast_signed() <= 0
@@ -419,7 +419,7 @@ mod tests {
     fn whatever_is_hurried_and_has_no_stamp_is_due() {
         let (mut cpu, now) = (Cpu::new(1), Now::default());
         cpu.lists[Lane::Plain as usize].enqueue_to(1, 8, 0);
-        assert_eq!(cpu.due(now, false), None, "nobody is in a hurry");
+        assert_eq!(cpu.due(now, false), None, "nothing is hurried");
         cpu.hurry();
         assert_eq!(cpu.due(now, false), Some(Cause::Hurry));
     }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_is_nothing_turns_over() {
+    fn without_sections_the_counts_are_not_exchanged() {
         let (mut engine, host) = (engine(), counts([0, 0], false));
         let ticket = start(&mut engine, &host);
         let (asked, joined) = drive(&mut engine, &host);
@@ -224,7 +224,7 @@ mod tests {
         let (_, joined) = drive(&mut engine, &host);
         assert_eq!(joined, [1]);
         assert_eq!(engine.holdouts().collect::<Vec<_>>(), [0]);
-        host.open[1].set(5); // newcomers are in nobody's way
+        host.open[1].set(5); // new sections do not block this grace period
         assert_eq!(drive(&mut engine, &host).1, []);
         host.open[0].set(0);
         drive(&mut engine, &host);

@@ -17,15 +17,15 @@
 //! | the overflow worker is | when untended |
 //! |---|---|
 //! | called, once ([`calls_overflow`](Global::calls_overflow)) | exceed [`Pool::above`] |
-//! | told to go on, after each turn | are [`Pool::below`] or more |
-//! | told to rest ([`stand_down`](Global::stand_down)) | are fewer, or it has found nothing |
+//! | to go on, after each turn | are [`Pool::below`] or more |
+//! | to rest ([`stand_down`](Global::stand_down)) | are fewer, or it has found nothing |
 //!
 //! The gap between the two limits bounds the wake-ups: before each call ten thousand callbacks have gathered
 //! since the last rest. There is never a third worker.
 //!
 //! # Invariants
 //! * Between a call and the next rest there is no other call.
-//! * It is on duty only if the host was told to call it: a host that does not ask leaves nothing behind.
+//! * It is on duty only if [`calls_overflow`](Global::calls_overflow) has returned true to the host.
 //! * The total is the sum of the parts.
 //! * With one processor, or where the program runs its callbacks itself, the overflow worker is never called.
 //!
@@ -38,7 +38,8 @@ use crate::common::cpu::{Cpu, Lane};
 use crate::common::global::Global;
 
 impl Global {
-    /// True if the overflow worker is to be woken: it is on duty from this call until it is told to rest.
+    /// True if the overflow worker is to be woken: it is on duty from this call until
+    /// [`stand_down`](Global::stand_down) returns true.
     pub fn calls_overflow(&mut self) -> bool {
         let calls =
             !self.pool.on_duty && self.pool.untended > self.config.pool.above && self.has_second();
@@ -49,8 +50,8 @@ impl Global {
         calls
     }
 
-    /// The overflow worker has ended a turn, or has been at all CPUs and found nothing (`idle`). True: it is
-    /// to rest. The rest is the worker's, which has to be woken for it.
+    /// The overflow worker has ended a turn, or has visited all CPUs and found nothing (`idle`). True: it
+    /// goes to rest. Then the host has to wake the worker, which processes the remaining callbacks.
     pub fn stand_down(&mut self, idle: bool) -> bool {
         let rests = idle || !self.has_second() || self.pool.untended < self.config.pool.below;
         if rests {
@@ -65,7 +66,7 @@ impl Global {
         self.config.pool.workers = workers;
     }
 
-    /// Was the overflow worker called, and has not been told to rest?
+    /// Is the overflow worker on duty: called, and since then not stood down?
     pub fn overflow_is_on_duty(&self) -> bool {
         self.pool.on_duty
     }
@@ -88,7 +89,7 @@ impl Cpu {
         if takes {
             self.turn.holder = Some(who);
         }
-        self.tell_untended(global);
+        self.report_untended(global);
         takes
     }
 
@@ -97,7 +98,7 @@ impl Cpu {
         if self.turn.holder == Some(who) {
             self.turn.holder = None;
         }
-        self.tell_untended(global);
+        self.report_untended(global);
     }
 
     /// The worker that has the turn.
@@ -112,7 +113,7 @@ impl Cpu {
     }
 
     /// Updates the total with the untended callbacks here.
-    pub(crate) fn tell_untended(&mut self, global: &mut Global) {
+    pub(crate) fn report_untended(&mut self, global: &mut Global) {
         let untended = match self.turn.holder {
             Some(_) => 0,
             None => self.ready_code(),

@@ -11,8 +11,8 @@
 //! period in that time, and no report is lost.
 //!
 //! # Invariants
-//! * A report not yet acted upon has a worker that was woken for it (`Reported::Now`), or a timer no later than
-//!   the end of the time (`Reported::Later`): [`arm`](Global::arm) sets the second.
+//! * For a report not yet acted upon, either a worker was woken (`Reported::Now`), or a timer is set no later
+//!   than the end of that time (`Reported::Later`); [`arm`](Global::arm) sets it.
 //! * Where nothing is queued no thread is woken: a host reports only if something is held, and a worker that
 //!   leaves nothing behind forgets deferred reports ([`calm`](Global::calm)).
 //!

@@ -234,7 +234,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     /// let cell = quiescent::RcuCell::new(1);
     /// let retired = quiescent::read(|guard| {
     ///     let seen = cell.load(guard);
-    ///     cell.compare_exchange(seen, seen + 1, guard).expect("nobody else writes")
+    ///     cell.compare_exchange(seen, seen + 1, guard).expect("the only writer")
     /// });
     /// assert_eq!(*retired.wait(), 1);
     /// ```

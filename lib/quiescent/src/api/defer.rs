@@ -47,7 +47,7 @@ pub fn defer_hurry<F: FnOnce() + Send + 'static>(f: F) {
 ///
 /// ```
 /// let file = std::fs::File::open("/proc/self/comm").unwrap();
-/// quiescent::defer_lazy(move || drop(file)); // closed some time after all who may be using it are done
+/// quiescent::defer_lazy(move || drop(file)); // closed some time after all readers are done
 /// ```
 pub fn defer_lazy<F: FnOnce() + Send + 'static>(f: F) {
     OfProcess.defer(f, Urgency::Lazy);

@@ -41,7 +41,7 @@ pub trait Reads<B>: sealed::Sealed {}
 /// The brand of a domain that is the only one of its type: [`Global`], and what [`domain!`](crate::domain!)
 /// makes.
 #[diagnostic::on_unimplemented(
-    message = "there may be several domains of the type `{Self}`, and the pointer does not know which is its own",
+    message = "there may be several domains of the type `{Self}`: the pointer cannot know which is its own",
     label = "not a domain that is the only one of its type",
     note = "make the domain with `quiescent::domain!`, or use the unsafe `load_protected`"
 )]

@@ -313,8 +313,9 @@ impl Readers for Counted {
     }
 }
 
-/// A driver waits, or the word is a sink. With arguments that the caller has at hand: a guard's drop has to be
-/// small enough to be in line where a function unwinds, or the guard is kept in memory.
+/// The rare part of the end of a section: a driver waits, or the word is a sink. It takes arguments that the
+/// caller has in registers, because a guard's drop must be small enough to be inlined where a function
+/// unwinds. Otherwise the compiler keeps the guard in memory.
 ///
 /// # Safety
 /// As [`Readers::close`].

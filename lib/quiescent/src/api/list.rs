@@ -301,9 +301,9 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
     }
 }
 
-/// Removed nodes. Dropping this value weighs and retires them (if a weight panics, the others without one).
-/// It is declared before the writer's lock and hence dropped after it, because a weight, and a destructor that
-/// runs then, may change the list.
+/// Removed nodes. Dropping this value determines their owned bytes and retires them. (If the function that
+/// determines the bytes panics, the other nodes are retired without.) It is declared before the writer's lock
+/// and hence dropped after it, because that function, and a destructor that runs then, may change the list.
 struct Removed<'a, T: Send + Sync + 'static, D: Handle> {
     nodes: Vec<Retired<Node<T>, D>>,
     list: &'a RcuList<T, D>,

@@ -22,15 +22,15 @@ pub struct Options {
     pub budget_bytes: Option<u64>,
     /// The budget in objects and callbacks. Unset: 2²⁰.
     pub budget_callbacks: Option<u64>,
-    /// Lets threads run their own closures as they run destructors, one or two in each later call of `retire`
-    /// or `defer`, in place of the worker: without a change of thread, and with warm caches. But then closures
-    /// run *inside* `retire` and `defer`, under any locks that the caller holds (never inside a section or
-    /// another callback). The worker still runs what is in a hurry, intrusive heads, what a quiet thread left,
-    /// and everything in fenced mode. Off by default.
+    /// Lets threads run their own closures as they run destructors: one or two in each later call of `retire`
+    /// or `defer`, instead of on the worker. This avoids a change of thread, and the caches are warm. But
+    /// then closures run *inside* `retire` and `defer`, under any locks that the caller holds (never inside a
+    /// section or another callback). The worker still runs hurried closures, intrusive heads, closures of
+    /// threads that have become quiet, and all closures in fenced mode. Off by default.
     pub inline_callbacks: bool,
     /// Has the worker run destructors, not the threads that retire: see
-    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker). With `inline_callbacks` closures,
-    /// too. Off by default.
+    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker). If `inline_callbacks` is set,
+    /// the worker then runs closures, too. Off by default.
     pub destructors_on_worker: bool,
     /// In the child of a fork, also runs the callbacks and destructors that were queued before it: each of
     /// them then runs twice, once in each process. Off by default: the child frees plain memory, and forgets

@@ -7,7 +7,7 @@
 //!
 //! | call | safe? | because |
 //! |---|---|---|
-//! | store, swap, compare-and-exchange a `Box` | yes | the caller owns it; later only an unsafe call frees it |
+//! | store, swap, compare-and-exchange a `Box` | yes | the caller owns it; only unsafe calls free it later |
 //! | store null, drop the pointer | yes | the object becomes unreachable: a leak at worst |
 //! | load, compare under a guard | yes | see below; the guard keeps the address from being reused |
 //! | store what a load returned | **no** | it may be retired, and readers would find it after it is freed |

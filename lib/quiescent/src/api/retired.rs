@@ -1,25 +1,27 @@
-//! [`Retired`]: what a replaced value is returned as.
+//! [`Retired`]: a value that was replaced or removed, and that readers may still use.
 //!
 //! The program can wait for it (`wait` and related methods return the value), keep it (`leak`), or retire it:
 //! the library then frees it after a grace period, and no thread waits. Dropping it retires it.
 //!
-//! A retired object goes into the calling thread's own queue, with plain stores. The same thread frees it, one
-//! or two objects at a time, in later calls of `retire` and `store`: this needs no wake-up, and uses warm caches.
-//! When a thread stops retiring, or ends, the worker frees what is left, at most
-//! [`FLUSH`](crate::tuning::FLUSH) later. (In a [`Domain`](crate::Domain) or [`Srcu`](crate::Srcu), a thread's
-//! first 64 items take the lock of its queue there, and the worker drops those that have a destructor.)
+//! A retired object goes into the calling thread's own queue, with plain stores. The same thread frees it,
+//! one or two objects at a time, in later calls of `retire` and `store`. This needs no wake-up, and the
+//! caches are warm. When a thread stops retiring, or ends, the worker frees what is left, at most
+//! [`FLUSH`](crate::tuning::FLUSH) later. (In a [`Domain`](crate::Domain) or [`Srcu`](crate::Srcu), a
+//! thread's first 64 items take the lock of its queue there, and the worker drops those that have a
+//! destructor.)
 //!
 //! # Destructors
-//! A value with `Drop` is dropped inside a later `retire` or `store` of the thread that retired it: at most two
-//! values a call. Never inside a section of that thread (the sections of an [`Srcu`](crate::Srcu) belong to no
-//! thread, and do not count), never inside another destructor or callback: what these retire is only queued. A
-//! panic is contained and [reported](crate::report::on_report); waiting for a grace period inside is refused,
-//! as in callbacks.
+//! A value with `Drop` is dropped inside a later `retire` or `store` of the thread that retired it, at most
+//! two values a call. A destructor never runs inside a section of that thread (the sections of an
+//! [`Srcu`](crate::Srcu) belong to no thread, and do not count), nor inside another destructor or callback:
+//! what these retire is only queued. A panic is contained and [reported](crate::report::on_report).
+//! Waiting for a grace period inside a destructor is refused, as in callbacks.
 //!
 //! **A destructor must not take a lock that is held while something is retired**: a thread that holds it and
-//! retires would wait for itself. Where that cannot be excluded the worker runs destructors: of one value
-//! ([`on_worker`](Retired::on_worker)), of one thread ([`offload_thread`](crate::tuning::offload_thread)), of a
-//! domain ([`set_destructors_on_worker`](crate::RcuDomain::set_destructors_on_worker)), or of the process
+//! retires would wait for itself. Where that cannot be excluded, have the worker run destructors: of one
+//! value ([`on_worker`](Retired::on_worker)), of one thread
+//! ([`offload_thread`](crate::tuning::offload_thread)), of a domain
+//! ([`set_destructors_on_worker`](crate::RcuDomain::set_destructors_on_worker)), or of the process
 //! ([`tuning`](crate::tuning::set_destructors_on_worker), [`Options`](crate::Options)). In builds with
 //! `debug_assertions` a destructor that takes more than 10 ms in such a call is
 //! [reported](crate::report::Report::Slow) with its type. In fenced mode the worker runs all destructors.
@@ -127,13 +129,14 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// handlers.
     ///
     /// Outside of sections and callbacks this call may run the destructors of one or two values that were
-    /// retired before. **So hold no lock here that a destructor of a retired value takes**, or have the worker
-    /// run it ([`on_worker`](Retired::on_worker)).
+    /// retired before. **So hold no lock here that a destructor of a retired value takes**, or have the
+    /// worker run it ([`on_worker`](Retired::on_worker)).
     #[doc(alias = "kfree_rcu")]
     #[doc(alias = "defer_destroy")]
     #[inline(always)]
     pub fn retire(self) {
-        // Not through `drop`: the compiler may make a function of that, which does not know what was declared.
+        // Not through `drop`: the compiler may emit that as a separate function, where constants that are
+        // known here (such as the declared bytes) are not known.
         let (value, given, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
         unsafe { domain.domain_backend().retire(value, given, Way::Lazy) };
@@ -260,10 +263,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         self
     }
 
-    /// Has the worker (or [`drain`](crate::drain())) run the destructor, not a later `retire` of this thread:
-    /// for destructors that take a lock which is held while something is retired, or that take long. For all
-    /// values: [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker). Without effect on plain
-    /// values.
+    /// Has the worker (or [`drain`](crate::drain())) run the destructor, not a later `retire` of this thread.
+    /// For destructors that take a lock which is held while something is retired, or that take long. It has
+    /// no effect on plain values. For all values there is
+    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker).
     ///
     /// ```
     /// let cell = quiescent::RcuCell::new(String::from("old"));

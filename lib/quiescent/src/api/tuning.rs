@@ -125,8 +125,8 @@ pub fn offload_thread(offload: Option<bool>) {
 }
 
 /// Has the program itself run closures and destructors, when it calls [`drain_ready`] or
-/// [`drain`](crate::drain()), not the worker and the threads that retire. For event loops and frameworks whose callbacks must
-/// run on their own threads; at any time, for the whole process.
+/// [`drain`](crate::drain()), not the worker and the threads that retire. For event loops and frameworks
+/// whose callbacks must run on their own threads. May be called at any time; applies to the whole process.
 ///
 /// While it is on, the worker still starts grace periods, at the same times, and frees plain memory; it calls
 /// the function set by [`on_ready`] when callbacks have become ready. Callbacks stay queued until the program
@@ -151,8 +151,9 @@ pub fn set_drained(drained: bool) {
 
 /// Selects which threads run destructors of retired values: the thread that retired the value, in its later
 /// calls of `retire` and `store` (the default), or the worker. For programs whose destructors take locks that
-/// are held while something is retired. At any time, for the whole process; a thread applies it at its next
-/// call. For one value: [`Retired::on_worker`](crate::Retired::on_worker); for one thread: [`offload_thread`].
+/// are held while something is retired. May be called at any time; applies to the whole process; a thread
+/// applies it at its next call. For one value there is [`Retired::on_worker`](crate::Retired::on_worker), for
+/// one thread [`offload_thread`].
 ///
 /// ```
 /// quiescent::tuning::set_destructors_on_worker(true);

@@ -163,7 +163,7 @@ impl Shell for Process {
     }
 
     fn tell(&self, news: News) {
-        let told = match news {
+        let event = match news {
             News::Ready => return report::ready(env()),
             News::Panicked { name } => Report::Panicked { name },
             News::Slow { name, ns } => Report::Slow {
@@ -181,6 +181,6 @@ impl Shell for Process {
                 domain,
             },
         };
-        report(env(), told);
+        report(env(), event);
     }
 }

@@ -35,7 +35,7 @@ extern "C" fn start() {
     env().threads.mode.resolve();
     if cfg!(not(miri)) {
         if crate::watch::telemetry::is_demanded() {
-            // Without a page there is nothing to look at.
+            // If there is no page, no process can read counters; that is no error here.
             let _ = crate::watch::telemetry::start_in(env());
         }
         crate::global::fork::register();

@@ -66,8 +66,8 @@ impl fmt::Display for Report {
             Report::Panicked { name } => write!(f, "callback {name} panicked"),
             Report::Slow { name, took } => write!(
                 f,
-                "the destructor of {name} took {} ms inside a call of retire or store: look for a lock that it \
-                 waits for, or retire such values with on_worker()",
+                "the destructor of {name} took {} ms inside a call of retire or store: look for a lock that \
+                 it waits for, or retire such values with on_worker()",
                 took.as_millis()
             ),
             Report::Stuck { name, running } => write!(
@@ -91,8 +91,8 @@ impl fmt::Display for Report {
                 }
                 write!(
                     f,
-                    "over the budget: {full}; {holdouts} readers are in the way: look at its holdouts(), retire \
-                     with try_retire or retire_wait, or set a larger budget"
+                    "over the budget: {full}; {holdouts} readers are in the way: look at its holdouts(), \
+                     retire with try_retire or retire_wait, or set a larger budget"
                 )
             }
         }

@@ -75,7 +75,7 @@ impl Workers {
         state.store(now, Ordering::Release);
         if started.is_err() {
             count(&self.env().state.counters.worker_errors);
-            self.nobody_looks();
+            self.give_up_start();
         }
         started.is_ok()
     }
@@ -83,7 +83,7 @@ impl Workers {
     /// The worker cannot be started, though threads have relied on one being started. The next thread that
     /// queues tries again: no timer counts as set any more, and no owner has credit. (An owner that acquires
     /// credit after this thread had its lock has seen that, and tries again itself.)
-    fn nobody_looks(&'static self) {
+    fn give_up_start(&'static self) {
         self.env().alarm.forget();
         for state in self.env().states() {
             state.lock().disarm();

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const PATIENCE: u32 = 20;
 
 /// A child of this process.
-#[must_use = "a child that nobody waits for is not checked"]
+#[must_use = "a child is checked only by `join`"]
 pub struct Child(libc::pid_t);
 
 /// Forks; the child runs `body` and ends with 0, or with 1 if that panics.
@@ -19,7 +19,7 @@ pub fn fork(body: impl FnOnce()) -> Child {
 
 /// Forks; the child ends with what `body` returns.
 pub fn fork_code(body: impl FnOnce() -> i32) -> Child {
-    // SAFETY: what the children of these tests do is what this library says they may.
+    // SAFETY: the children of these tests make only calls that this library permits there.
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", std::io::Error::last_os_error()),
         0 => {

@@ -105,7 +105,7 @@ impl Isolated {
         self
     }
 
-    /// As programs are: they listen when the kernel says that memory is low.
+    /// As in programs: the child listens to the kernel's reports of low memory.
     pub fn hears_the_kernel(mut self) -> Isolated {
         self.hears_the_kernel = true;
         self

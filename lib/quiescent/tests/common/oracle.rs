@@ -161,7 +161,7 @@ fn churn(cell: &RcuCell<Canary>, stop: &AtomicBool, sections: &AtomicU64, seed: 
     }
 }
 
-/// One section in one of several shapes, with looks before and after a delay.
+/// One section in one of several shapes, with reads before and after a delay.
 pub fn read_somehow(cell: &RcuCell<Canary>, numbers: &mut Numbers) {
     let delay = |n: usize| (0..n).for_each(|_| std::hint::spin_loop());
     match numbers.below(16) {

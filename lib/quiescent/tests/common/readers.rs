@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use super::thread_id;
 
-/// A thread that waits to be told to end.
+/// A thread that waits until the test ends it.
 pub struct Reader {
     end: mpsc::Sender<()>,
     thread: JoinHandle<()>,

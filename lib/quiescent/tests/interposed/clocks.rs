@@ -58,7 +58,7 @@ fn flush_after(lazy: Duration, prompt: Duration) {
 
 const FLUSH_HOUR: Duration = Duration::from_secs(3600);
 
-/// Queues things in ways that wait for company: in this thread, in one that is gone, and in one that stays,
+/// Queues things in ways that are lazy: in this thread, in one that is gone, and in one that stays,
 /// quiet, until the returned function is called.
 fn queue_patiently(ledger: &'static Ledger, things: usize) -> impl FnOnce() {
     let queue = move |from: usize| {
@@ -92,7 +92,7 @@ fn with_shifted_clocks(body: impl Fn()) {
 }
 
 #[test]
-fn nobody_asks_for_the_time_of_day() {
+fn the_time_of_day_is_never_read() {
     with_shifted_clocks(|| {
         on_report(remember);
         let short = Duration::from_millis(20);
@@ -159,7 +159,7 @@ fn later_ones_do_not_put_off_the_first() {
         flush_after(FLUSH_HOUR, FLUSH_HOUR);
         let ledger = Ledger::new(10);
         for quarter in 0..10 {
-            // Each goes to the engine, which looks at the deadline again.
+            // Each reaches the engine, which checks the deadline again.
             let thing = ledger.thing(quarter);
             defer_lazy(move || drop(thing));
             set_flush_times(flush_times());
@@ -218,7 +218,7 @@ fn what_a_thread_has_left_goes_in_time() {
             (0..20).for_each(|index| queue_somehow(ledger.thing(index), 8));
         });
         assert_eq!(ledger.count(), 0);
-        jump(HOUR + 2 * SECOND); // and nobody else comes by
+        jump(HOUR + 2 * SECOND); // and no other thread calls the library
         until("all of it goes", || ledger.count() == 20);
         ledger.assert_all_once();
     });
@@ -426,7 +426,7 @@ fn the_coarse_clock_may_lag() {
                 end();
             }
             if lag < SECOND {
-                until_at_rest(); // more than a tick is the work of a moment, in which nobody rests
+                until_at_rest(); // a lag above a tick ends soon, and no thread is at rest then
             }
         }
         assert_no_hours();

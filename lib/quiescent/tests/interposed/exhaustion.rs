@@ -131,7 +131,7 @@ fn memory_for_grace_periods_is_an_error_and_the_next_who_waits_drives() {
             );
         }
         assert_eq!(statistics().grace_periods, 0);
-        // One of those who cannot, and some who can: they share, and hand over.
+        // One waiter that cannot drive, and some that can: they share grace periods, and hand the role over.
         let start = Barrier::new(5);
         thread::scope(|scope| {
             for _ in 0..4 {
@@ -307,14 +307,14 @@ fn limited(resource: libc::__rlimit_resource_t) {
 }
 
 #[test]
-fn rlimit_as_readers_and_callbacks_go_to_the_crowd() {
+fn rlimit_as_readers_and_callbacks_become_unregistered() {
     in_both_modes(|| {
         limited(libc::RLIMIT_AS);
     });
 }
 
 #[test]
-fn rlimit_data_readers_and_callbacks_go_to_the_crowd() {
+fn rlimit_data_readers_and_callbacks_become_unregistered() {
     in_both_modes(|| {
         limited(libc::RLIMIT_DATA);
     });

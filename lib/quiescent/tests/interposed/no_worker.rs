@@ -83,7 +83,7 @@ fn starts_later(without: fn(&dyn Fn())) {
     assert!(refused.worker_errors > 0, "it has tried");
     assert_eq!((refused.helper_threads, refused.queued), (0, 30));
     assert_eq!((ledger.count(), library_threads().len()), (0, 0));
-    // The next who queues something starts it, without being in a hurry.
+    // The next call that queues starts it, even if that callback is not hurried.
     (30..40).for_each(|index| queue_somehow(ledger.thing(index), 2));
     until("all of it goes", || ledger.count() == 40);
     ledger.assert_all_once();
@@ -153,7 +153,7 @@ fn a_barrier_says_so_and_drain_does_without() {
             text.starts_with("barrier: the worker cannot be started"),
             "{text}"
         );
-        // Several at once are told one after the other.
+        // Of several at once, each gets the error, one after the other.
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| assert_eq!(try_barrier(), Err(SyncError::NoWorker)));
@@ -185,14 +185,14 @@ fn a_barrier_does_not_wait_for_a_start_that_fails() {
         REFUSED.store(u32::MAX, Ordering::Release);
         thread::scope(|scope| {
             scope.spawn(|| queue_somehow(ledger.thing(0), 2));
-            gate.until_reached(1); // somebody is starting the worker
+            gate.until_reached(1); // the other thread is starting the worker
             queue_somehow(ledger.thing(1), 2);
             let barriers = [(); 2].map(|()| scope.spawn(try_barrier));
             thread::sleep(SHORT); // so that they are there when it fails, most times
             gate.open();
             for barrier in barriers {
-                let told = barrier.join().expect("no panic");
-                assert_eq!(told, Err(SyncError::NoWorker));
+                let result = barrier.join().expect("no panic");
+                assert_eq!(result, Err(SyncError::NoWorker));
             }
         });
         assert_eq!(statistics().helper_threads, 0);

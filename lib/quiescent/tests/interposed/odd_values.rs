@@ -106,7 +106,7 @@ fn weights_beyond_all_memory() {
             let inside = Reader::inside("inside");
             (0..3).for_each(|n| drop(plain.store(n)));
             assert!(!statistics().busy, "round {round}: light ones are lazy");
-            // That much is not held for the sake of company.
+            // That much does not wait for another reason to start a grace period.
             plain.store(3).with_owned_bytes(usize::MAX).retire();
             assert!(statistics().busy, "round {round}");
             assert!(statistics().queued_bytes > 1 << 32, "{:?}", statistics());
@@ -131,8 +131,8 @@ fn weights_beyond_all_memory() {
             inside.end();
             assert_all_gone();
             ledger.assert_all_once();
-            // One that was asked for by somebody who needs it no more is nobody's to drive: who waits next
-            // takes it along.
+            // No thread drives a grace period whose requester no longer needs it. The next waiter drives it,
+            // too.
             quiescent::synchronize();
             until("no grace period is wanted", || !statistics().busy);
         }

@@ -123,7 +123,7 @@ fn the_worker_alone_replaces_a_driver_that_is_stopped() {
 }
 
 #[test]
-fn those_whom_a_stopped_driver_has_not_woken_return() {
+fn waiters_that_a_stopped_driver_has_not_woken_return() {
     in_both_modes(|| {
         let inside = Reader::inside("inside");
         thread::scope(|scope| {
@@ -215,7 +215,7 @@ fn one_that_comes_back_from_its_sleep_leaves_the_next_driver_asleep() {
 }
 
 #[test]
-fn a_reader_stopped_before_it_wakes_the_driver_holds_up_nobody() {
+fn a_reader_stopped_before_it_wakes_the_driver_delays_no_waiter() {
     in_both_modes(|| {
         let gate = crate::common::deferral::Gate::new();
         let second = Reader::inside("second");

@@ -219,7 +219,7 @@ fn lazy_calls_wait_for_company() {
                 prompt: PROMPT
             }
         );
-        // Nothing but company can be the reason in this test.
+        // So in this test a lazy callback runs only because another one causes a run.
         let lazy = Duration::from_secs(1_000_000);
         set_flush_times(FlushTimes {
             lazy,
@@ -239,16 +239,16 @@ fn lazy_calls_wait_for_company() {
         assert_eq!(
             statistics().worker_passes,
             before,
-            "nobody was woken for it"
+            "no thread was woken for it"
         );
-        // That grace period served it: the next natural run, on whosever account, runs it too.
+        // That grace period served it: the next run of callbacks, for whatever reason, runs it too.
         on_thread("another", || {
             let hurried = flag();
             defer_hurry(|| hurried.store(true, Ordering::Release));
             until("a hurried one has run", || hurried.load(Ordering::Acquire));
         });
         until("the lazy one has run", || first.load(Ordering::Acquire));
-        // A prompt one of this thread drags another along.
+        // When a prompt callback of this thread runs, a lazy one runs, too.
         let third = flag();
         defer_lazy(|| second.store(true, Ordering::Release));
         defer(|| third.store(true, Ordering::Release));
@@ -333,7 +333,7 @@ fn what_is_offloaded_can_be_drained() {
 }
 
 #[test]
-fn who_breaks_laziness_is_told() {
+fn callbacks_that_break_laziness_are_listed() {
     in_both_modes(|| {
         struct Session(u32);
         struct Owner(#[allow(dead_code, reason = "it has a destructor")] String);
@@ -341,7 +341,7 @@ fn who_breaks_laziness_is_told() {
             let found: Option<Breaker> = breakers().into_iter().find(|b| b.name.contains(name));
             found.map(|breaker| (breaker.hurried, breaker.prompt))
         };
-        // What waits for company is not in there.
+        // Lazy callbacks are not in the list.
         defer_lazy(|| ());
         RcuCell::new([1u64]).store([2]).retire();
         assert_eq!(breakers(), []);
@@ -353,7 +353,7 @@ fn who_breaks_laziness_is_told() {
             .store(Owner(String::new()))
             .retire_hurry();
         assert_eq!(
-            of("who_breaks"),
+            of("callbacks_that_break"),
             Some((3, 0)),
             "a closure is named after its function"
         );

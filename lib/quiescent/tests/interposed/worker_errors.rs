@@ -52,7 +52,7 @@ impl Refusals {
 
 /// Process-wide fences of the library's threads.
 static WORKERS_FENCES: Refusals = Refusals::none();
-/// Those of threads that say so.
+/// Process-wide fences of threads that set `FENCES_ARE_OURS`.
 static OUR_FENCES: Refusals = Refusals::none();
 /// Allocations of the library's threads.
 static WORKERS_MEMORY: Refusals = Refusals::none();
@@ -114,14 +114,14 @@ fn quiet_owner(
 }
 
 #[test]
-fn a_barrier_that_failed_covers_nobody_else() {
+fn a_barrier_that_failed_covers_no_other() {
     isolated(|| {
         const THINGS: usize = 3;
         for refusals in 0..=2 {
             let (gate, ledger) = (Gate::new(), Ledger::new(THINGS));
             defer_hurry(|| gate.pass());
             gate.until_reached(1);
-            let told = Mutex::new(Vec::new());
+            let results = Mutex::new(Vec::new());
             let owner = thread::scope(|scope| {
                 // It has the turn, and waits for what stands at the gate.
                 let first = sleepers(scope, 1, || assert_eq!(try_barrier(), Ok(())));
@@ -131,20 +131,20 @@ fn a_barrier_that_failed_covers_nobody_else() {
                     FENCES_ARE_OURS.set(true);
                     let result = try_barrier();
                     let gone = ledger.count();
-                    told.lock().expect("no panic").push((result, gone));
+                    results.lock().expect("no panic").push((result, gone));
                 });
                 assert!(first.iter().all(|first| !first.is_finished()));
                 gate.open();
                 owner
             });
-            let told = told.into_inner().expect("no panic");
-            let failed = |told: &&(Result<(), SyncError>, usize)| told.0 == Err(NO_MEMORY);
+            let results = results.into_inner().expect("no panic");
+            let failed = |(result, _): &&(Result<(), SyncError>, usize)| *result == Err(NO_MEMORY);
             assert_eq!(
-                told.iter().filter(failed).count(),
+                results.iter().filter(failed).count(),
                 refusals as usize,
-                "{told:?}"
+                "{results:?}"
             );
-            for (result, gone) in told {
+            for (result, gone) in results {
                 assert!(result.is_err() || gone == THINGS, "{gone} gone");
             }
             barrier();
@@ -155,8 +155,8 @@ fn a_barrier_that_failed_covers_nobody_else() {
     });
 }
 
-/// Things of this thread go, although the worker is refused something once. `refuse` says what; with a
-/// barrier, a thread waits for it meanwhile.
+/// Items of this thread are run and freed, although the worker is refused one resource once: `refused`. With
+/// `with_barrier`, a barrier waits for them meanwhile.
 fn goes_all_the_same(refused: &Refusals, after: u32, with_barrier: bool) {
     const THINGS: usize = 10;
     let ledger = Ledger::new(THINGS);
@@ -204,7 +204,7 @@ fn memory_that_was_refused_once_is_asked_for_again() {
 }
 
 #[test]
-fn fences_refused_for_ever_are_told_and_the_worker_rests() {
+fn fences_refused_for_ever_are_reported_and_the_worker_rests() {
     isolated(|| {
         const THINGS: usize = 20;
         let idle = Reader::idle("idle");
@@ -240,14 +240,14 @@ fn fences_refused_for_ever_are_told_and_the_worker_rests() {
 }
 
 #[test]
-fn a_domain_that_only_wants_a_grace_period_which_is_refused_keeps_nobody_busy() {
+fn a_domain_whose_grace_period_is_refused_keeps_no_thread_busy() {
     isolated(|| {
         static DOMAIN: Domain = Domain::new();
         // Another thread has read in it: its grace periods need fences.
-        let (tell, told) = mpsc::channel::<()>();
+        let (end, ended) = mpsc::channel::<()>();
         let other = thread::spawn(move || {
             DOMAIN.read(|_| ());
-            let _ = told.recv();
+            let _ = ended.recv();
         });
         let (ran, has_run) = mpsc::channel();
         DOMAIN.defer_hurry(move || ran.send(()).expect("the test listens"));
@@ -260,7 +260,7 @@ fn a_domain_that_only_wants_a_grace_period_which_is_refused_keeps_nobody_busy() 
         thread::sleep(Duration::from_millis(700));
         let passes = DOMAIN.statistics().looks - before;
         assert!(passes <= 3, "{passes} passes");
-        drop(tell);
+        drop(end);
         other.join().expect("it ends");
     });
 }

@@ -127,7 +127,7 @@ fn another_worker_goes_on() {
             let errors = (now.callback_panics, now.callbacks_stuck, now.worker_errors);
             assert_eq!((now.queued, errors), (0, (0, 0, 0)));
         }
-        until("all are told", || {
+        until("all are reported", || {
             REPORTS.lock().expect("no panic").len() == 4 * ENDING
         });
         let texts = std::mem::take(&mut *REPORTS.lock().expect("no panic"));
@@ -284,12 +284,12 @@ fn one_that_was_stuck_before_ends_alone() {
 }
 
 #[test]
-fn a_reporter_that_ends_its_thread_stops_nobody() {
+fn a_reporter_that_ends_its_thread_stops_no_other_thread() {
     isolated(|| {
-        static TOLD: AtomicU32 = AtomicU32::new(0);
+        static REPORTED: AtomicU32 = AtomicU32::new(0);
         std::panic::set_hook(Box::new(|_| ()));
         on_report(|_| {
-            TOLD.fetch_add(1, Ordering::AcqRel);
+            REPORTED.fetch_add(1, Ordering::AcqRel);
             end_thread();
         });
         for round in 1..=10 {
@@ -301,7 +301,9 @@ fn a_reporter_that_ends_its_thread_stops_nobody() {
             ledger.assert_all_once();
         }
         // Of each ending, each panic, and each panicking callback whose report ended the thread.
-        until("all are told", || TOLD.load(Ordering::Acquire) == 30);
+        until("all are reported", || {
+            REPORTED.load(Ordering::Acquire) == 30
+        });
         assert_eq!(statistics().callback_exits, 20);
         until_at_rest();
         assert!(statistics().helper_threads <= 2, "{:?}", statistics());

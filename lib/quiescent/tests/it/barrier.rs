@@ -259,7 +259,7 @@ fn it_does_not_wait_for_a_later_callback_that_is_stuck() {
     });
 }
 
-/// Waits for `condition`, for some seconds; says whether it came true.
+/// Waits for `condition`, for some seconds; returns whether it became true.
 fn until_or_not(condition: impl Fn() -> bool) -> bool {
     let waits = std::iter::repeat_n(crate::common::SHORT, 1000);
     waits

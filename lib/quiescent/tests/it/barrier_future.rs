@@ -97,7 +97,7 @@ fn everywhere(body: fn(Place)) {
 }
 
 #[test]
-fn it_covers_what_anybody_has_queued() {
+fn it_covers_what_any_thread_has_queued() {
     everywhere(|place| {
         for round in 0..10 * WAYS {
             let ledger = Ledger::new(20);

@@ -43,7 +43,7 @@ fn free(object: Retired<Object>) {
     drop(unsafe { Box::from_raw(object) });
 }
 
-/// What is queued, in bytes: as the library says it, and as its number says.
+/// The bytes that are queued: the larger of the reported bytes and those derived from the reported number.
 fn held() -> u64 {
     let now = statistics();
     now.queued_bytes.max(now.queued * OBJECT as u64)
@@ -66,7 +66,7 @@ fn nothing_is_held() {
     drain(PATIENCE);
     let now = statistics();
     assert_eq!((now.queued, now.queued_bytes), (0, 0), "{now:?}");
-    // The engine's total, by way of what it says when it refuses.
+    // The engine's total, from its reason for a refusal.
     set_budget(0, 0);
     let guard = read_lock(); // or it would be freed at once
     assert!(try_one(), "where nothing is held there is room for one");
@@ -156,8 +156,8 @@ fn those_who_wait_go_no_faster_than_the_readers() {
             assert!(ends.iter().all(Result::is_ok));
         });
         let most = most.into_inner();
-        // Queues are asked one after the other while objects come and go, so `most` may count some of them
-        // twice; that the budget was kept is for the engine to say, which counts each once.
+        // Queues are inspected one after the other while objects are queued and freed, so `most` may count
+        // some of them twice. Whether the budget was kept is taken from the engine, which counts each once.
         assert!(most >= BUDGET / 4 / 2, "the budget was used: {most}");
         assert_eq!(statistics().over_budget, 0);
         nothing_is_held();
@@ -193,13 +193,13 @@ fn one_who_waits_in_vain_gets_it_back_with_the_readers_name() {
     });
 }
 
-static TOLD: AtomicU64 = AtomicU64::new(0);
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 
 fn tell(report: &Report) {
     if let Report::OverBudget { full, holdouts, .. } = report {
         assert!(full.held_bytes > full.budget_bytes && *holdouts <= 2);
         assert!(report.to_string().contains("over the budget"));
-        TOLD.fetch_add(1, Ordering::Relaxed);
+        REPORTED.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -218,7 +218,7 @@ fn retire_grows_and_says_so_once() {
         drop(guard);
         assert!(held() >= BUDGET, "it grows");
         // While the worker waits for that very reader.
-        until("it is told", || TOLD.load(Ordering::Relaxed) == 1);
+        until("it is reported", || REPORTED.load(Ordering::Relaxed) == 1);
         assert_eq!(statistics().over_budget, 1);
         assert!(!try_one());
         reader.end();
@@ -259,7 +259,7 @@ fn callbacks_count_and_waiting_for_them_runs_none() {
 }
 
 #[test]
-fn nobody_waits_in_a_section_or_a_callback() {
+fn waiting_in_a_section_or_a_callback_is_refused() {
     in_both_modes(|| {
         let guard = read_lock();
         let refused = replaced(1, 2).retire_wait(PATIENCE).expect_err("a section");
@@ -324,7 +324,7 @@ fn the_budget_can_be_changed_at_any_time() {
         Options::new()
             .budget(5000, 77)
             .apply()
-            .expect("nobody has read");
+            .expect("no thread has read");
         let now = statistics();
         assert_eq!((now.budget_bytes, now.budget_callbacks), (5000, 77));
         let reader = Reader::inside("stalled");

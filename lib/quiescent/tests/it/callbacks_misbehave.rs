@@ -28,7 +28,7 @@ fn reports() -> Vec<String> {
     std::mem::take(&mut *REPORTS.lock().expect("no panic"))
 }
 
-/// The panic hook is the program's: this one says nothing.
+/// Installs a panic hook that prints nothing.
 fn hush() {
     std::panic::set_hook(Box::new(|_| ()));
 }
@@ -118,7 +118,7 @@ fn panics_of_panics_are_contained() {
     });
 }
 
-/// Waits for everybody when it is dropped, or would; notes what it is told.
+/// Its destructor tries each call that waits, checks that all are refused, and counts that in `REFUSED`.
 struct Waits;
 
 static REFUSED: AtomicU32 = AtomicU32::new(0);
@@ -164,7 +164,7 @@ fn what_a_panic_carries_is_dropped_inside_the_callback() {
 }
 
 #[test]
-fn a_reporter_that_panics_stops_nobody() {
+fn a_reporter_that_panics_stops_no_other_callback() {
     in_both_modes(|| {
         hush();
         on_report(|report| panic!("{report}"));
@@ -182,7 +182,7 @@ fn a_reporter_that_panics_stops_nobody() {
 }
 
 #[test]
-fn a_callback_that_never_returns_stops_nobody() {
+fn a_callback_that_never_returns_stops_no_other_callback() {
     in_both_modes(|| {
         on_report(remember);
         let gate = Gate::new();
@@ -235,7 +235,7 @@ impl Drop for Parks {
 }
 
 #[test]
-fn several_that_never_return_stop_nobody() {
+fn several_that_never_return_stop_no_other_callback() {
     isolated(|| {
         on_report(remember);
         let gate = Gate::new();
@@ -252,7 +252,7 @@ fn several_that_never_return_stop_nobody() {
         (0..100).for_each(|index| queue_somehow(ledger.thing(index), index));
         until("others go on", || ledger.count() == 100);
         until("all four are known", || statistics().callbacks_stuck == 4);
-        until("all four are told", || {
+        until("all four are reported", || {
             REPORTS.lock().expect("no panic").len() == 4
         });
         let texts = reports();
@@ -270,7 +270,7 @@ fn several_that_never_return_stop_nobody() {
 }
 
 #[test]
-fn a_reporter_that_waits_for_the_stuck_one_stops_nobody() {
+fn a_reporter_that_waits_for_the_stuck_one_stops_no_other_callback() {
     isolated(|| {
         /// What the callback holds, and the reporter wants: the lock of a log, say.
         static LOG: Mutex<u32> = Mutex::new(0);
@@ -325,8 +325,8 @@ fn a_guard_leaked_by_a_callback_is_a_named_holdout() {
             leaked.store(true, Ordering::Release);
         });
         until("it has leaked", || leaked.load(Ordering::Acquire));
-        // As with any thread that leaks one: no grace period ends, it has a name, and nobody hangs who
-        // did not ask to wait.
+        // As with any thread that leaks a guard: no grace period ends, the holdout has a name, and only
+        // threads that wait without a timeout hang.
         let Err(SyncError::TimedOut { holdouts: found }) =
             synchronize_timeout(crate::common::SHORT)
         else {

@@ -63,7 +63,7 @@ fn an_option_is_exchanged_for_nothing_and_back() {
         ));
         let seen = option.load(&guard);
         let old = option.compare_exchange(seen, None, &guard);
-        let old = old.expect("nobody else writes").expect("there was one");
+        let old = old.expect("the only writer").expect("there was one");
         assert_eq!(option.load(&guard), None);
         let none = option.compare_exchange(None, Some(9), &guard);
         assert!(none.expect("it holds nothing").is_none());

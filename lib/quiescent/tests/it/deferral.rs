@@ -115,7 +115,7 @@ fn everything_goes_exactly_once() {
                             on_thread("short", move || {
                                 let mut numbers = Numbers(first as u64);
                                 for index in first..first + THINGS {
-                                    // Mostly those that wait for company.
+                                    // Mostly lazy ones.
                                     let hurry = numbers.below(16) == 0;
                                     let way = numbers.below(WAYS) & !1 | usize::from(hurry);
                                     queue_somehow(ledger.thing(index), way);
@@ -156,7 +156,7 @@ fn everything_goes_exactly_once() {
 }
 
 #[test]
-fn a_stalled_reader_holds_memory_and_nobody_up() {
+fn a_stalled_reader_holds_memory_and_delays_no_thread() {
     in_both_modes(|| {
         let many = match statistics().fence_mode {
             quiescent::FenceMode::Membarrier => 1_000_000,

@@ -64,7 +64,7 @@ fn until_at_rest(domain: &Domain) {
     until("the domain rests", || domain.statistics().at_rest);
 }
 
-/// A box on the heap that says when it is dropped.
+/// A box on the heap that counts its drops.
 struct Noisy(Arc<AtomicU32>);
 
 impl Drop for Noisy {
@@ -74,7 +74,7 @@ impl Drop for Noisy {
 }
 
 #[test]
-fn a_section_holds_its_own_domain_up_and_nobody_else() {
+fn a_section_delays_its_own_domain_and_no_other() {
     isolated(|| {
         let (slow, quick) = (leaked(), Domain::new());
         let stalled = Stalled::inside(slow);
@@ -122,7 +122,7 @@ fn what_is_queued_while_a_section_is_open_runs_when_it_has_ended() {
         let (early, late) = (Stalled::inside(domain), leaked());
         cell.store(Noisy(Arc::clone(&dropped))).retire_hurry();
         let (sender, receiver) = mpsc::channel();
-        domain.defer_hurry(move || sender.send(()).expect("somebody listens"));
+        domain.defer_hurry(move || sender.send(()).expect("the test listens"));
         late.defer_hurry(|| ());
         late.barrier(); // the worker goes on elsewhere
         assert!(receiver.try_recv().is_err());
@@ -232,7 +232,7 @@ fn waiting_in_a_section_is_refused_where_it_would_wait_for_itself() {
 #[test]
 fn each_has_a_budget_of_its_own() {
     isolated(|| {
-        static TOLD: AtomicU32 = AtomicU32::new(0);
+        static REPORTED: AtomicU32 = AtomicU32::new(0);
         quiescent::report::on_report(|report| {
             if let Report::OverBudget {
                 full,
@@ -242,7 +242,7 @@ fn each_has_a_budget_of_its_own() {
             {
                 assert_eq!((full.budget_callbacks, *holdouts <= 1), (10, true));
                 assert_eq!(*domain, Some("small"));
-                TOLD.fetch_add(1, Ordering::Relaxed);
+                REPORTED.fetch_add(1, Ordering::Relaxed);
             }
         });
         let (small, large) = (leaked(), Domain::new());
@@ -257,12 +257,12 @@ fn each_has_a_budget_of_its_own() {
         let refused = here
             .store(99)
             .retire_wait(SHORT)
-            .expect_err("nobody leaves");
+            .expect_err("the reader stays");
         assert!(matches!(
             refused.reason,
             quiescent::Refusal::TimedOut { ref holdouts, .. } if holdouts.len() == 1
         ));
-        until("the program is told", || TOLD.load(Ordering::Relaxed) > 0);
+        until("it is reported", || REPORTED.load(Ordering::Relaxed) > 0);
         assert!(small.statistics().over_budget > 0);
         drop(stalled);
         assert!(refused.object.retire_wait(LONG).is_ok());
@@ -322,7 +322,7 @@ fn a_drained_domain_runs_code_only_where_the_program_drains_it() {
             let sender = sender.clone();
             domain.defer_hurry(move || sender.send(thread::current().id()).expect("listened to"));
         }
-        until("we are told", || READY.load(Ordering::Relaxed) > 0);
+        until("`on_ready` is called", || READY.load(Ordering::Relaxed) > 0);
         assert!(receiver.try_recv().is_err());
         assert_eq!(domain.drain_ready(2, LONG).ran, 2);
         assert_eq!(receiver.try_iter().count(), 2);
@@ -415,7 +415,9 @@ fn stalls_are_reported_after_the_domains_own_time() {
         assert!(other.synchronize_timeout(4 * SHORT).is_err());
         assert_eq!(STALLS.load(Ordering::Relaxed), 0);
         watched.defer_hurry(|| ()); // the worker waits for it, and so it reports
-        until("the stall is told", || STALLS.load(Ordering::Relaxed) > 0);
+        until("the stall is reported", || {
+            STALLS.load(Ordering::Relaxed) > 0
+        });
         drop(both);
         watched.barrier();
         assert!(watched.statistics().stalls > 0);

@@ -31,7 +31,7 @@ fn it_runs_everything_in_its_caller() {
     in_both_modes(|| {
         let (sender, places) = mpsc::channel();
         for round in 0..20 {
-            // Lazy ones, which the worker would not look at for seconds: from here, and from a thread
+            // Lazy ones, which the worker would not process for seconds: from here, and from a thread
             // that is gone.
             let ours = sender.clone();
             on_thread("departed", move || {
@@ -39,7 +39,7 @@ fn it_runs_everything_in_its_caller() {
             });
             (0..50).for_each(|_| retire(SaysWhere(sender.clone())));
             (0..50).for_each(|_| drop(RcuCell::new([0u64; 4]).store([1; 4])));
-            // The worker may have been started just now, and looks once at what there is.
+            // The worker may have been started just now; it makes one pass over all queues.
             until("the worker has looked, and sleeps", || {
                 let threads = library_threads();
                 threads.len() as u64 == statistics().helper_threads
@@ -192,7 +192,7 @@ fn it_does_not_spin_while_others_run_a_callback() {
         let drained = drain(Duration::from_millis(400));
         let after = statistics();
         assert_eq!((drained.ran, drained.left), (0, 1));
-        // It may look now and then; a fence of all processors is not for spinning.
+        // It may try at intervals, but must not issue process-wide fences in a loop.
         let fences = after.fences_take - before.fences_take;
         assert!(fences <= 100, "{fences} fences in one drain");
         gate.open();

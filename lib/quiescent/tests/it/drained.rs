@@ -10,7 +10,7 @@ use quiescent::{RcuCell, barrier, defer, defer_hurry, drain, statistics, synchro
 
 static RAN: AtomicU32 = AtomicU32::new(0);
 static ON: AtomicU32 = AtomicU32::new(0);
-static TOLD: AtomicU32 = AtomicU32::new(0);
+static NOTIFIED: AtomicU32 = AtomicU32::new(0);
 
 fn note() {
     ON.store(thread_id(), Ordering::Relaxed);
@@ -21,8 +21,8 @@ fn ran() -> u32 {
     RAN.load(Ordering::Acquire)
 }
 
-fn told() -> u32 {
-    TOLD.load(Ordering::Acquire)
+fn notified() -> u32 {
+    NOTIFIED.load(Ordering::Acquire)
 }
 
 /// A value with a destructor.
@@ -45,12 +45,12 @@ fn the_worker_runs_none_and_tells() {
     in_both_modes(|| {
         set_drained(true);
         on_ready(|| {
-            TOLD.fetch_add(1, Ordering::Release);
+            NOTIFIED.fetch_add(1, Ordering::Release);
             panic!("a panic in it is contained");
         });
         defer_hurry(note);
         (RcuCell::new(Some(Noted)).store(None)).retire();
-        until("it is told", || told() > 0);
+        until("`on_ready` is called", || notified() > 0);
         workers_sleep();
         assert_eq!(ran(), 0);
         let passes = statistics().worker_passes;
@@ -61,7 +61,7 @@ fn the_worker_runs_none_and_tells() {
         assert_eq!(
             statistics().worker_passes,
             passes,
-            "nobody is woken for what is ready"
+            "no thread is woken for what is ready"
         );
         assert_eq!(drain(PATIENCE).left, 0);
         assert_eq!(ran(), 2);
@@ -98,7 +98,7 @@ fn no_more_than_asked_for_and_every_queue_gets_its_turn() {
 }
 
 #[test]
-fn a_bounded_drain_waits_for_nobody() {
+fn a_bounded_drain_does_not_wait() {
     in_both_modes(|| {
         set_drained(true);
         let reader = crate::common::Reader::inside("reads");
@@ -129,7 +129,7 @@ fn what_is_plain_memory_is_freed_all_the_same() {
         assert_eq!(ran(), 0);
         workers_sleep();
         let passes = statistics().worker_passes;
-        // The same thread goes on; that something waits to be drained is no reason to look at it.
+        // The same thread continues. A callback that waits to be drained does not wake the worker.
         set_flush_times(FlushTimes {
             lazy: Duration::MAX,
             prompt: Duration::MAX,

@@ -14,7 +14,7 @@ use quiescent::{
 /// Nesting from which guards take the slower path.
 const LIMIT: usize = 1 << 15;
 
-/// What another thread is told that asks for a grace period.
+/// The result of another thread that waits for a grace period.
 fn others_get() -> Result<(), SyncError> {
     let asked = thread::scope(|scope| scope.spawn(|| synchronize_timeout(SHORT)).join());
     asked.expect("no panic")

@@ -58,7 +58,7 @@ fn assert_only_the_worker_is_left() {
 }
 
 #[test]
-fn with_nobody_inside_the_first_poll_is_ready() {
+fn without_readers_the_first_poll_is_ready() {
     in_both_modes(|| {
         let idle = Reader::idle("idle");
         let threads = kernel_threads();

@@ -58,7 +58,8 @@ fn requests_to_drive_are_never_dropped() {
                 scope.spawn(move || {
                     let mut numbers = Numbers(seed);
                     while !stop.load(Ordering::Relaxed) {
-                        // Some give up at once: on a busy machine the others may all be satisfied before they run again.
+                        // Some give up at once: on a busy machine the others may all be satisfied before they
+                        // run again.
                         let timeout = Duration::from_micros([0, 75, 150][numbers.below(3)]);
                         let timed_out = synchronize_timeout(timeout).is_err();
                         outcomes[usize::from(timed_out)].fetch_add(1, Ordering::Relaxed);

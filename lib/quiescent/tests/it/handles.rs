@@ -52,7 +52,7 @@ fn everything<D: Handle>(domain: D, settle: impl Fn()) {
     let guard = Guard::new_in(domain.clone());
     let seen = cell.load(&guard);
     let old = cell.compare_exchange(seen, value(), &guard);
-    let old = old.expect("nobody else writes");
+    let old = old.expect("the only writer");
     let late = cell.compare_exchange(seen, value(), &guard);
     let Err(Exchanged { new, current }) = late else {
         panic!("it has changed");
@@ -61,7 +61,7 @@ fn everything<D: Handle>(domain: D, settle: impl Fn()) {
     drop(new);
     assert_eq!(count(), 1);
     drop(guard);
-    drop(old.wait_timeout(PATIENCE).expect("nobody reads"));
+    drop(old.wait_timeout(PATIENCE).expect("no reader is left"));
     drop(block_on(cell.store(value()).wait_async()));
     drop(block_on(cell.update(|_| value()).try_wait_async()).expect("nothing is wrong"));
     drop(Retired::wait_all([
@@ -189,7 +189,7 @@ fn a_domain_lives_as_long_as_a_handle_to_it() {
         drop(cell);
         drop(more);
         drop(domain);
-        assert_eq!(drain(Duration::ZERO).left, 0, "it is nobody else's yet");
+        assert_eq!(drain(Duration::ZERO).left, 0, "a handle is left");
         assert_eq!(dropped.load(Ordering::Relaxed), 1);
         drop(reader); // the last one
         drain(PATIENCE);

@@ -17,7 +17,8 @@ use crate::common::children::{fork, in_child};
 use crate::common::deferral::{Gate, flag};
 use crate::common::{Isolated, SHORT, in_both_modes, isolated, on_thread, thread_id, until};
 
-/// Values that are dropped in the first thread of a test, and elsewhere; how many of them at once at the most.
+/// Values that are dropped in the first thread of a test, and elsewhere; how many of them at once at the
+/// most.
 static HERE: AtomicU64 = AtomicU64::new(0);
 static ELSEWHERE: AtomicU64 = AtomicU64::new(0);
 static DEEPEST: AtomicU32 = AtomicU32::new(0);
@@ -329,7 +330,7 @@ fn stuck_owner<'s>(
     (gate, owner)
 }
 
-/// The owner has popped it, and its queue looks as if it were done.
+/// The owner has popped the entry, so its queue alone would suggest that the destructor has run.
 #[test]
 fn a_barrier_and_a_drain_wait_for_a_running_destructor() {
     isolated(|| {
@@ -353,7 +354,7 @@ fn a_barrier_and_a_drain_wait_for_a_running_destructor() {
     });
 }
 
-/// In the child nobody runs it.
+/// In the child it is not run.
 #[test]
 fn a_fork_forgets_what_others_run() {
     isolated(|| {

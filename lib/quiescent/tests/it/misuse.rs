@@ -119,7 +119,7 @@ fn replacing_inside_a_section_waits_for_nothing() {
             let seen = option.load(guard);
             let old = option
                 .compare_exchange(seen, Some(2), guard)
-                .expect("nobody else writes");
+                .expect("the only writer");
             assert_eq!(seen, Some(&1));
             old
         });

@@ -21,7 +21,7 @@ fn completed_is_done_from_the_start() {
 }
 
 #[test]
-fn a_cookie_asks_and_whoever_comes_next_serves_it() {
+fn a_cookie_requests_and_the_next_waiter_serves_it() {
     in_both_modes(|| {
         let before = statistics();
         let cookie = start_grace_period();
@@ -106,7 +106,7 @@ fn polling_alone_gets_there_beside_idle_threads() {
         assert_eq!(
             (after.sleeps, after.helper_threads),
             (0, 0),
-            "nobody waited"
+            "no thread waited"
         );
         idle.into_iter().for_each(Reader::end);
     });

@@ -48,7 +48,7 @@ fn armed(sources: PressureSources) -> usize {
     all.iter().filter(is_armed).count()
 }
 
-/// What the kernel says: how many descriptors the library's `epoll` listens to.
+/// From the kernel: how many descriptors are in the library's `epoll` set.
 fn listened_to() -> usize {
     let all = std::fs::read_dir("/proc/self/fdinfo").expect("/proc");
     let texts = all.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
@@ -174,7 +174,7 @@ fn a_storm_of_pressure_is_no_storm_of_grace_periods() {
 }
 
 #[test]
-fn pressure_with_nothing_held_wakes_nobody() {
+fn pressure_with_nothing_held_wakes_no_thread() {
     in_both_modes(|| {
         memory_is_low();
         assert_eq!(statistics().helper_threads, 0);

@@ -29,7 +29,7 @@ const FILE: u64 = 4 * LIMIT;
 const READERS: usize = 4;
 const HELD: usize = 1000;
 
-/// Where the child finds its groups, and says what came of it.
+/// The variable that names the child's groups, and hence the file of its result.
 const GROUPS: &str = "QUIESCENT_TEST_GROUPS";
 
 /// Directories that are removed when they are dropped.
@@ -106,7 +106,7 @@ fn pressure_in_a_real_control_group_frees_what_is_lazy() {
     let _ = fs::remove_file(said);
 }
 
-/// Where the child says what came of it: only failures are shown.
+/// The file into which the child writes its result: libtest shows only the output of failures.
 fn said_in(groups: &str) -> PathBuf {
     let name = groups.rsplit('/').next().expect("a name");
     std::env::temp_dir().join(format!("{name}.said"))

@@ -66,9 +66,10 @@ impl Permitted {
             "priorities: {}",
             match permitted.real_time {
                 true =>
-                    "SCHED_FIFO 20 behind SCHED_IDLE, with busy threads of SCHED_FIFO 10 on the same processor",
+                    "SCHED_FIFO 20 behind SCHED_IDLE, with busy threads of SCHED_FIFO 10 on the \
+                     same processor",
                 false =>
-                    "SCHED_OTHER behind SCHED_IDLE: SCHED_FIFO is not permitted, so nobody is starved",
+                    "SCHED_OTHER behind SCHED_IDLE: SCHED_FIFO is not permitted, so no thread is starved",
             }
         );
     }
@@ -187,7 +188,7 @@ fn a_real_time_poller_behind_a_driver_of_low_priority() {
     in_both_modes(|| {
         gets_there(|| {
             let cookie = start_grace_period();
-            // Not too often: the time between two looks is what counts.
+            // At intervals: the engine compares two inspections of the driver that are some time apart.
             until_rarely("polling gets there", || cookie.is_done());
         });
     });
@@ -208,7 +209,7 @@ fn until_rarely(what: &str, mut condition: impl FnMut() -> bool) {
 fn callbacks_of_a_real_time_thread_run_though_a_driver_is_starved() {
     Permitted::tell();
     in_both_modes(|| {
-        // The worker is there, and as urgent as who started it: threads inherit that.
+        // The worker has been started, with the priority of the thread that started it: threads inherit it.
         stay_on_one_processor();
         let permitted = Permitted::find_out();
         let ran = crate::common::deferral::flag();

@@ -23,7 +23,7 @@ fn work(s: Statistics) -> [(&'static str, u64); 9] {
 }
 
 #[test]
-fn when_nobody_waits_nothing_happens() {
+fn without_waiters_nothing_happens() {
     in_both_modes(|| {
         // Something has happened before: all machinery exists that ever will.
         let inside = Reader::inside("inside");

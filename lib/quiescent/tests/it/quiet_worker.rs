@@ -135,7 +135,7 @@ fn a_lazy_trickle_wakes_the_worker_once_in_ten_seconds() {
         assert!(passes <= allowed, "{passes} in {:?}", start.elapsed());
         assert!(switches <= 5 * allowed, "{switches}");
         assert!(statistics().queued > 0 || passes > 0);
-        assert!(statistics().timer_armed, "somebody will look");
+        assert!(statistics().timer_armed, "a timer is set");
         barrier();
         assert_eq!(statistics().queued, 0);
     });
@@ -161,14 +161,14 @@ fn a_trickle_of_calls_wakes_the_worker_twenty_times_a_second() {
         });
         let periods = start.elapsed().as_millis() as u64 / 50;
         assert!(passes <= periods + 4, "{passes} in {periods} periods");
-        // A pass may wait for a grace period, and the stand-by looks once a second.
+        // A pass may wait for a grace period, and the stand-by thread wakes up once a second.
         assert!(switches <= 4 * (periods + 4), "{switches}");
         until("all ran", || RAN.load(Ordering::Relaxed) == called);
     });
 }
 
 #[test]
-fn a_call_runs_without_anybodys_help() {
+fn a_call_runs_without_help_of_the_program() {
     in_both_modes(|| {
         // Prompt ones from a thread that goes quiet, and from one that is gone.
         for _ in 0..3 {

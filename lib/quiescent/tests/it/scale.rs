@@ -16,7 +16,7 @@ const FEW: usize = 5;
 /// Slots in a group; two of the first group's are not given to threads.
 const GROUP: usize = 64;
 
-/// What a thread is told.
+/// A command for a thread.
 enum Tell {
     Enter,
     Exit,
@@ -32,7 +32,7 @@ struct Other {
 impl Other {
     /// Returns when it has read, so threads get their slots in the order of these calls.
     fn start() -> Other {
-        let (tell, told) = channel();
+        let (tell, commands) = channel();
         let (say, did) = channel();
         let thread = std::thread::Builder::new()
             .stack_size(128 << 10)
@@ -40,7 +40,7 @@ impl Other {
                 let mut guard = Some(read_lock());
                 guard.take();
                 say.send(()).unwrap();
-                while let Ok(what) = told.recv() {
+                while let Ok(what) = commands.recv() {
                     guard = match what {
                         Tell::Enter => Some(read_lock()),
                         Tell::Exit => None,
@@ -66,7 +66,7 @@ impl Other {
     }
 }
 
-/// What has been done since `before`: scans, groups looked at, steps.
+/// The work since `before`: scans, groups that were scanned, steps.
 fn since(before: &Statistics) -> (u64, u64, u64) {
     let now = statistics();
     (
@@ -77,7 +77,7 @@ fn since(before: &Statistics) -> (u64, u64, u64) {
 }
 
 #[test]
-fn a_grace_period_looks_at_groups_that_somebody_is_in_and_owes() {
+fn a_grace_period_scans_only_groups_with_holdouts() {
     isolated(|| {
         drop(read_lock());
         let mut others: Vec<Other> = (0..MANY).map(|_| Other::start()).collect();
@@ -88,9 +88,9 @@ fn a_grace_period_looks_at_groups_that_somebody_is_in_and_owes() {
         let before = statistics();
         synchronize();
         let (scans, leaves, all_steps) = since(&before);
-        assert_eq!((scans, leaves), (1, groups), "everybody is asleep");
+        assert_eq!((scans, leaves), (1, groups), "no thread is inside");
 
-        // One is in the way: after the first scan only its group is looked at.
+        // One reader blocks the grace period: after the first scan only its group is scanned.
         let last = others.last().expect("there are many");
         last.tell(Tell::Enter);
         let before = statistics();

@@ -185,7 +185,7 @@ fn repin_does_nothing_beside_another_guard() {
 }
 
 #[test]
-fn repin_that_nobody_waits_for_changes_nothing() {
+fn repin_without_a_waiter_changes_nothing() {
     in_both_modes(|| {
         synchronize();
         let before = statistics();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::common::{Isolated, isolated, until};
 use quiescent::{FenceMode, Guard, Srcu, statistics};
 
-/// Four times as many as are looked after together.
+/// Four times as many as the worker processes together.
 const MANY: usize = 256;
 const TOGETHER: u64 = 64;
 
@@ -79,7 +79,7 @@ fn fences(inside: usize) -> [u64; 2] {
     [first, all]
 }
 
-/// In processes of their own: fences are everybody's.
+/// In a process of its own: the counters of fences are those of the whole process.
 fn in_membarrier_mode(body: impl FnOnce()) {
     isolated(|| {
         assert_eq!(statistics().fence_mode, FenceMode::Membarrier);

@@ -88,7 +88,7 @@ fn be_target(place: usize) {
     TARGETS[place].store(crate::common::thread_id() as i32, Ordering::Relaxed);
 }
 
-/// Sends signals until told to stop. A thread that has ended since is no longer there to be hit.
+/// Sends signals until `STOP` is set. A signal to a thread that has ended has no effect.
 fn storm() {
     // SAFETY: getpid cannot fail.
     let process = unsafe { libc::getpid() };

@@ -108,7 +108,7 @@ fn others_are_not_held_up() {
                 wait.wait();
             });
             entered.wait();
-            quick.defer_hurry(move || sender.send(()).expect("somebody waits"));
+            quick.defer_hurry(move || sender.send(()).expect("the test waits"));
             receiver.recv_timeout(LONG).expect("it ran");
             wait.wait();
         });
@@ -123,15 +123,15 @@ fn others_are_not_held_up() {
 fn what_is_done_does_not_wait_for_the_next_grace_period() {
     isolated(|| {
         let srcu = Srcu::new();
-        srcu.set_stall_after(Duration::ZERO); // nobody looks on account of that
+        srcu.set_stall_after(Duration::ZERO); // so no thread checks for stalls
         for _ in 0..50 {
             let (sender, receiver) = mpsc::channel();
             let first = srcu.read_lock();
-            srcu.defer_hurry(move || sender.send(()).expect("somebody waits"));
+            srcu.defer_hurry(move || sender.send(()).expect("the test waits"));
             thread::scope(|scope| {
                 let before = srcu.statistics().grace_periods;
                 let driver = scope.spawn(|| srcu.synchronize_timeout(LONG));
-                until("somebody drives", || srcu.statistics().busy);
+                until("a thread drives", || srcu.statistics().busy);
                 let second = srcu.read_lock();
                 drop(first);
                 receiver.recv_timeout(LONG).expect("it ran");
@@ -283,7 +283,7 @@ fn an_owned_guard_keeps_it_and_what_is_queued_is_run_after_it_is_gone() {
         let (sender, receiver) = mpsc::channel();
         let srcu = Arc::new(Srcu::new());
         let guard = srcu.read_owned();
-        srcu.defer_hurry(move || sender.send(7).expect("somebody waits"));
+        srcu.defer_hurry(move || sender.send(7).expect("the test waits"));
         drop(srcu);
         assert!(receiver.recv_timeout(SHORT).is_err(), "its reader is there");
         drop(guard);
@@ -305,7 +305,7 @@ fn a_callback_that_always_queues_itself_holds_up_no_other_srcu() {
         let (other, (sender, receiver)) = (Srcu::new(), mpsc::channel());
         for n in 0..20 {
             let sender = sender.clone();
-            other.defer_hurry(move || sender.send(n).expect("somebody waits"));
+            other.defer_hurry(move || sender.send(n).expect("the test waits"));
             assert_eq!(receiver.recv_timeout(LONG), Ok(n));
         }
         GO_ON.store(false, Ordering::Relaxed);
@@ -332,7 +332,7 @@ fn a_forgotten_guard_costs_its_own_srcu_only() {
 }
 
 #[test]
-fn a_thread_that_ends_leaves_its_guards_to_whoever_has_them() {
+fn guards_outlive_the_thread_that_created_them() {
     isolated(|| {
         let srcu = Arc::new(Srcu::new());
         let begun = Arc::clone(&srcu);
@@ -359,7 +359,7 @@ fn waiting_where_it_would_hold_up_others_is_refused() {
         srcu.defer_hurry(move || {
             sender
                 .send((inside.try_synchronize(), inside.try_barrier()))
-                .expect("somebody waits");
+                .expect("the test waits");
         });
         let refused = Err(SyncError::InsideCallback);
         assert_eq!(receiver.recv_timeout(LONG), Ok((refused.clone(), refused)));
@@ -369,7 +369,7 @@ fn waiting_where_it_would_hold_up_others_is_refused() {
 /// The reports so far that name this process's thread.
 static NAMED: AtomicU32 = AtomicU32::new(0);
 
-fn told(report: &Report) {
+fn count_named(report: &Report) {
     if let Report::Stalled(stall) = report {
         assert_eq!(stall.queued, 1);
         let named = stall
@@ -381,18 +381,19 @@ fn told(report: &Report) {
 }
 
 #[test]
-fn a_stall_is_told_with_the_thread_that_began_it_and_then_all_is_quiet() {
+fn a_stall_report_names_the_thread_and_then_all_is_quiet() {
     isolated(|| {
-        quiescent::report::on_report(told);
+        quiescent::report::on_report(count_named);
         let srcu = Srcu::new();
         srcu.set_stall_after(Duration::from_millis(10));
         let guard = srcu.read_lock();
         srcu.defer_hurry(|| ());
         until("a report", || NAMED.load(Ordering::Relaxed) > 0);
         drop(guard);
-        assert_eq!(srcu.synchronize_timeout(LONG), Ok(())); // perhaps this one ends what the callback waits for
+        // This call may end the grace period that the callback waits for.
+        assert_eq!(srcu.synchronize_timeout(LONG), Ok(()));
         until("it ran", || srcu.statistics().queued == 0);
-        until("nobody looks any more", || {
+        until("no thread inspects it any more", || {
             let looks = srcu.statistics().looks;
             thread::sleep(4 * SHORT);
             srcu.statistics().looks == looks
@@ -413,7 +414,7 @@ fn a_panic_in_a_callback_is_contained() {
 }
 
 #[test]
-fn whoever_was_the_only_one_needs_no_fence() {
+fn a_sole_thread_needs_no_fence() {
     // In a process of its own: here it may get the place of another one, which many have read.
     isolated(alone);
 }
@@ -432,7 +433,7 @@ fn alone() {
 }
 
 #[test]
-fn a_place_with_a_section_open_is_given_to_nobody() {
+fn a_place_with_a_section_open_is_not_reused() {
     isolated(|| {
         let srcu = Srcu::new();
         std::mem::forget(srcu.read_lock());

@@ -18,15 +18,15 @@ use quiescent::report::{Report, StallReport, on_report, set_stall_after};
 /// A stall time that a test need not wait for for long.
 const TIME: Duration = Duration::from_millis(20);
 
-/// A report, and the thread that told it.
+/// A report, and the thread that made it.
 type Cursor = (StallReport, u32);
 
-static TOLD: Mutex<Vec<Cursor>> = Mutex::new(Vec::new());
+static REPORTED: Mutex<Vec<Cursor>> = Mutex::new(Vec::new());
 
 fn remember(report: &Report) {
     if let Report::Stalled(stall) = report {
-        let told = (stall.clone(), crate::common::thread_id());
-        TOLD.lock().expect("no panic").push(told);
+        let report = (stall.clone(), crate::common::thread_id());
+        REPORTED.lock().expect("no panic").push(report);
     }
 }
 
@@ -36,13 +36,13 @@ fn listen(time: Duration) {
     set_stall_after(time);
 }
 
-/// What has been told so far.
-fn told() -> Vec<Cursor> {
-    TOLD.lock().expect("no panic").clone()
+/// The reports so far.
+fn reported() -> Vec<Cursor> {
+    REPORTED.lock().expect("no panic").clone()
 }
 
-/// Waits until so many reports have been told.
-fn until_told(count: usize) -> Vec<Cursor> {
-    until("a stall is reported", || told().len() >= count);
-    told()
+/// Waits for so many reports.
+fn until_reported(count: usize) -> Vec<Cursor> {
+    until("a stall is reported", || reported().len() >= count);
+    reported()
 }

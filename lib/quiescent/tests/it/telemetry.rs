@@ -156,7 +156,8 @@ fn nothing_is_lost_between_those_who_execute() {
                             _ => drop(cell.store([n; 2])),
                         }
                         if n % 4_000 == 3_999 {
-                            std::thread::sleep(Duration::from_millis(40)); // somebody takes over
+                            // Meanwhile another thread takes its queue over.
+                            std::thread::sleep(Duration::from_millis(40));
                         }
                     }
                 });
@@ -256,7 +257,7 @@ fn readers_in_the_way_are_on_the_page() {
         assert_ne!(holdouts[0].0, crate::common::thread_id());
         reader.end();
         waiter.join().expect("it returns");
-        until("nobody is in the way", || snapshot().holdouts.is_empty());
+        until("no holdout is left", || snapshot().holdouts.is_empty());
     });
 }
 
@@ -292,7 +293,7 @@ fn the_child_of_a_fork_has_a_page_of_its_own() {
     });
 }
 
-/// The child queues, says so, and waits for a line.
+/// The child queues, prints `ready`, and waits for a line.
 fn child() {
     for n in 0..700u64 {
         retire([n; 8]);
@@ -304,7 +305,7 @@ fn child() {
 }
 
 #[test]
-fn another_process_can_look_and_nobody_wakes() {
+fn another_process_can_read_and_no_thread_wakes() {
     if std::env::var_os("QUIESCENT_TELEMETRY").is_some() {
         return child();
     }
@@ -342,7 +343,7 @@ fn another_process_can_look_and_nobody_wakes() {
 }
 
 #[test]
-fn a_process_without_it_is_told_how_to_begin() {
+fn a_process_without_it_gets_an_error_that_says_how_to_start() {
     Isolated::new().run(|| {
         assert_eq!(telemetry::snapshot(), None);
         let why = Source::of(std::process::id()).expect_err("nothing is counted");

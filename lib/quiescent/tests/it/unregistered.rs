@@ -77,8 +77,8 @@ fn a_section_stays_on_its_side() {
     });
 }
 
-/// Nor has a slot that became free meanwhile the rest of a section: a grace period that is under way does not
-/// look there.
+/// A thread inside a section does not take a slot that becomes free: a grace period in progress does not scan
+/// that slot again.
 #[test]
 fn a_section_gets_no_slot_half_way() {
     without_slots(|mut idle| {
@@ -183,7 +183,7 @@ fn a_mixture_never_reads_what_is_freed() {
 }
 
 #[test]
-fn readers_that_overlap_for_ever_starve_nobody() {
+fn readers_that_overlap_for_ever_starve_no_waiter() {
     without_slots(|idle| {
         const READERS: usize = 3;
         let (stop, turn) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -227,7 +227,7 @@ fn readers_that_overlap_for_ever_starve_nobody() {
 #[test]
 fn a_slot_becomes_free_while_a_thread_is_unregistered() {
     without_slots(|mut idle| {
-        for crowd_first in [true, false] {
+        for unregistered_first in [true, false] {
             let (freed, is_freed) = mpsc::channel();
             let (full, is_full) = mpsc::channel();
             let thread = thread::spawn(move || {
@@ -235,7 +235,7 @@ fn a_slot_becomes_free_while_a_thread_is_unregistered() {
                 full.send(()).expect("the test waits");
                 is_freed.recv().expect("the test frees a slot");
                 let nested = read_lock();
-                let (first, second) = if crowd_first {
+                let (first, second) = if unregistered_first {
                     (unregistered, nested)
                 } else {
                     (nested, unregistered)

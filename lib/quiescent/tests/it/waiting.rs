@@ -40,7 +40,7 @@ fn a_deadline_names_who_is_in_the_way() {
 }
 
 #[test]
-fn a_deadline_of_nothing_suffices_when_nobody_is_inside() {
+fn a_deadline_of_zero_suffices_without_readers() {
     in_both_modes(|| {
         let idle = Reader::idle("idle");
         for _ in 0..100 {

@@ -169,7 +169,7 @@ fn be_the_child(scenario: &Scenario, fenced: bool, shared: &'static Shared) -> !
             Options::new()
                 .fence(FenceMode::Fenced)
                 .apply()
-                .expect("nobody has read");
+                .expect("no thread has read");
         }
         scenarios::install_handler(shared);
         let registered = (scenario.run)(shared);

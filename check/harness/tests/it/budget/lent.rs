@@ -57,9 +57,9 @@ fn who_may_not_have_a_look_borrows_for_less() {
 #[test]
 fn nothing_is_untold_before_something_was_run() {
     let mut rig = Rig::new(1, 64 << 20, 1 << 20);
-    assert!(!rig.cpus[0].untold(), "there is nothing");
+    assert!(!rig.cpus[0].unreported(), "there is nothing");
     let _ = rig.retire(0, 3, 24);
-    assert!(!rig.cpus[0].untold(), "nothing was run");
+    assert!(!rig.cpus[0].unreported(), "nothing was run");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn one_that_fits_counts_from_its_admission_on() {
     for count in 1..4 {
         assert!(rig.admit(0, 8));
         assert_eq!(
-            (rig.global().held().count, rig.cpus[0].told().count),
+            (rig.global().held().count, rig.cpus[0].reported().count),
             (count, count)
         );
         let _ = rig.retire(0, 1, 8);
@@ -106,10 +106,10 @@ fn executed_entries_are_reported_once_they_are_many_or_large_or_all() {
         rig.grace_period();
         rig.cpus[0].advance(rig.machine.engine());
         let range = rig.cpus[0].extract(Lane::Plain, run);
-        assert!(!rig.cpus[0].untold(), "extracted entries still count");
+        assert!(!rig.cpus[0].unreported(), "extracted entries still count");
         rig.cpus[0].ran(Lane::Plain, range);
         assert_eq!(
-            rig.cpus[0].untold(),
+            rig.cpus[0].unreported(),
             reported,
             "{run} of {count} of {bytes}"
         );

@@ -141,8 +141,8 @@ mod tests {
         known.location = Some(here);
         let value = parsed(&report(vec![known, reader(43, None)]));
         let want = json!({
-            "schema": "quiescent-stall/1", "domain": null, "grace_period": 7, "report": 2, "age_ns": 1_000_000_000,
-            "more": 1, "queued": u64::MAX, "queued_bytes": 80,
+            "schema": "quiescent-stall/1", "domain": null, "grace_period": 7, "report": 2,
+            "age_ns": 1_000_000_000, "more": 1, "queued": u64::MAX, "queued_bytes": 80,
             "readers": [
                 {
                     "thread_id": 42, "name": "slow", "nesting": 3, "state": "S",

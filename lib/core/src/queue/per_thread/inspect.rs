@@ -3,12 +3,12 @@
 use quiescent_engine::budget::Held;
 use quiescent_engine::cpu::Lane as Which;
 
-use super::{Core, Queue};
+use super::{Queue, QueueCore};
 use crate::prim::Ordering;
 
 impl Queue {
     /// What the owner has pushed since the last report: an estimate, since it may be pushing now.
-    pub fn unreported(&self, core: &Core) -> Held {
+    pub fn unreported(&self, core: &QueueCore) -> Held {
         let mut all = Held::default();
         for ((words, chain), lane) in self.lanes.iter().zip(&core.chains).zip(Which::ALL) {
             let end = words.end.load(Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::{Core, Queue};
+use super::{Queue, QueueCore};
 use crate::prim::{AtomicPtr, Ordering};
 use crate::queue::common::Common;
 use crate::queue::lane::Block;
@@ -35,7 +35,7 @@ impl Queue {
     }
 
     /// True if a thread works on the lanes' words without the lock.
-    pub fn is_attached(core: &Core) -> bool {
+    pub fn is_attached(core: &QueueCore) -> bool {
         core.owned
     }
 

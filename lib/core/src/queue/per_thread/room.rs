@@ -7,12 +7,12 @@
 //!
 //! # Number of blocks
 //! None ahead at first: most threads retire little. An owner that has used up all its blocks gets more, up to
-//! a batch's worth (0, 1, 4, 16, … blocks behind that of the end), never more than its credit reaches. The number
-//! returns to 0 when a taker finds at most one block's worth queued. It is halved when the owner finds, at
-//! the end of a block, that a grace period of another thread has ended meanwhile: what the owner has pushed
-//! without a report has no stamp, and misses such grace periods. When many threads push, all of them soon
-//! report often, and share the grace period of the first that requests one; one grace period in ten seconds,
-//! a flush, costs an owner at most two reports.
+//! a batch's worth (0, 1, 4, 16, … blocks behind that of the end), never more than its credit reaches. The
+//! number returns to 0 when a taker finds at most one block's worth queued. It is halved when the owner
+//! finds, at the end of a block, that a grace period of another thread has ended meanwhile: what the owner
+//! has pushed without a report has no stamp, and misses such grace periods. When many threads push, all of
+//! them soon report often, and share the grace period of the first that requests one; one grace period in ten
+//! seconds, a flush, costs an owner at most two reports.
 //!
 //! While something waits for a grace period that has no driver, the owner takes the lock at the end of each
 //! block, as it would without blocks ahead, in order to drive it.
@@ -28,9 +28,9 @@
 //!
 //! Emptied blocks that are not linked again at once stay as spares, as many as may be linked ahead: an
 //! allocator that gets each block back and hands it out again spends more time on that than the queue spends
-//! on its entries. For the same reason whoever runs an owner's entries leaves it the blocks that they were in
-//! (an allocator may collect all its small free blocks when it is asked for a large one). A taker frees all
-//! but one.
+//! on its entries. For the same reason a worker that runs an owner's entries leaves it the blocks they were
+//! in (an allocator may collect all its small free blocks when it is asked for a large one). A taker frees
+//! all but one.
 
 use std::ptr;
 
@@ -39,7 +39,7 @@ use quiescent_engine::owner::more_ahead;
 use crate::prim::{AtomicU64, BLOCK, MutexGuard, Ordering};
 use crate::queue::chain::{Chain, Garbage, new_block};
 use crate::queue::lane::Entry;
-use crate::queue::per_thread::{Core, Queue};
+use crate::queue::per_thread::{Queue, QueueCore};
 
 impl Queue {
     /// Allocates a spare block for `lane`, if there is none. Called with no lock held. False: no memory.
@@ -65,11 +65,11 @@ impl Queue {
     /// the caller, which then allocates another, with the lock released. False: no memory for it.
     pub fn put_among_others<'a>(
         &'a self,
-        mut core: MutexGuard<'a, Core>,
+        mut core: MutexGuard<'a, QueueCore>,
         lane: usize,
         entry: Entry,
         bytes: u64,
-    ) -> (MutexGuard<'a, Core>, bool) {
+    ) -> (MutexGuard<'a, QueueCore>, bool) {
         loop {
             if self.put(&mut core, lane, entry, bytes) {
                 return (core, true);
@@ -119,7 +119,7 @@ impl Queue {
     /// With `used`, as many as may be linked ahead stay as spares, or one. False: there is none for `end`.
     pub(super) fn make_room(
         &self,
-        core: &mut Core,
+        core: &mut QueueCore,
         lane: usize,
         reach: u64,
         used: Option<&mut Garbage>,

@@ -8,14 +8,14 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::{LANES, Lane as Which};
 use quiescent_engine::credit::Queued;
 
-use super::{BLOCK_LANES, Core, OWN, Queue};
+use super::{BLOCK_LANES, OWN, Queue, QueueCore};
 use crate::prim::{BLOCK, Ordering};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::{Block, Entry};
 
 impl Queue {
     /// Step 1 of a take-over. False: there is no owner, the lock is enough.
-    pub fn revoke(&self, core: &mut Core) -> bool {
+    pub fn revoke(&self, core: &mut QueueCore) -> bool {
         if core.owned {
             core.revoking = true;
             for words in &self.lanes {
@@ -30,7 +30,7 @@ impl Queue {
     /// repeated. Blocks that were linked ahead are removed.
     pub fn take(
         &self,
-        core: &mut Core,
+        core: &mut QueueCore,
         mut garbage: Option<&mut Garbage>,
     ) -> Option<[Queued; LANES]> {
         let heads = core.heads.report();
@@ -94,7 +94,7 @@ impl Queue {
     /// In the child of a fork: takes from an owner that does not exist here, or has to attach again. The fork
     /// acts as the fence. `own`: the thread that forked is the owner. It continues with what it is running;
     /// what other threads were running is the parent's.
-    pub fn forked(&self, core: &mut Core, run_code: bool, own: bool) -> [Queued; LANES] {
+    pub fn forked(&self, core: &mut QueueCore, run_code: bool, own: bool) -> [Queued; LANES] {
         self.ask_soon();
         core.revoking = core.owned;
         let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken
@@ -114,7 +114,7 @@ impl Queue {
     /// Takes done entries out, as many as there are places; returns their positions.
     pub fn extract(
         &self,
-        core: &mut Core,
+        core: &mut QueueCore,
         lane: usize,
         places: &mut [Entry],
         garbage: &mut Garbage,

@@ -7,12 +7,12 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::Lane as Which;
 use quiescent_engine::credit::Urgency;
 
-use super::Core;
+use super::QueueCore;
 use crate::queue::intrusive::{Head, RunHead};
 use crate::queue::meter::Meter;
 use crate::queue::parcel::Parcel;
 
-impl Core {
+impl QueueCore {
     /// Appends an intrusive callback.
     ///
     /// # Safety

@@ -11,7 +11,7 @@ use quiescent_engine::{Config, Global, Interest, Next, Now};
 
 use super::*;
 use crate::prim::AtomicU64;
-use crate::reader::counted::{Counted, View};
+use crate::reader::counted::{Counted, CountedView};
 use crate::testing::program;
 
 const N: u64 = BLOCK as u64;
@@ -62,7 +62,7 @@ fn credit(until: u64) -> Credit {
 }
 
 /// New credit up to `until` in all lanes; returns the removed blocks.
-fn settle(queue: &Queue, core: &mut Core, until: u64) -> Garbage {
+fn settle(queue: &Queue, core: &mut QueueCore, until: u64) -> Garbage {
     let mut garbage = Garbage::new();
     queue.settle(core, &[credit(until); LANES], false, &mut garbage);
     garbage
@@ -94,7 +94,7 @@ fn owned(end: u64, blocks: u32) -> &'static Queue {
 /// An engine without readers, and its calls on behalf of a queue.
 struct Engine {
     global: Global,
-    nobody: View<'static>,
+    no_readers: CountedView<'static>,
 }
 
 const NOW: Now = Now { ns: 1, jiffies: 1 };
@@ -103,13 +103,13 @@ impl Engine {
     fn new() -> Engine {
         Engine {
             global: Global::new(Config::threads()),
-            nobody: View(Box::leak(Box::new(Counted::new())), &program().env.threads),
+            no_readers: CountedView(Box::leak(Box::new(Counted::new())), &program().env.threads),
         }
     }
 
     /// A grace period passes for what the queue reports.
-    fn done(&mut self, queue: &Queue, core: &mut Core) {
-        let (queued, view) = (queue.report(core, false), &self.nobody);
+    fn done(&mut self, queue: &Queue, core: &mut QueueCore) {
+        let (queued, view) = (queue.report(core, false), &self.no_readers);
         let Engine { global, .. } = self;
         let cpu = core.cpu.inner();
         let _ = cpu.refill(global, &queued, Urgency::Lazy, NOW, view);
@@ -128,7 +128,7 @@ impl Engine {
                             Next::Again
                         }
                         Next::Done | Next::HandOver => break,
-                        other => panic!("nobody is in the way: {other:?}"),
+                        other => panic!("no reader blocks the grace period: {other:?}"),
                     };
                 }
                 let _ = global.leave();

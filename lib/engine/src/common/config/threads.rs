@@ -27,8 +27,8 @@ pub struct Defer {
 
 impl Defer {
     /// A batch of 2048, or of 192 KiB of plain memory, or of 4 MiB of code; four times that where fences are
-    /// frequent. Lazy ones wait ten seconds, prompt ones 50 ms: at most 20 wake-ups a second under any trickle
-    /// of prompt callbacks, and one in ten seconds under any of lazy ones.
+    /// frequent. Lazy callbacks wait ten seconds, prompt ones 50 ms. A slow stream of prompt callbacks causes
+    /// at most 20 wake-ups a second, one of lazy callbacks at most one in ten seconds.
     pub const fn threads() -> Defer {
         Defer {
             batch: 2048,

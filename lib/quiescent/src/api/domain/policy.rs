@@ -75,7 +75,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         self.backend().set_drained(drained);
     }
 
-    /// As [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker), for what is retired in this
+    /// As [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker), for values retired in this
     /// domain.
     ///
     /// ```

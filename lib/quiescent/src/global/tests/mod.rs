@@ -41,7 +41,7 @@ impl Run {
         assert_eq!(world, self.after, "and the same state");
     }
 
-    /// Of a recording that is `spoilt` at this entry, the replay says so, and says where.
+    /// If a recording is `spoilt` at this entry, its replay fails, and names the entry.
     fn must_diverge(&self, at: usize, spoil: impl FnOnce(&mut Entry)) {
         let mut entries = self.entries.clone();
         spoil(&mut entries[at]);

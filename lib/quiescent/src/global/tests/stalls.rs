@@ -37,11 +37,11 @@ fn a_run_that_stalls_replays_bit_for_bit() {
     find(&run.entries, |e| {
         e.input == Input::SetStallNs { ns: 1_000_000 }
     });
-    let told = find(
+    let stalled = find(
         &run.entries,
         |e| matches!(e.output, Output::Effects(effects) if effects.stall.is_some()),
     );
-    run.must_diverge(told, |e| {
+    run.must_diverge(stalled, |e| {
         if let Output::Effects(effects) = &mut e.output {
             effects.stall = None;
         }

@@ -64,7 +64,7 @@ impl Source {
     /// ([`NotFound`](ErrorKind::NotFound), and the text says how to start it).
     pub fn of(pid: u32) -> io::Result<Source> {
         let folder = PathBuf::from(format!("/proc/{pid}/fd"));
-        let told = |e: io::Error| {
+        let explained = |e: io::Error| {
             let text = match e.kind() {
                 ErrorKind::NotFound => format!("there is no process {pid}"),
                 ErrorKind::PermissionDenied => {
@@ -74,7 +74,7 @@ impl Source {
             };
             io::Error::new(e.kind(), text)
         };
-        for entry in fs::read_dir(&folder).map_err(told)? {
+        for entry in fs::read_dir(&folder).map_err(explained)? {
             let path = entry?.path();
             let Ok(target) = fs::read_link(&path) else {
                 continue; // closed meanwhile
@@ -86,7 +86,7 @@ impl Source {
                 let how = libc::O_NONBLOCK | libc::O_NOCTTY;
                 let mut options = File::options();
                 let file = options.read(true).custom_flags(how).open(path);
-                let file = file.map_err(told)?;
+                let file = file.map_err(explained)?;
                 if !file.metadata()?.is_file() {
                     return Err(wrong("it is no file"));
                 }

@@ -45,16 +45,16 @@ pub unsafe fn tell(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
             WALL_ASKED.fetch_add(1, Ordering::Relaxed);
             &WALL
         }
-        _ => panic!("nobody here uses clock {clock}"),
+        _ => panic!("no test uses clock {clock}"),
     };
     let shift = shift.load(Ordering::Acquire);
     let (clock, to) = (clock as usize, time as usize);
     // SAFETY: what the caller wanted; its promise.
     unsafe {
         let failed = real::syscall()(libc::SYS_clock_gettime, clock, to, 0, 0, 0, 0);
-        let told = (*time).tv_sec * SECOND + (*time).tv_nsec + shift;
-        (*time).tv_sec = told.div_euclid(SECOND);
-        (*time).tv_nsec = told.rem_euclid(SECOND);
+        let shifted = (*time).tv_sec * SECOND + (*time).tv_nsec + shift;
+        (*time).tv_sec = shifted.div_euclid(SECOND);
+        (*time).tv_nsec = shifted.rem_euclid(SECOND);
         failed as c_int
     }
 }
@@ -132,7 +132,7 @@ pub fn catch_up() {
 fn jump_with(by: i64, then: fn()) {
     let timers = timers();
     FINE.fetch_add(by, Ordering::AcqRel);
-    then(); // before anybody wakes up for it
+    then(); // before any thread wakes up for it
     for (fd, &deadline) in timers.iter().enumerate() {
         if deadline != 0 {
             set_real_timer(fd as c_int, deadline);

@@ -36,7 +36,7 @@ pub fn refusing<T>(what: Refuse, f: impl FnOnce() -> T) -> T {
     REFUSED.set(None);
     assert!(
         REFUSALS.load(Ordering::Acquire) > before,
-        "{what:?}: nobody asked"
+        "{what:?}: it was not requested"
     );
     result
 }
@@ -49,7 +49,7 @@ pub fn without_threads<T>(f: impl FnOnce() -> T) -> T {
     THREADS.set(false);
     assert!(
         REFUSALS.load(Ordering::Acquire) > before,
-        "nobody wanted a thread"
+        "no thread was started"
     );
     result
 }

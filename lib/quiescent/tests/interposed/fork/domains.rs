@@ -91,7 +91,7 @@ fn a_callback_that_forks_returns_in_both_processes() {
         static FORKED: AtomicI32 = AtomicI32::new(-1);
         let srcu = Srcu::new();
         srcu.defer_lazy(|| {
-            // SAFETY: what the child does is what this library says it may.
+            // SAFETY: the child makes only calls that this library permits there.
             FORKED.store(unsafe { libc::fork() }, Ordering::Relaxed);
         });
         while FORKED.load(Ordering::Relaxed) == -1 {

@@ -121,13 +121,13 @@ fn lost(load: Load, threads: usize) -> usize {
     threads * if load == Load::Owners { 5 } else { 300 }
 }
 
-/// Retires objects of the pool until told to stop.
+/// Retires objects of the pool until `stop` is set.
 fn retire_objects(thread: usize, load: Load, stop: &AtomicBool) {
     let mut next = thread * (allocator::POOL / 4);
     while !stop.load(Ordering::Relaxed) {
         next += 1;
         let Some(object) = object(next) else {
-            // All are queued. Takers free them; but without takers only who pushes pops.
+            // All are queued. Takers free them; without takers only a push pops entries.
             match load {
                 Load::Flushes => thread::yield_now(),
                 // SAFETY: a box of ours, retired once.
@@ -247,7 +247,7 @@ fn beside_an_allocator_that_locks_before_us() {
     });
 }
 
-/// What else takes locks of ours: tasks that wait, threads that come and go, looks.
+/// Other users of the library's locks: tasks that wait, threads that start and end, inspections.
 fn futures_and_thread_ends_while_forking() {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -82,7 +82,7 @@ impl Wake for Panics {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_asleep() {
+fn a_waker_that_panics_leaves_no_waiter_asleep() {
     everywhere(|place| {
         let (ledger, hold) = (Ledger::new(1), place.hold());
         place.queue(ledger.thing(0), 1);
@@ -222,7 +222,7 @@ fn a_fence_that_is_refused_later_is_said() {
             );
             assert!(text.contains("BarrierFuture: "), "{text}");
             assert_eq!((ledger.count(), place.queued()), (0, 1));
-            // The waiting form says the same, now and later.
+            // `barrier` reports the same error, now and later.
             let text = panic_text(|| place.barrier());
             assert!(
                 text.contains("membarrier(2) was refused (errno 1)"),

@@ -145,8 +145,7 @@ fn whatever_happens_the_total_is_nothing_in_the_end() {
         barrier();
         ledger.assert_all_once();
         nothing_is_held();
-        // A grace period that was asked for by somebody who needs it no more is nobody's to drive: who waits
-        // next takes it along.
+        // No thread drives a grace period whose requester no longer needs it. The next waiter drives it, too.
         quiescent::synchronize();
         until_at_rest();
     });

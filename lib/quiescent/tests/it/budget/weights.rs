@@ -27,7 +27,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// Calls of [`Heavy::bytes`].
 static WEIGHED: AtomicUsize = AtomicUsize::new(0);
 
-/// A value that says what it owns.
+/// A value that declares the bytes it owns.
 #[derive(Debug)]
 struct Heavy(usize);
 

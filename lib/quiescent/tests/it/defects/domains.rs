@@ -108,7 +108,7 @@ fn a_section_gets_no_slot_half_way() {
     });
 }
 
-/// Code holds the budget, and takes its time: who waits for room does not issue a fence after the other.
+/// A slow callback holds the budget: a thread that waits for room does not issue fences in a loop.
 #[test]
 fn waiting_for_room_is_no_busy_loop() {
     isolated(|| {
@@ -128,7 +128,7 @@ fn waiting_for_room_is_no_busy_loop() {
         let refused = cell.store(2).retire_wait(LIMIT).expect_err("no room");
         assert!(matches!(refused.reason, Refusal::TimedOut { .. }));
         let waited_for = domain.statistics().grace_periods - before;
-        // It looks again a hundred times a second.
+        // It tries again a hundred times a second.
         assert!(waited_for <= 100, "{waited_for} grace periods in {LIMIT:?}");
         let old = refused.object;
         thread::scope(|scope| {

@@ -74,7 +74,7 @@ fn a_child_of_a_writer_goes_on_writing() {
         });
         assert_is(&LIST, &[2, 0]);
         // The child comes back from the closure, and others write after it.
-        // SAFETY: what the child does is what this library says it may.
+        // SAFETY: the child makes only calls that this library permits there.
         let fork = || unsafe { libc::fork() };
         let mut child = -1;
         LIST.retain(|&n| {

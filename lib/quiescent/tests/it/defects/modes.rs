@@ -8,7 +8,7 @@ use quiescent::{FenceMode, Options, Srcu, statistics};
 
 use crate::common::{isolated, until};
 
-/// A look at so many takes most of the time of a change.
+/// Inspecting so many takes most of the time of a change.
 const SRCUS: usize = 2000;
 const ROUNDS: u32 = 50;
 
@@ -28,7 +28,7 @@ fn a_grace_period_begins_while_the_mode_changes() {
             let wants = scope.spawn(|| {
                 let mut wrong = 0;
                 for n in 0..ROUNDS {
-                    // One that is looked at first, last, or in between.
+                    // One that is inspected first, last, or in between.
                     let srcu = &srcus[[SRCUS - 1, SRCUS / 2, 0][n as usize % 3]];
                     let cookie = srcu.start_grace_period();
                     let before = mode();

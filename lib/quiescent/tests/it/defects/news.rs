@@ -17,7 +17,7 @@ unsafe extern "C-unwind" {
     fn pthread_exit(value: *mut c_void) -> !;
 }
 
-/// The worker that was told to tell, and ended.
+/// The worker that made a report, and that the reporter has ended.
 static ENDED: AtomicU32 = AtomicU32::new(0);
 
 fn end_worker(report: &Report) {
@@ -94,7 +94,7 @@ fn a_reporter_ends_a_worker_that_waits() {
             // SAFETY: a box that no other code knows.
             unsafe { Retired::from_raw(object) }.retire();
         }
-        until("it is told", || ENDED.load(Ordering::Acquire) != 0);
+        until("it is reported", || ENDED.load(Ordering::Acquire) != 0);
         assert_eq!(ENDED.load(Ordering::Acquire), worker);
         until("it has ended", || !thread_lives(worker));
         write_over_stacks(4);
@@ -120,7 +120,7 @@ fn end_worker_each_time(report: &Report) {
 }
 
 #[test]
-fn a_reporter_of_stalls_that_ends_its_worker_is_told_again() {
+fn a_reporter_of_stalls_that_ends_its_worker_is_called_again() {
     isolated(|| {
         set_stall_after(2 * SHORT);
         on_report(end_worker_each_time);
@@ -134,7 +134,7 @@ fn a_reporter_of_stalls_that_ends_its_worker_is_told_again() {
 }
 
 #[test]
-fn a_reporter_of_stuck_callbacks_that_ends_its_worker_is_told_again() {
+fn a_reporter_of_stuck_callbacks_that_ends_its_worker_is_called_again() {
     isolated(|| {
         on_report(end_worker_each_time);
         for n in 0..2 {

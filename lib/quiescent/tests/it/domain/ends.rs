@@ -48,7 +48,7 @@ fn a_cell_may_keep_its_domain_and_retire_there() {
 }
 
 #[test]
-fn what_a_drained_domain_leaves_is_run_though_nobody_drains_it() {
+fn what_a_dropped_drained_domain_leaves_is_run_without_a_drain() {
     isolated(|| {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
@@ -223,7 +223,7 @@ fn in_the_child_of_a_fork_sections_of_others_are_over() {
             assert_eq!(
                 domain.synchronize_timeout(LONG),
                 Ok(()),
-                "nobody is inside here"
+                "no reader is inside here"
             );
             assert_eq!(idle.synchronize_timeout(LONG), Ok(()));
             domain.defer_hurry(|| ());
@@ -300,15 +300,15 @@ fn domains_come_and_go() {
     });
 }
 
-/// Which grounds a domain has, by how its guards tell of themselves.
-fn grounds_of(domain: &Domain) -> u32 {
-    let told = format!("{:?}", domain.read_lock());
-    let digits: String = told.chars().filter(char::is_ascii_digit).collect();
+/// The number of the inner state that a domain uses, from the text of its guard.
+fn state_number_of(domain: &Domain) -> u32 {
+    let text = format!("{:?}", domain.read_lock());
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     digits.parse().expect("a number")
 }
 
 #[test]
-fn a_drained_domain_that_is_dropped_is_drained_by_nobody_and_runs_all_the_same() {
+fn values_of_a_dropped_drained_domain_are_dropped_without_a_drain() {
     isolated(|| {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
@@ -330,7 +330,7 @@ fn a_drained_domain_that_is_dropped_is_drained_by_nobody_and_runs_all_the_same()
 #[test]
 fn dropped_domains_leave_nothing_behind() {
     isolated(|| {
-        let first = grounds_of(&Domain::new());
+        let first = state_number_of(&Domain::new());
         for round in 0..100 {
             let domain = Arc::new(Domain::new());
             if round % 2 == 0 {
@@ -358,7 +358,7 @@ fn dropped_domains_leave_nothing_behind() {
             drop(domain);
             quiescent::barrier();
         }
-        let last = grounds_of(&Domain::new());
+        let last = state_number_of(&Domain::new());
         assert!(last <= first + 5, "from {first} to {last}");
     });
 }
@@ -384,7 +384,7 @@ fn a_domain_with_many_readers_rests_too_and_its_engine_serves_others() {
         for _ in 0..3 {
             assert_eq!(many.synchronize_timeout(LONG), Ok(()));
             until_at_rest(many);
-            // The yard is there again, for one with two readers.
+            // Its engine is in the pool again, and serves a domain with two readers.
             let stalled = Stalled::inside(few);
             assert!(few.synchronize_timeout(SHORT).is_err());
             drop(stalled);
@@ -399,16 +399,16 @@ fn a_domain_with_many_readers_rests_too_and_its_engine_serves_others() {
 fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
     isolated(|| {
         let (end, ended) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (begin, begun) = mpsc::channel();
         let reader = thread::spawn(move || {
             let guard = quiescent::read_lock(); // the process's callbacks wait for it
-            tell.send(()).expect("listened to");
+            begin.send(()).expect("listened to");
             let _ = ended.recv();
             drop(guard);
         });
-        told.recv().expect("it reads");
+        begun.recv().expect("it reads");
         let first = Domain::new();
-        let number = grounds_of(&first);
+        let number = state_number_of(&first);
         let (sender, receiver) = mpsc::channel();
         first.defer_hurry(move || sender.send(()).expect("listened to"));
         drop(first);
@@ -416,11 +416,11 @@ fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
         let mut others = Vec::new();
         let next = loop {
             let next = Domain::new();
-            if grounds_of(&next) == number {
+            if state_number_of(&next) == number {
                 break next;
             }
             others.push(next);
-            assert!(others.len() < 10_000, "its grounds are given to nobody");
+            assert!(others.len() < 10_000, "its state is not reused");
             thread::sleep(Duration::from_millis(1));
         };
         next.set_drained(true);
@@ -435,7 +435,7 @@ fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
         assert_eq!(
             ran.load(Ordering::Relaxed),
             0,
-            "run where nobody has drained"
+            "run before the program has drained"
         );
         assert_eq!(next.drain(LONG).ran, 1);
     });

@@ -177,7 +177,7 @@ fn more_threads_than_a_leaf_has_room_for() {
 fn threads_without_a_slot_read_unregistered() {
     isolated(|| {
         let few = quiescent::Options::new().max_threads(1);
-        few.apply().expect("nobody has read");
+        few.apply().expect("no thread has read");
         let (domain, other) = (leaked(), leaked());
         let begun = Arc::new(Barrier::new(101));
         let out = Arc::new(Barrier::new(101));

@@ -44,7 +44,7 @@ fn exit_runs_nothing_and_waits_for_nothing() {
                         // Others wait meanwhile: for a grace period, and for a barrier.
                         std::thread::spawn(quiescent::synchronize);
                         std::thread::spawn(barrier);
-                        until("somebody sleeps", || statistics().sleeps > 0);
+                        until("a waiter sleeps", || statistics().sleeps > 0);
                         exit(7)
                     }
                     _ => {
@@ -76,7 +76,7 @@ extern "C" fn at_exit() {
     unsafe { libc::_exit(EXIT_CODE.load(Ordering::Acquire).cast_signed()) }
 }
 
-/// Who wants it run says so: `drain` works in a handler of `atexit`, too.
+/// A program can run pending callbacks at exit: `drain` works in a handler of `atexit`, too.
 #[test]
 fn a_handler_at_exit_may_drain() {
     isolated(|| {

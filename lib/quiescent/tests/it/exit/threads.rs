@@ -54,7 +54,7 @@ fn a_thread_that_ends_inside_a_section_leaves_its_queue_and_its_slot() {
             retire_plain(300);
             thread_id()
         });
-        // Nobody gets its slot, and nothing is freed: its section may still be somebody's.
+        // No thread gets its slot, and nothing is freed: code may still rely on its section.
         for _ in 0..3 {
             on_thread("next", || {
                 let guard = read_lock();

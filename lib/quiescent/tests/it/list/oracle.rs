@@ -25,7 +25,7 @@ const READERS: usize = 3;
 const WRITERS: usize = 2;
 /// Numbers for elements.
 const NUMBERS: usize = 1 << 18;
-/// Iterations and changes below which a run says nothing; they end the run if they were beside each other.
+/// The iterations and changes that a run needs; it ends once they have been made concurrently.
 const ENOUGH: u64 = 8_000;
 /// Iterations during which something was removed.
 const ENOUGH_TOGETHER: u64 = 300;

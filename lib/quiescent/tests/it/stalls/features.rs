@@ -6,18 +6,18 @@ mod locations {
 
     use quiescent::{Guard, read, read_lock, start_grace_period};
 
-    use super::super::{TIME, listen, told};
+    use super::super::{TIME, listen, reported};
     use crate::common::in_both_modes;
     use crate::common::until;
 
-    /// Polls until another report names this thread's section; where that was opened.
-    fn reported() -> &'static Location<'static> {
-        let before = told().len();
+    /// Polls until another report names this thread's section. Returns the place where that was opened.
+    fn opened_at() -> &'static Location<'static> {
+        let before = reported().len();
         let cookie = start_grace_period();
         until("a poll tells", || {
-            !cookie.is_done() && told().len() > before
+            !cookie.is_done() && reported().len() > before
         });
-        let report = told().swap_remove(before).0;
+        let report = reported().swap_remove(before).0;
         report.readers[0].location.expect("it is noted")
     }
 
@@ -36,26 +36,26 @@ mod locations {
     }
 
     #[test]
-    fn the_line_of_the_outermost_lock_is_told() {
+    fn the_line_of_the_outermost_lock_is_reported() {
         in_both_modes(|| {
             listen(TIME);
             let (guard, here) = (read_lock(), line());
             let _nested = guards(3);
-            let at = reported();
+            let at = opened_at();
             assert_eq!((at.file(), at.line()), (file!(), here));
             drop((guard, _nested));
             outside();
-            let (at, here) = (read(|_| reported()), line());
+            let (at, here) = (read(|_| opened_at()), line());
             assert_eq!((at.file(), at.line()), (file!(), here));
             outside();
             let mut guard = read_lock();
-            let _ = reported();
+            let _ = opened_at();
             // A grace period waits: the section ends here and another begins.
             let here = line() + 1;
             guard.repin();
-            let at = reported();
+            let at = opened_at();
             assert_eq!((at.file(), at.line()), (file!(), here));
-            assert!(told().last().is_some_and(|(report, _)| {
+            assert!(reported().last().is_some_and(|(report, _)| {
                 let text = report.to_string();
                 text.contains(&format!("opened at {}:{here}:", file!()))
             }));

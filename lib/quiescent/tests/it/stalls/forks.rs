@@ -6,7 +6,7 @@ use std::thread;
 use quiescent::report::{on_report, set_stall_after};
 use quiescent::{barrier, defer_hurry, statistics, synchronize, synchronize_timeout};
 
-use super::{TIME, TOLD, listen, told, until_told};
+use super::{REPORTED, TIME, listen, reported, until_reported};
 use crate::common::children::{fork, in_child, limit};
 use crate::common::{Reader, in_both_modes, sleepers, until};
 
@@ -18,15 +18,15 @@ fn a_child_blames_its_own_readers_only() {
         // In the middle of a stalled grace period, with its driver asleep.
         thread::scope(|scope| {
             let callers = sleepers(scope, 1, synchronize);
-            until_told(1);
+            until_reported(1);
             let child = fork(|| {
-                TOLD.lock().expect("no panic").clear();
+                REPORTED.lock().expect("no panic").clear();
                 thread::sleep(5 * TIME);
                 synchronize();
-                assert_eq!((told(), statistics().stalls), (vec![], 0));
+                assert_eq!((reported(), statistics().stalls), (vec![], 0));
                 let own = Reader::inside("the child's");
                 let _ = synchronize_timeout(3 * TIME);
-                let report = told().swap_remove(0).0;
+                let report = reported().swap_remove(0).0;
                 assert_eq!((report.report, report.readers.len()), (1, 1));
                 let name = report.readers[0].holdout.name.as_deref();
                 assert_eq!(name, Some("the child's"));
@@ -49,7 +49,7 @@ fn a_child_that_is_inside_itself_says_so() {
         quiescent::read(|_| {
             in_child(|| {
                 defer_hurry(|| ());
-                let report = until_told(1).swap_remove(0).0;
+                let report = until_reported(1).swap_remove(0).0;
                 let reader = &report.readers[0];
                 assert_eq!(reader.holdout.thread_id, std::process::id());
             });

@@ -10,7 +10,7 @@ use quiescent::{
     statistics, synchronize, synchronize_timeout,
 };
 
-use super::{TIME, listen, told, until_told};
+use super::{TIME, listen, reported, until_reported};
 use crate::common::deferral::{library_threads, until_at_rest};
 use crate::common::{
     Reader, in_both_modes, isolated, on_thread, sleepers, sleeps, thread_id, until,
@@ -39,7 +39,7 @@ fn the_driver_names_thread_state_nesting_and_time() {
                 synchronize();
                 thread_id()
             });
-            let (report, teller) = until_told(1).swap_remove(0);
+            let (report, teller) = until_reported(1).swap_remove(0);
             end.wait();
             let slow = slow.expect("a thread").join().expect("no panic");
             assert_eq!(teller, driver.join().expect("no panic"));
@@ -79,13 +79,13 @@ fn of_many_that_wait_one_tells() {
                 matches!(first, Err(SyncError::TimedOut { .. })),
                 "{first:?}"
             );
-            let told = until_told(3);
+            let reports = until_reported(3);
             slow.end();
             callers
                 .into_iter()
                 .for_each(|caller| caller.join().expect("no panic"));
-            let numbers: Vec<u32> = told.iter().map(|(report, _)| report.report).collect();
-            assert_eq!(numbers[..3], [1, 2, 3], "each was told once");
+            let numbers: Vec<u32> = reports.iter().map(|(report, _)| report.report).collect();
+            assert_eq!(numbers[..3], [1, 2, 3], "each was made once");
         });
     });
 }
@@ -97,8 +97,8 @@ fn the_worker_tells_what_waits_behind_it() {
         let slow = Reader::inside("slow");
         defer_hurry(|| ());
         defer_hurry(|| ());
-        let (report, teller) = until_told(1).swap_remove(0);
-        assert!(library_threads().contains(&teller), "the worker told");
+        let (report, teller) = until_reported(1).swap_remove(0);
+        assert!(library_threads().contains(&teller), "the worker reported");
         assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
         assert_eq!(report.queued, 2, "{report}");
         slow.end();
@@ -117,7 +117,7 @@ fn a_drain_tells() {
         unsafe { Retired::from_raw(NonNull::from(Box::leak(Box::new(1u64)))).retire() };
         let left = drain(10 * TIME).left;
         assert_eq!(left, 1);
-        assert!(!told().is_empty());
+        assert!(!reported().is_empty());
         slow.end();
         barrier();
     });
@@ -131,9 +131,9 @@ fn polls_tell() {
         let cookie = start_grace_period();
         until("a poll tells", || {
             assert!(!cookie.is_done());
-            !told().is_empty()
+            !reported().is_empty()
         });
-        let (report, teller) = told().swap_remove(0);
+        let (report, teller) = reported().swap_remove(0);
         assert_eq!(teller, thread_id());
         assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
         slow.end();
@@ -147,13 +147,13 @@ fn one_that_polls_inside_a_section_of_its_own_names_itself() {
         listen(TIME);
         let cookie = start_grace_period();
         read(|_| {
-            // The only thread there is: no fence, and hence no look at the clock on that account.
+            // This is the only thread, so there is no fence, and no time is read for one.
             until("a poll tells", || {
                 assert!(!cookie.is_done());
-                !told().is_empty()
+                !reported().is_empty()
             });
         });
-        let report = told().swap_remove(0).0;
+        let report = reported().swap_remove(0).0;
         assert_eq!(report.readers[0].holdout.thread_id, thread_id());
         assert!(
             report.age < Duration::from_secs(3600),
@@ -180,12 +180,12 @@ fn no_reporter_runs_inside_retire() {
             retire_many();
             thread::sleep(Duration::from_millis(2));
         }
-        assert!(told().iter().all(|(_, teller)| *teller != thread_id()));
+        assert!(reported().iter().all(|(_, teller)| *teller != thread_id()));
         // It is overdue, and the next thread that may report does so at once.
-        let before = told().len();
+        let before = reported().len();
         let cookie = start_grace_period();
         until("a poll tells", || {
-            !cookie.is_done() && told().len() > before
+            !cookie.is_done() && reported().len() > before
         });
         slow.end();
         barrier();
@@ -193,7 +193,7 @@ fn no_reporter_runs_inside_retire() {
 }
 
 #[test]
-fn a_thread_that_ended_inside_is_told_as_such() {
+fn a_thread_that_ended_inside_is_reported_as_such() {
     in_both_modes(|| {
         listen(TIME);
         let thread = on_thread("gone", || {
@@ -205,7 +205,7 @@ fn a_thread_that_ended_inside_is_told_as_such() {
             matches!(result, Err(SyncError::TimedOut { .. })),
             "{result:?}"
         );
-        let report = told().swap_remove(0).0;
+        let report = reported().swap_remove(0).0;
         let reader = &report.readers[0];
         assert_eq!(reader.holdout.thread_id, thread);
         assert_eq!((&reader.holdout.name, reader.state), (&None, None));
@@ -219,7 +219,7 @@ fn at_most_64_are_named_and_the_rest_are_counted() {
         listen(TIME);
         let slow: Vec<_> = (0..70).map(|_| Reader::inside("slow")).collect();
         let _ = synchronize_timeout(5 * TIME);
-        let report = told().swap_remove(0).0;
+        let report = reported().swap_remove(0).0;
         assert_eq!((report.readers.len(), report.more), (64, 6));
         assert!(report.to_string().contains("and 6 others"));
         slow.into_iter().for_each(Reader::end);
@@ -227,18 +227,18 @@ fn at_most_64_are_named_and_the_rest_are_counted() {
 }
 
 #[test]
-fn readers_without_a_slot_are_told_together() {
+fn readers_without_a_slot_are_reported_together() {
     isolated(|| {
         Options::new()
             .max_threads(1)
             .stall_after(TIME)
             .apply()
-            .expect("nobody reads yet");
+            .expect("no thread has read");
         quiescent::report::on_report(super::remember);
         let slow: Vec<_> = (0..64).map(|_| Reader::inside("slow")).collect();
         assert_eq!(statistics().unregistered_sections, 2);
         let _ = synchronize_timeout(5 * TIME);
-        let report = told().swap_remove(0).0;
+        let report = reported().swap_remove(0).0;
         let unregistered: Vec<_> = report
             .readers
             .iter()
@@ -260,9 +260,9 @@ fn a_sleeping_driver_hears_of_a_new_time() {
             let before = statistics().sleeps;
             let callers = sleepers(scope, 1, synchronize);
             until("it sleeps for the reader", || statistics().sleeps > before);
-            assert_eq!(told(), [], "reports are off");
+            assert_eq!(reported(), [], "reports are off");
             quiescent::report::set_stall_after(TIME);
-            let report = until_told(1).swap_remove(0).0;
+            let report = until_reported(1).swap_remove(0).0;
             assert_eq!(report.readers[0].holdout.thread_id, slow.thread_id);
             assert!(sleeps(slow.thread_id));
             slow.end();

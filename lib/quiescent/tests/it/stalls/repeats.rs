@@ -8,7 +8,7 @@ use quiescent::{
     RcuCell, defer_hurry, read, start_grace_period, statistics, synchronize, synchronize_timeout,
 };
 
-use super::{TIME, listen, told, until_told};
+use super::{TIME, listen, reported, until_reported};
 use crate::common::deferral::{library_switches, until_at_rest};
 use crate::common::{Reader, in_both_modes, sleepers, until};
 
@@ -19,17 +19,17 @@ fn the_second_report_is_three_times_as_far_away() {
         let slow = Reader::inside("slow");
         thread::scope(|scope| {
             let callers = sleepers(scope, 2, synchronize);
-            let told = until_told(4);
+            let reports = until_reported(4);
             slow.end();
             for caller in callers {
                 caller.join().expect("no panic");
             }
-            for (n, (report, _)) in (0..).zip(&told[..4]) {
+            for (n, (report, _)) in (0..).zip(&reports[..4]) {
                 assert_eq!(report.report, n + 1);
                 // By the engine's own time, and hence however busy the machine is.
                 let least = TIME + n * (3 * TIME + Duration::from_millis(3));
                 assert!(report.age >= least, "report {n} after {:?}", report.age);
-                assert_eq!(report.grace_period, told[0].0.grace_period);
+                assert_eq!(report.grace_period, reports[0].0.grace_period);
             }
         });
     });
@@ -42,9 +42,9 @@ fn the_next_grace_period_begins_anew() {
         let mut periods = Vec::new();
         for round in 1..=3 {
             let slow = Reader::inside("slow");
-            let before = told().len();
+            let before = reported().len();
             let _ = synchronize_timeout(3 * TIME);
-            let first = &told()[before].0;
+            let first = &reported()[before].0;
             assert_eq!(first.report, 1, "round {round}");
             assert_eq!(first.readers[0].holdout.thread_id, slow.thread_id);
             periods.push(first.grace_period);
@@ -56,7 +56,7 @@ fn the_next_grace_period_begins_anew() {
 }
 
 #[test]
-fn nothing_is_told_of_those_who_do_not_stall() {
+fn readers_that_do_not_stall_are_not_reported() {
     in_both_modes(|| {
         listen(Duration::from_millis(1));
         // Outside of sections they block nothing, however long that is.
@@ -71,7 +71,7 @@ fn nothing_is_told_of_those_who_do_not_stall() {
             }
         }
         quiescent::barrier();
-        assert_eq!((told(), statistics().stalls), (vec![], 0));
+        assert_eq!((reported(), statistics().stalls), (vec![], 0));
         idle.into_iter().for_each(Reader::end);
     });
 }
@@ -93,28 +93,28 @@ fn work(s: Statistics) -> [u64; 9] {
 
 /// Rule R5: no thread checks for stalls alone.
 #[test]
-fn once_the_reader_has_left_nothing_is_told_and_nothing_runs() {
+fn once_the_reader_has_left_nothing_is_reported_and_nothing_runs() {
     in_both_modes(|| {
         listen(TIME);
         let slow = Reader::inside("slow");
         defer_hurry(|| ());
-        until_told(1);
+        until_reported(1);
         slow.end();
         until_at_rest();
-        let (told_before, before) = (told().len(), work(statistics()));
+        let (count_before, before) = (reported().len(), work(statistics()));
         for _ in 0..10 {
             thread::sleep(TIME);
             read(|_| ());
             assert_eq!(work(statistics()), before);
             assert!(!statistics().timer_armed);
         }
-        assert_eq!(told().len(), told_before);
+        assert_eq!(reported().len(), count_before);
     });
 }
 
 /// The same with a stalled reader: no thread waits and nothing is queued, so no report is made.
 #[test]
-fn a_stall_that_nobody_waits_for_wakes_nobody() {
+fn a_stall_without_waiters_wakes_no_thread() {
     in_both_modes(|| {
         listen(TIME);
         RcuCell::new(1).store(2).retire_hurry();
@@ -122,13 +122,13 @@ fn a_stall_that_nobody_waits_for_wakes_nobody() {
         until_at_rest();
         let slow = Reader::inside("slow");
         let _ = synchronize_timeout(TIME / 10); // a grace period stays behind, without a driver
-        let (told_before, before) = (told().len(), work(statistics()));
+        let (count_before, before) = (reported().len(), work(statistics()));
         for _ in 0..10 {
             thread::sleep(TIME);
             assert_eq!(work(statistics()), before);
             assert!(!statistics().timer_armed && statistics().holdouts == 1);
         }
-        assert_eq!(told().len(), told_before);
+        assert_eq!(reported().len(), count_before);
         slow.end();
     });
 }

@@ -10,7 +10,7 @@ use quiescent::{
     synchronize, synchronize_timeout, try_barrier, try_synchronize,
 };
 
-use super::{TIME, listen, told};
+use super::{TIME, listen, reported};
 use crate::common::deferral::{Gate, flag, until_at_rest};
 use crate::common::{PATIENCE, Reader, in_both_modes, sleepers, until};
 
@@ -93,7 +93,7 @@ fn a_panic_in_a_reporter_is_contained() {
 
 static GATE: AtomicPtr<Gate> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A reporter that waits at a gate; what it is told of stuck callbacks it ignores.
+/// A reporter that waits at a gate; it ignores reports of stuck callbacks.
 fn gate_the_reporter() -> &'static Gate {
     let gate = Gate::new();
     GATE.store(std::ptr::from_ref(gate).cast_mut(), Ordering::Release);
@@ -158,10 +158,10 @@ fn a_callback_that_polls_tells_and_the_worker_goes_on() {
         for round in 1..=2 {
             let ran = flag();
             defer_hurry(move || {
-                let (slow, before) = (Reader::inside("slow"), told().len());
+                let (slow, before) = (Reader::inside("slow"), reported().len());
                 let cookie = start_grace_period();
                 until("a poll tells", || {
-                    !cookie.is_done() && told().len() > before
+                    !cookie.is_done() && reported().len() > before
                 });
                 slow.end();
                 until("the poll succeeds", || cookie.is_done());
@@ -169,7 +169,7 @@ fn a_callback_that_polls_tells_and_the_worker_goes_on() {
             });
             until("it is through", || ran.load(Ordering::Acquire));
             barrier();
-            assert!(told().len() >= round);
+            assert!(reported().len() >= round);
         }
         assert_eq!(statistics().callbacks_stuck, 0);
         until_at_rest();

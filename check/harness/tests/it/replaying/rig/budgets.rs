@@ -21,7 +21,7 @@ impl Rig {
             }
             1 => {
                 let input = CpuInput::Untold;
-                if self.on(at, input, |cpu, _, _, _| cpu.untold(), done) {
+                if self.on(at, input, |cpu, _, _, _| cpu.unreported(), done) {
                     self.on(
                         at,
                         CpuInput::Tell,

@@ -103,7 +103,7 @@ fn settle_sets_the_owner_s_words() {
 #[test]
 fn settle_decides_who_consumes() {
     let mut engine = Engine::new();
-    let reclaims = |change: &mut dyn FnMut(&Queue, &mut Core)| {
+    let reclaims = |change: &mut dyn FnMut(&Queue, &mut QueueCore)| {
         let queue = owned(9, 0);
         let mut core = queue.lock();
         let _ = settle(queue, &mut core, N);
@@ -121,8 +121,8 @@ fn settle_decides_who_consumes() {
     assert!(reclaims(&mut |_, _| ()));
     assert!(!reclaims(&mut |queue, core| queue.detach(core)));
     assert!(!reclaims(&mut |_, core| core.hands_off = true));
-    let mut hurry = |queue: &Queue, core: &mut Core| {
-        let (queued, view) = (queue.report(core, false), &engine.nobody);
+    let mut hurry = |queue: &Queue, core: &mut QueueCore| {
+        let (queued, view) = (queue.report(core, false), &engine.no_readers);
         let cpu = core.cpu.inner();
         let _ = cpu.refill(&mut engine.global, &queued, Urgency::Hurry, NOW, view);
     };
@@ -177,7 +177,7 @@ fn keep_drops_entries_that_were_taken_over() {
     let queue = owned(9, 0);
     let mut core = queue.lock();
     let _ = settle(queue, &mut core, N);
-    let kept = |core: &Core, at, count| {
+    let kept = |core: &QueueCore, at, count| {
         let kept = queue.keep(core, PLAIN, Popped { at, count });
         kept.map(|entry| entry.map(|entry| entry.what))
     };

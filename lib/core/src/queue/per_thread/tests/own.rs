@@ -1,8 +1,8 @@
-//! The lane of code that its owner runs: what takers find it running.
+//! The lane of code that its owner runs: the entries that takers find the owner running.
 
 use super::*;
 
-/// An attached queue with nine entries in the lane, which the owner consumes; it has popped those below `head`.
+/// An attached queue with nine entries in the lane that its owner consumes; it has popped those below `head`.
 fn consuming(head: u64) -> &'static Queue {
     let queue = queue();
     let mut core = queue.lock();
@@ -35,7 +35,7 @@ fn a_taker_finds_what_the_owner_runs_once() {
     assert!(words.end_running());
     assert_eq!(queue.answer(&mut core), 2..4);
     assert!(queue.answer(&mut core).is_empty());
-    assert!(!words.end_running(), "nobody asks any more");
+    assert!(!words.end_running(), "no taker asks any more");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn the_child_of_a_fork_forgets_what_others_run() {
         let queued = queue.forked(&mut core, run_code, own);
         assert_eq!(queued[OWN].running, 2, "not inherited");
         assert_eq!(words.running().is_empty(), !goes_on);
-        assert!(!words.end_running(), "nobody asks");
+        assert!(!words.end_running(), "no taker asks");
         assert!(core.out.is_empty());
     }
 }

@@ -56,7 +56,9 @@ fn a_queue_without_an_owner_is_taken_without_a_fence() {
     let mut core = queue.lock();
     queue.detach(&mut core);
     assert!(!queue.revoke(&mut core) && !core.revoking);
-    let queued = queue.take(&mut core, None).expect("nobody is faster");
+    let queued = queue
+        .take(&mut core, None)
+        .expect("no other thread is faster");
     assert_eq!((queued[PLAIN].end, queued[CODE].end), (9, 9));
 }
 
