@@ -343,7 +343,7 @@ fn page_path(text: &str) -> Result<PathBuf, String> {
     match text {
         "" => Err(
             "no name: give a file or `-` for standard output, or leave the page out \
-               (`reproduce --no-html`; other commands: no --html)"
+             (`reproduce --no-html`; other commands: no --html)"
                 .into(),
         ),
         name => Ok(name.into()),

@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
         if !value {
             warnings.push(
                 "this kernel's RCU is not preemptible, the model's is: there a tick in the idle \
-                           loop is a quiescent state"
+                 loop is a quiescent state"
                     .into(),
             );
         }
