@@ -221,7 +221,9 @@ impl Stall {
         let begin = Instant::now();
         while domain.statistics().sleeps == sleeps {
             if begin.elapsed() > PATIENCE {
-                return Err("no waiter waits for the stalled reader: please report it".into());
+                return Err(
+                    "no waiter sleeps while the reader is stalled: please report it".into(),
+                );
             }
             std::thread::sleep(Duration::from_millis(1));
         }
