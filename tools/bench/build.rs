@@ -2,7 +2,7 @@
 //!
 //! The loops in `shims/` are ours; they use liburcu and Concurrency Kit through the public headers of the
 //! Debian packages. A package that is not there is no failure: its subjects are reported as absent, with
-//! the command that installs it. What was found is told to the crate as a `cfg`.
+//! the command that installs it. What was found is passed to the crate as a `cfg`.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(have_liburcu)");

@@ -1,5 +1,5 @@
-//! Values whose destructors do what destructors should not do, and may: take a lock, retire others, panic, fork,
-//! end their thread. Each runs once, never inside a section of its thread, never inside another.
+//! Values whose destructors do what destructors should not do, and may: take a lock, retire others, panic,
+//! fork, end their thread. Each runs once, never inside a section of its thread, never inside another.
 
 use std::cell::Cell;
 use std::ffi::c_void;

@@ -162,7 +162,8 @@ impl Report {
     /// The table.
     pub fn text(&self) -> String {
         let mut text = format!(
-            "{}, seed {}, {:.1} s, {} readers, {} writers\n\n{:<24} {:>9} {:>9} {:>9} {:>9}   ages seen: 0, 1, 2 ...\n",
+            "{}, seed {}, {:.1} s, {} readers, {} writers\n\n{:<24} {:>9} {:>9} {:>9} {:>9}   \
+             ages seen: 0, 1, 2 ...\n",
             self.options.name,
             self.options.seed,
             self.elapsed.as_secs_f64(),

@@ -115,7 +115,7 @@ QB_SHARE_OUT(PEER(nested), nested)
 QB_SHARE_OUT(PEER(load), load)
 QB_SHARE_OUT(PEER(repin), repin)
 
-/* A reader that reads until told to stop and says, after each section, that it is on a CPU. */
+/* A reader that reads until the control stops it and says, after each section, that it is on a CPU. */
 __attribute__((noinline)) void PEER(reader)(struct qb_reader_control *control)
 {
 	PEER_LOCALS;

@@ -47,13 +47,13 @@ PEER_CALLBACK(free_owning, struct owning, {
 	free(object);
 })
 
-/* Who is told that a block was freed: `note` of src/measure/freed.rs. */
-static void (*who_is_told)(uint64_t value);
+/* What a freed block is reported to: `note` of src/measure/freed.rs. */
+static void (*report_freed)(uint64_t value);
 
 PEER_CALLBACK(free_and_tell, struct block, {
 	uint64_t value = object->value;
 	free(object);
-	who_is_told(value);
+	report_freed(value);
 })
 
 static inline struct block *make_block(uint64_t value)
@@ -183,10 +183,10 @@ void DEFER(update)(void *pace, uint64_t (*due)(void *pace))
 }
 
 /* One block that tells when it is freed; the stamps that the call took. A program that retires seldom polls each time. */
-uint64_t DEFER(one)(uint64_t value, void (*told)(uint64_t))
+uint64_t DEFER(one)(uint64_t value, void (*note)(uint64_t))
 {
 	PEER_LOCALS;
-	who_is_told = told;
+	report_freed = note;
 	struct block *block = make_block(value);
 	uint64_t begin = qb_stamp();
 	PEER_RETIRE(block, free_and_tell);
@@ -195,10 +195,10 @@ uint64_t DEFER(one)(uint64_t value, void (*told)(uint64_t))
 }
 
 /* So many of them. */
-void DEFER(many)(uint64_t n, void (*told)(uint64_t))
+void DEFER(many)(uint64_t n, void (*note)(uint64_t))
 {
 	PEER_LOCALS;
-	who_is_told = told;
+	report_freed = note;
 	for (uint64_t i = n; i; i--) {
 		struct block *block = make_block(0);
 		PEER_RETIRE(block, free_and_tell);
@@ -207,7 +207,7 @@ void DEFER(many)(uint64_t n, void (*told)(uint64_t))
 	}
 }
 
-/* Stays in a section until told to stop. */
+/* Stays in a section until the control stops it. */
 void DEFER(hold)(struct qb_reader_control *control)
 {
 	PEER_LOCALS;

@@ -6,7 +6,7 @@
 #include <urcu/urcu-memb.h>
 #include <urcu/pointer.h>
 
-/* The word is written by nobody; it stands where other libraries have their head. */
+/* The word is never written; it stands where other libraries have their head. */
 #define PEER_HEAD uint64_t
 #define PEER_CALLBACK(name, type, body)  \
 	static void name(void *memory)   \

@@ -15,7 +15,8 @@ const ODD: [&str; 8] = [
     "</title></style><script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",
     "' onload='alert(1)",
-    "a name that is much longer than there is room for beside a bar, and goes on, and on, and on, until no reader is left",
+    "a name that is much longer than there is room for beside a bar, and goes on, and on, and on, until no \
+     reader is left",
     "WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW",
     "日本語の名前はとても長いので折り返す必要があります、折り返す必要があります",
     "\u{202e}backwards\u{202c} &amp; `code` {} %s \\",
@@ -214,8 +215,10 @@ fn tortured(findings: &[&str]) -> Report {
             .iter()
             .map(|it| format!("  0.002257 {it:<12} disposes of {it} 0x9"))
             .collect();
-        serde_json::json!({"scenario": name, "seed": 5, "seconds": 2.5, "fence": "membarrier", "line": "4.7 s gp 9000", "findings": findings,
-                           "notes": findings.join("\n"), "events": events, "again": format!("quiescent torture --scenario '{name}' --seed 5")})
+        serde_json::json!({"scenario": name, "seed": 5, "seconds": 2.5, "fence": "membarrier",
+                           "line": "4.7 s gp 9000", "findings": findings,
+                           "notes": findings.join("\n"), "events": events,
+                           "again": format!("quiescent torture --scenario '{name}' --seed 5")})
     };
     report.option("runs", vec![run("TREE01", &[]), run(ODD[0], findings)]);
     let rows = [

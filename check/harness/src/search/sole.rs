@@ -76,7 +76,7 @@ fn by_steps(
     }
     match engine.leave() {
         Next::Done => Ok(()),
-        next => Err(format!("i: one call, but the driver is told {next:?}")),
+        next => Err(format!("i: one call, but leave() returns {next:?}")),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Fences that threads execute themselves when they are asked (`prim/asking.rs`): an answer stands for a heavy
-//! fence, at whatever point of the thread it is.
+//! Fences that threads execute themselves when they are asked (`prim/asking.rs`): an answer stands for a
+//! heavy fence, at whatever point of the thread it is.
 
 use std::cell::Cell;
 use std::rc::Rc;

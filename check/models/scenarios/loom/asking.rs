@@ -54,7 +54,8 @@ fn litmus(asks: u32, body: fn(&Words) -> u32) {
     assert!(saw == 1 || seen == 1, "neither saw the other");
 }
 
-/// `[ASK-1]`: a thread that is asked by one asker answers the question of another, whose flag it has not seen.
+/// `[ASK-1]`: a thread that is asked by one asker answers the question of another, whose flag it has not
+/// seen.
 #[test]
 fn an_answer_to_two_askers() {
     with_membarrier(|| {

@@ -181,7 +181,10 @@ proptest::proptest! {
                 proptest::prop_assert!(options.long_enough() >= Duration::from_secs(2));
             }
             Err(Error::File { line, column, .. }) => {
-                proptest::prop_assert!((1..=lines).contains(&line) && column >= 1, "line {line} of {lines}, column {column}");
+                proptest::prop_assert!(
+                    (1..=lines).contains(&line) && column >= 1,
+                    "line {line} of {lines}, column {column}"
+                );
             }
             Err(other) => proptest::prop_assert!(false, "without a place: {other}"),
         }

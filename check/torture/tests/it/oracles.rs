@@ -56,10 +56,11 @@ fn a_good_run_finds_nothing_and_says_what_it_did() {
 
 /// One of each actor, and two readers.
 const ALL_ACTORS: &str = "about = \"a little of everything\"\nstresses = [\"what there is\"]\n[actors]\n\
-    reader = 2\nwriter = 1\nfake = 1\nbarrier = 1\ndrain = 1\nquiet = 1\nlazy = 1\nchurn = 1\nflood = 1\ndropper = 1\n\
-    stall = 1\nfork = 1\npressure = 1\nbudget = 1\ntoggle = 1\nsignal = 1\n\
+    reader = 2\nwriter = 1\nfake = 1\nbarrier = 1\ndrain = 1\nquiet = 1\nlazy = 1\nchurn = 1\nflood = 1\n\
+    dropper = 1\nstall = 1\nfork = 1\npressure = 1\nbudget = 1\ntoggle = 1\nsignal = 1\n\
     srcu-reader = 1\nsrcu-writer = 1\nsrcu-flood = 1\nsrcu-stall = 1\nsrcu-task = 1\nsrcu-maker = 1\n\
-    domain-reader = 1\ndomain-writer = 1\ndomain-flood = 1\ndomain-stall = 1\ndomain-maker = 1\ndomain-policy = 1\n\
+    domain-reader = 1\ndomain-writer = 1\ndomain-flood = 1\ndomain-stall = 1\ndomain-maker = 1\n\
+    domain-policy = 1\n\
     [library]\nlazy_ms = 300\nstall_after_ms = 100\n";
 
 #[test]

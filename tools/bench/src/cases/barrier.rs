@@ -229,8 +229,8 @@ pub fn run(options: &BarrierOptions, control: Control<'_>) -> Result<Report, Err
     report.option("threads", options.threads);
     report.option(
         "method",
-        "a fresh process a subject, case and round, alone, order rotated; threads hand over their share and sleep, then the \
-         main thread calls the barrier: the wall clock of that call",
+        "a fresh process a subject, case and round, alone, order rotated; threads hand over their share and \
+         sleep, then the main thread calls the barrier: the wall clock of that call",
     );
     deferral::note(&mut report, options.compare);
     let cases = todo.iter().map(|(_, ask)| ask.case());
@@ -252,7 +252,8 @@ pub fn text(report: &Report) -> String {
         .get("threads")
         .and_then(serde_json::Value::as_u64);
     format!(
-        "Until everything queued is gone, us; blocks queued before each call, by {} threads: median [min..max] of rounds\n\n{}",
+        "Until everything queued is gone, us; blocks queued before each call, by {} threads: median \
+         [min..max] of rounds\n\n{}",
         threads.unwrap_or(0),
         table.render()
     )

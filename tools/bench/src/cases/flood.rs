@@ -3,8 +3,9 @@
 //! Throughput is of blocks *freed*: the clock stops when the last one is. Meanwhile another thread looks
 //! every few milliseconds how many blocks are held: handed over, and not freed yet. A case is a verb and a
 //! number of producers, such as `retire 2p`; each process has the machine to itself. A library without a
-//! limit may take gigabytes. Two verbs are of this library only: `drop` retires blocks with a destructor, `offloaded` is `retire` where
-//! the worker reclaims. What the library counts against its budget is a metric of its own.
+//! limit may take gigabytes. Two verbs are of this library only: `drop` retires blocks with a destructor,
+//! `offloaded` is `retire` where the worker reclaims. What the library counts against its budget is a metric
+//! of its own.
 
 use crate::deferral::swap::Content;
 use crate::deferral::{self, BLOCK, Deferring, RETIRE, Verb};
@@ -194,7 +195,7 @@ fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
     Ok(figures)
 }
 
-/// Hands over up to `most` blocks, and beats with their number so far, until told to stop.
+/// Hands over up to `most` blocks, and beats with their number so far, until `control` stops it.
 pub(crate) fn hand_over(verb: Verb, control: &ReaderControl, most: u64) {
     let mut made = 0;
     while made < most && control.stop.0.load(Relaxed) == 0 {
@@ -289,10 +290,11 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
     report.option("ms", options.ms);
     report.option(
         "method",
-        "a fresh process a subject, verb and round, alone, order rotated; producers beside one looping reader; ops_per_s: \
-         blocks freed by the wall clock, the final barrier included; cpu_ns: all threads but the reader; backlog: the most \
-         seen by a look every 5 ms; held_bytes: 64 bytes of each, the library's own memory left out; counted_bytes: the most \
-         that the library counted against its budget",
+        "a fresh process a subject, verb and round, alone, order rotated; producers beside one looping \
+         reader; ops_per_s: blocks freed by the wall clock, the final barrier included; cpu_ns: all threads \
+         but the reader; backlog: the most seen by a look every 5 ms; held_bytes: 64 bytes of each, the \
+         library's own memory left out; counted_bytes: the most that the library counted against its \
+         budget",
     );
     deferral::note(&mut report, options.compare);
     let cases = todo

@@ -140,9 +140,9 @@ pub fn run(options: &IdleOptions, control: Control<'_>) -> Result<Report, Error>
     report.option("ms", options.ms);
     report.option(
         "method",
-        "a fresh process a subject and case, all at the same time; wake-ups: voluntary context switches of all threads but \
-         the caller; timers: armed timer descriptors, POSIX timers, sleeps with a limit; drained: after 100 blocks and a \
-         barrier",
+        "a fresh process a subject and case, all at the same time; wake-ups: voluntary context switches of \
+         all threads but the caller; timers: armed timer descriptors, POSIX timers, sleeps with a limit; \
+         drained: after 100 blocks and a barrier",
     );
     deferral::note(&mut report, options.compare);
     let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();

@@ -156,8 +156,9 @@ fn describe(report: &mut Report, options: &ReadOptions) {
     report.option("reads_per_repin", READS_PER_REPIN);
     report.option(
         "method",
-        "thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); \
-         each loop at four places in a cache line; subjects interleaved, order rotated; median, min, max over rounds; repin is per read",
+        "thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); each \
+         loop at four places in a cache line; subjects interleaved, order rotated; median, min, max over \
+         rounds; repin is per read",
     );
     subjects::note(report, options.compare);
 }
@@ -169,7 +170,8 @@ pub fn text(report: &Report) -> String {
         .get("threads")
         .map_or(1, |n| n.as_u64().unwrap_or(1));
     let mut text = format!(
-        "Read side: CPU ns a pair, {threads} thread{} at once: median [min..max] over rounds; repin per read\n\n",
+        "Read side: CPU ns a pair, {threads} thread{} at once: median [min..max] over rounds; repin per \
+         read\n\n",
         if threads == 1 { "" } else { "s" }
     );
     let of_reading = |case: &str| ReadCase::named(case).is_some();

@@ -249,11 +249,12 @@ pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error
     report.option("ms", options.ms);
     report.option(
         "method",
-        "a fresh process a subject and verb, several at a time; 64 kib: a String of that size with its weight declared, five \
-         times the bytes in all; counted: bytes held by the library's own count; resident memory before, when the producer is through (or at \
-         the end of the stall), at the end of the stall, and when everything is freed; freed: blocks freed while the reader \
-         was in its section; blocked: the producer was not through by then; named: the library could say which thread is in \
-         the way",
+        "a fresh process a subject and verb, several at a time; 64 kib: a String of that size with its \
+         weight declared, five times the bytes in all; counted: bytes held by the library's own count; \
+         resident memory before, when the producer is through (or at the end of the stall), at the end of \
+         the stall, and when everything is freed; freed: blocks freed while the reader was in its section; \
+         blocked: the producer was not through by then; named: the library could say which thread is in the \
+         way",
     );
     deferral::note(&mut report, options.compare);
     let cases = todo.iter().map(|(_, verb)| verb.name.to_string());

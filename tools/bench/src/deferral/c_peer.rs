@@ -22,8 +22,8 @@ macro_rules! c_peer {
                 pace: &mut $crate::deferral::pace::Pace<'_>,
                 due: extern "C" fn(&mut $crate::deferral::pace::Pace<'_>) -> u64,
             );
-            safe fn $one(value: u64, told: extern "C" fn(u64)) -> u64;
-            safe fn $many(n: u64, told: extern "C" fn(u64));
+            safe fn $one(value: u64, note: extern "C" fn(u64)) -> u64;
+            safe fn $many(n: u64, note: extern "C" fn(u64));
             safe fn $hold(control: &$crate::subjects::ReaderControl);
         }
 

@@ -84,11 +84,11 @@ impl Library for Haphazard {
 fn hold(control: &ReaderControl) {
     let pointer: AtomicPtr<Block> = AtomicPtr::from(Box::new(Block::new(0)));
     let mut hazard = HazardPointer::new();
-    // SAFETY: the block is retired below, when nobody guards it.
+    // SAFETY: the block is retired below, when no hazard pointer guards it.
     let guarded = unsafe { pointer.load(&mut hazard) };
     noted::stay(control);
     used(guarded.map_or(0, |block| block.value));
-    // SAFETY: from a box; nobody else knows the pointer.
+    // SAFETY: from a box; the pointer is not used elsewhere.
     unsafe { pointer.retire() };
 }
 

@@ -54,7 +54,7 @@ pub(super) trait Defer {
     /// Retires a block.
     ///
     /// # Safety
-    /// It comes from `make` and is retired once; nobody uses it any more, except readers in sections of now.
+    /// It comes from `make` and is retired once; it is used only by readers whose sections began before.
     unsafe fn retire(&self, block: *mut ());
 }
 
@@ -225,9 +225,12 @@ fn c() -> Option<Deferring> {
 
 #[cfg(have_c)]
 mod bare_c {
-    super::super::c_peer::c_peer!(qb_retire_bare_attach qb_retire_bare_detach qb_retire_bare_finish qb_retire_bare_settle
-        qb_retire_bare_make qb_retire_bare_retire qb_retire_bare_stamped qb_retire_bare_all_in qb_retire_bare_owning
-        qb_retire_bare_read qb_retire_bare_update qb_retire_bare_one qb_retire_bare_many qb_retire_bare_hold);
+    super::super::c_peer::c_peer!(
+        qb_retire_bare_attach qb_retire_bare_detach qb_retire_bare_finish qb_retire_bare_settle
+        qb_retire_bare_make qb_retire_bare_retire qb_retire_bare_stamped qb_retire_bare_all_in
+        qb_retire_bare_owning qb_retire_bare_read qb_retire_bare_update qb_retire_bare_one
+        qb_retire_bare_many qb_retire_bare_hold
+    );
 }
 
 #[cfg(not(have_c))]

@@ -81,7 +81,7 @@ pub struct Deferring {
     pub call: Option<fn(u64)>,
     /// The ways of handing over blocks whose end is noticed.
     pub verbs: &'static [Verb],
-    /// Stays in a section until told to leave it; beats once when it is in it.
+    /// Stays in a section until the control stops it; beats once when it is in it.
     pub hold: Option<fn(&ReaderControl)>,
     /// Whether the library says that this thread blocks a grace period.
     pub names: Option<fn(u32) -> bool>,
@@ -154,7 +154,7 @@ impl threads::Member for Deferring {
 /// A pointer that some threads read while another replaces what it points to.
 #[derive(Debug, Clone, Copy)]
 pub struct Beside {
-    /// Reads until told to stop: enter, load, read, leave. How often.
+    /// Reads until the control stops it: enter, load, read, leave. How often.
     pub read: fn(&ReaderControl) -> u64,
     /// Replaces and retires whenever that is due.
     pub update: fn(&mut Pace<'_>),

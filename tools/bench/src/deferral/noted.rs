@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A block that tells when it is freed.
+/// A block that reports when it is freed.
 #[derive(Debug)]
 pub(super) struct Noted {
     handed_over: u64,
@@ -109,7 +109,7 @@ pub(super) const fn retire<R: RetireNoted>() -> Verb {
     verb::<R>(super::RETIRE)
 }
 
-/// Says that it is in its section, and waits until told to leave it.
+/// Says that it is in its section, and waits until the control stops it.
 pub(super) fn stay(control: &ReaderControl) {
     control.heartbeat.0.store(1, Ordering::Release);
     while control.stop.0.load(Ordering::Acquire) == 0 {
@@ -117,7 +117,7 @@ pub(super) fn stay(control: &ReaderControl) {
     }
 }
 
-/// Stays in a section until told to leave it.
+/// Stays in a section until the control stops it.
 pub(super) fn hold<S: Swap>(control: &ReaderControl) {
     let cell = S::new();
     let mut held = cell.enter();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stays_in_a_section_leaves_it_when_told() {
+    fn a_thread_that_stays_in_a_section_leaves_it_when_stopped() {
         let _alone = ALONE.lock().unwrap();
         for subject in deferral::all() {
             let Some(hold) = subject.hold else { continue };

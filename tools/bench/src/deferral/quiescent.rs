@@ -78,14 +78,14 @@ impl Library for Quiescent {
     type Cell<T: Value> = Cell<T>;
 }
 
-/// Something from a box that nobody else has, as a value that was replaced.
+/// A value from a box that nothing else uses, as one that was replaced.
 fn made<T: Value>(handed_over: u64) -> Retired<T> {
     let object = NonNull::from(Box::leak(Box::new(T::new(handed_over))));
     // SAFETY: from a box, not shared yet.
     unsafe { Retired::from_raw(object) }
 }
 
-/// What was refused is the caller's again: nobody has seen it here, so it goes at once.
+/// What was refused is the caller's again: no reader has seen it here, so it is dropped at once.
 fn refused<T: Value>(object: Retired<T>) {
     let object = std::ptr::from_ref(object.leak()).cast_mut();
     // SAFETY: from `made`, not shared yet, and not handed over.

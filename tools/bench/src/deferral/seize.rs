@@ -21,7 +21,7 @@ struct Seize<const GUARD: bool>(&'static Collector);
 
 impl<const GUARD: bool> Seize<GUARD> {
     /// # Safety
-    /// From a box, retired once; nobody finds it any more.
+    /// From a box, retired once; no new reader finds it.
     #[inline(always)]
     unsafe fn hand_over<T>(&self, object: *mut T) {
         match GUARD {

@@ -232,9 +232,10 @@ pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report,
     report.option("pushes", PUSHES.to_vec());
     report.option(
         "method",
-        "callgrind: instructions of the whole process at two numbers of turns, difference a turn; bare loop counted \
-         the same way and subtracted; repin is per read, less the same unprotected reads; push: instructions of the \
-         retiring loop in its own thread, those inside the allocator (malloc, free and the like) left out",
+        "callgrind: instructions of the whole process at two numbers of turns, difference a turn; bare loop \
+         counted the same way and subtracted; repin is per read, less the same unprotected reads; push: \
+         instructions of the retiring loop in its own thread, those inside the allocator (malloc, free and \
+         the like) left out",
     );
     subjects::note(&mut report, options.compare);
     report.rows = rows;
@@ -406,7 +407,8 @@ mod tests {
 
     #[test]
     fn a_function_out_of_objdumps_words() {
-        let said = "\nx:     file format elf64\n\n0000000000001000 <other>:\n 1000: ret\n\n0000000000001010 <probe>:\n 1010: inc\n 1011: ret\n\n";
+        let said = "\nx:     file format elf64\n\n0000000000001000 <other>:\n 1000: ret\n\n\
+                    0000000000001010 <probe>:\n 1010: inc\n 1011: ret\n\n";
         let body = function(said, "probe").unwrap();
         assert_eq!(body.lines().count(), 3);
         assert!(body.ends_with("1011: ret\n"));

@@ -29,7 +29,7 @@ thread_local! {
     static MINE: Cell<usize> = const { Cell::new(LINES) };
 }
 
-/// The longest delay that is told apart, in µs: an hour.
+/// The longest delay that is recorded as such, in µs: an hour.
 const LONGEST: u64 = 3_600_000_000;
 
 static DELAYS: LazyLock<Mutex<Histogram<u64>>> = LazyLock::new(|| Mutex::new(delays()));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_from_the_time_that_was_told() {
+    fn delays_are_from_the_time_that_was_given() {
         let _alone = ALONE.lock().unwrap();
         take_delays();
         note(clock::monotonic_ns() - 5_000_000);

@@ -22,7 +22,7 @@ pub trait Question: Serialize + DeserializeOwned {
     /// The name of this kind of question; no two kinds have the same.
     const KIND: &'static str;
 
-    /// What is asked of whom, for errors.
+    /// The question and its subject, for errors.
     fn name(&self) -> String;
 
     /// The time that a slow library takes on a busy machine, several times over.

@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_no_panic() {
+    fn no_subjects_are_no_panic() {
         assert_eq!(round(0, 5, 5).count(), 0);
     }
 }

@@ -108,7 +108,7 @@ pub(super) const fn by_turns<T: Two>() -> Loops {
         empty: share_out!(empty_by_turns::<T>),
         nested: share_out!(nested_by_turns::<T>),
         load: share_out!(load_by_turns::<T>),
-        // Nobody asks for it; that of one of them.
+        // No case measures it; that of one of them.
         repin: loops::<T::One>().repin,
     }
 }
@@ -220,7 +220,7 @@ fn load_once<P: Peer>(peer: &P) {
     drop(held);
 }
 
-/// A reader that reads until told to stop and says, after each section, that it is on a CPU.
+/// A reader that reads until the control stops it and says, after each section, that it is on a CPU.
 #[inline(never)]
 pub(super) fn reader<P: Peer>(control: &ReaderControl) {
     let peer = P::new();

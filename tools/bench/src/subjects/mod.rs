@@ -4,12 +4,12 @@
 //! library's read side inlined: Rust libraries through the generic loops of `loops.rs`, C libraries through
 //! the same loops in `shims/loops.h`. The cases:
 //!
-//! | case | one turn of the loop |
-//! |---|---|
-//! | `empty` | enter and leave a read-side critical section |
-//! | `nested` | the same inside a section that is held throughout |
-//! | `load` | enter, load a protected pointer, read the value, leave |
-//! | `repin` | a section held throughout: [`READS_PER_REPIN`] protected reads, then one "I hold nothing now" (qsbr: `quiescent_state`; quiescent: `Guard::repin`; others: their own form, else unlock and lock). Cost is given per read, with the same unprotected reads subtracted |
+//! * `empty`: enter and leave a read-side critical section
+//! * `nested`: the same inside a section that is held throughout
+//! * `load`: enter, load a protected pointer, read the value, leave
+//! * `repin`: a section held throughout: [`READS_PER_REPIN`] protected reads, then one "I hold nothing now"
+//!   (qsbr: `quiescent_state`; quiescent: `Guard::repin`; others: their own form, else unlock and lock). Cost
+//!   is given per read, with the same unprotected reads subtracted
 //!
 //! `bench srcu` and `bench domain` have subjects of their own beside some of these: [`sleepers`],
 //! [`domains`].
@@ -174,7 +174,7 @@ pub struct Waiting {
     pub offline: fn(),
     /// Waits for a grace period; called outside any section.
     pub sync: fn(),
-    /// Reads in a loop until told to stop, with a heartbeat after every section.
+    /// Reads in a loop until the control stops it, with a heartbeat after every section.
     pub reader: fn(&ReaderControl),
     /// The subject's own counters, where it has some.
     pub counters: Option<fn() -> Counters>,

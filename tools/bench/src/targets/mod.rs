@@ -119,7 +119,7 @@ fn idle_targets(idle: Option<Idle>, targets: &mut Vec<Target>) {
         ("threads", of(|idle| idle.threads)),
     ] {
         targets.push(Target::at_most(
-            format!("nobody waits, nothing queued: 0 {what}"),
+            format!("no waiter, nothing queued: 0 {what}"),
             ours,
             Some(0.0),
             what,

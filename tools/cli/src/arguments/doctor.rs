@@ -6,10 +6,12 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   quiescent doctor                         this machine; as root with tracing events
-  quiescent doctor --root phone/           another machine: a folder with copies of its proc/, sys/, boot/ (docs/tools.md has a script)
+  quiescent doctor --root phone/           another machine: a folder with copies of its proc/, sys/, boot/ \
+(docs/tools.md has a script)
   quiescent doctor --json | jq '.options.findings[] | select(.severity == \"without effect\")'
 
-Nothing is changed. Each finding has the requested setting and its place, the setting in force and its source, and a remedy.
+Nothing is changed. Each finding has the requested setting and its place, the setting in force and its \
+source, and a remedy.
 Exit codes: 0 every requested setting is in force; 1 one is not, or the folder cannot be read; 2 usage.";
 
 #[derive(Debug, Args)]

@@ -20,16 +20,19 @@ pub struct Domain {
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
     pub threads: usize,
     /// Grace periods a round
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls,
+          allow_negative_numbers = true)]
     pub calls: u64,
     /// Also count instructions, under valgrind
     #[arg(long)]
     pub instructions: bool,
     /// Domains that were used and are at rest; the targets are for 1000
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = domains, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = domains,
+          allow_negative_numbers = true)]
     pub domains: u64,
     /// How long those are watched for wake-ups
-    #[arg(long, value_name = "MS", default_value = "3000", value_parser = milliseconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "MS", default_value = "3000", value_parser = milliseconds,
+          allow_negative_numbers = true)]
     pub rest_ms: u64,
 }
 

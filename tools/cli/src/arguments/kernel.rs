@@ -20,7 +20,8 @@ Examples:
 
 Facts are read from /proc and /sys; each is printed with its source, or as `unknown -> assumed value`.
 A measurement outside the predicted range is reported; it does not change the exit code.
-Exit codes: 0 measured; 1 the kernel refuses the call, or a file has an invalid content; 2 usage; 130 stopped by Ctrl-C.";
+Exit codes: 0 measured; 1 the kernel refuses the call, or a file has an invalid content; 2 usage; 130 \
+stopped by Ctrl-C.";
 
 #[derive(Debug, Args)]
 pub struct KernelBench {

@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Parser)]
 #[command(name = "quiescent", version, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done; 1 something failed or was found; 2 usage; 130 stopped by Ctrl-C (what was measured is printed)."
+    after_help = "Exit codes: 0 done; 1 something failed or was found; 2 usage; 130 stopped by Ctrl-C (what \
+                  was measured is printed)."
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -184,7 +185,8 @@ pub struct Sync {
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
     pub threads: usize,
     /// Grace periods a round
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls,
+          allow_negative_numbers = true)]
     pub calls: u64,
 }
 
@@ -204,7 +206,8 @@ pub struct Srcu {
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
     pub threads: usize,
     /// Grace periods a round
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls,
+          allow_negative_numbers = true)]
     pub calls: u64,
     /// Also count instructions, under valgrind
     #[arg(long)]
@@ -224,10 +227,12 @@ pub struct Retire {
     #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u64,
     /// Objects a process, of all its producers together
-    #[arg(long, value_name = "N", default_value = "4000000", value_parser = objects, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "4000000", value_parser = objects,
+          allow_negative_numbers = true)]
     pub objects: u64,
     /// How long a process at rest is watched for wake-ups
-    #[arg(long, value_name = "MS", default_value = "3000", value_parser = milliseconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "MS", default_value = "3000", value_parser = milliseconds,
+          allow_negative_numbers = true)]
     pub rest_ms: u64,
 }
 
@@ -244,10 +249,12 @@ pub struct Mixed {
     #[arg(long, value_name = "N", default_value = "7", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u64,
     /// Updates a second, beside none and as many as possible
-    #[arg(long, value_name = "N,…", default_value = "1000,100000,1000000", value_delimiter = ',', value_parser = rate, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N,…", default_value = "1000,100000,1000000", value_delimiter = ',',
+          value_parser = rate, allow_negative_numbers = true)]
     pub rates: Vec<u64>,
     /// How long a process reads and updates at each rate
-    #[arg(long, value_name = "MS", default_value = "100", value_parser = milliseconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "MS", default_value = "100", value_parser = milliseconds,
+          allow_negative_numbers = true)]
     pub ms: u64,
     /// Threads that read beside the one that updates
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
@@ -264,7 +271,8 @@ pub struct Scale {
     #[arg(long)]
     pub compare: bool,
     /// Numbers of registered threads, the caller among them
-    #[arg(long, value_name = "N,…", default_value = "1,10,100,1000,5000", value_delimiter = ',', value_parser = registered, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N,…", default_value = "1,10,100,1000,5000", value_delimiter = ',',
+          value_parser = registered, allow_negative_numbers = true)]
     pub threads: Vec<u64>,
     /// Rounds over all subjects and numbers, a process each
     #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
@@ -333,7 +341,11 @@ fn threads(text: &str) -> Result<usize, String> {
 
 fn page_path(text: &str) -> Result<PathBuf, String> {
     match text {
-        "" => Err("no name: give a file or `-` for standard output, or leave the page out (`reproduce --no-html`; other commands: no --html)".into()),
+        "" => Err(
+            "no name: give a file or `-` for standard output, or leave the page out \
+             (`reproduce --no-html`; other commands: no --html)"
+                .into(),
+        ),
         name => Ok(name.into()),
     }
 }

@@ -28,7 +28,8 @@ pub struct Idle {
     #[arg(long)]
     pub compare: bool,
     /// How long to watch
-    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds,
+          allow_negative_numbers = true)]
     pub seconds: u64,
 }
 
@@ -42,14 +43,16 @@ pub struct Trickle {
     #[arg(long)]
     pub compare: bool,
     /// Blocks a second; several with commas between them
-    #[arg(long, value_name = "N", default_value = "0,1,10,100,1000,10000", value_delimiter = ',', value_parser = rate,
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "0,1,10,100,1000,10000", value_delimiter = ',',
+          value_parser = rate, allow_negative_numbers = true)]
     pub rate: Vec<u64>,
     /// How long each trickle lasts; 20 or more for wake-ups that come every 10 seconds
-    #[arg(long, value_name = "S", default_value = "20", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value = "20", value_parser = seconds,
+          allow_negative_numbers = true)]
     pub seconds: u64,
     /// How long to wait, after it, for blocks that have not been freed
-    #[arg(long, value_name = "S", default_value = "12", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", default_value = "12", value_parser = seconds,
+          allow_negative_numbers = true)]
     pub wait: u64,
 }
 
@@ -86,7 +89,8 @@ pub struct Stall {
     #[arg(long, value_name = "S", default_value = "5", value_parser = seconds, allow_negative_numbers = true)]
     pub seconds: u64,
     /// Blocks of 64 bytes that the other thread retires meanwhile
-    #[arg(long, value_name = "N", default_value = "1000000", value_parser = objects, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = objects,
+          allow_negative_numbers = true)]
     pub objects: u64,
 }
 
@@ -106,7 +110,8 @@ pub struct Barrier {
     #[arg(long, value_name = "N", default_value = "200", value_parser = calls, allow_negative_numbers = true)]
     pub calls: u64,
     /// Blocks queued before each barrier, where it is not for empty queues
-    #[arg(long, value_name = "N", default_value = "10000", value_parser = objects, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = objects,
+          allow_negative_numbers = true)]
     pub objects: u64,
     /// Threads that queue them
     #[arg(long, value_name = "N", default_value = "4", value_parser = threads, allow_negative_numbers = true)]

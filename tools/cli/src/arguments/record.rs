@@ -14,9 +14,11 @@ Examples:
   quiescent record --events default,raw_syscalls:* --for 5s
   quiescent record --for 5s -o - | quiescent trace - idle
 
-Needs root, and a kernel with tracing (`quiescent doctor` shows it). It records in a tracefs instance of its own, which is always removed at the end;
+Needs root, and a kernel with tracing (`quiescent doctor` shows it). It records in a tracefs instance of its \
+own, which is always removed at the end;
 other tracing is not changed. Events that this kernel does not have are listed and left out.
-Exit codes: 0 recorded; 1 the kernel refuses, or the command failed; 2 usage; 130 stopped by Ctrl-C, SIGTERM or SIGHUP (what was recorded is kept).";
+Exit codes: 0 recorded; 1 the kernel refuses, or the command failed; 2 usage; 130 stopped by Ctrl-C, SIGTERM \
+or SIGHUP (what was recorded is kept).";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -33,7 +35,8 @@ pub struct Record {
     #[arg(long, value_name = "LIST", default_value = "default")]
     pub events: String,
     /// Buffer for each CPU in KiB: give more if events are lost
-    #[arg(long, value_name = "KIB", default_value = "4096", value_parser = kib, allow_negative_numbers = true)]
+    #[arg(long, value_name = "KIB", default_value = "4096", value_parser = kib,
+          allow_negative_numbers = true)]
     pub buffer: u64,
     /// Mount tracefs, visible to this run only, if it is not mounted
     #[arg(long)]

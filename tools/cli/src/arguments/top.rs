@@ -11,19 +11,24 @@ Examples:
   quiescent top --pid $!                         watch it: keys sort, filter, pause; q quits
   quiescent top --pid 1234 --batch -n 5          five intervals as text, for files and pipes
   quiescent top --pid 1234 -n 10 --json | jq .rows
-  quiescent top --kernel                         the kernel's own RCU, from the best available source; as root by function
+  quiescent top --kernel                         the kernel's own RCU, from the best available source; as \
+root by function
   quiescent top --sim local-video --set rcu=lazy   a simulated machine (quiescent sim --list)
 
-To watch a process takes its own user, or root; no thread of it is woken. --kernel records in a tracefs instance of its own, which is always removed at the
-end, and shows its source and how exact that is. A simulated machine runs in real time on a terminal, and at full speed with --batch, --json or -n. docs/tools.md has the legend of every column.
-Exit codes: 0 done; 1 the process has ended or has no counters, or the kernel does not have the requested source; 2 usage; 130 stopped by Ctrl-C (what was counted is printed).";
+To watch a process takes its own user, or root; no thread of it is woken. --kernel records in a tracefs \
+instance of its own, which is always removed at the
+end, and shows its source and how exact that is. A simulated machine runs in real time on a terminal, and at \
+full speed with --batch, --json or -n. docs/tools.md has the legend of every column.
+Exit codes: 0 done; 1 the process has ended or has no counters, or the kernel does not have the requested \
+source; 2 usage; 130 stopped by Ctrl-C (what was counted is printed).";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group(ArgGroup::new("source").required(true).args(["pid", "kernel", "sim"])))]
 pub struct Top {
     /// The process to watch
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
+          allow_negative_numbers = true)]
     pub pid: Option<u32>,
     /// Watch the running kernel's RCU in place of a process
     #[arg(long)]
@@ -51,10 +56,12 @@ pub struct Top {
     #[arg(long)]
     pub json: bool,
     /// End after so many intervals; when left out: after one with --json, otherwise when stopped
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          allow_negative_numbers = true)]
     pub intervals: Option<u32>,
     /// The length of an interval in seconds
-    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds, allow_negative_numbers = true)]
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds,
+          allow_negative_numbers = true)]
     pub delay: Duration,
     /// Sort by this column
     #[arg(long, short, value_name = "COLUMN", default_value = "queued", value_parser = order())]

@@ -17,7 +17,8 @@ pub struct Torture {
     #[arg(long, conflicts_with_all = ["scenario", "json", "tap", "html"])]
     pub list: bool,
     /// Duration of the whole campaign: a number with ms, s, m or h
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time,
+          allow_negative_numbers = true)]
     pub duration: Duration,
     /// Seed of every choice of the first run, not of the interleaving; the next runs have the next numbers.
     /// Drawn and printed when left out
@@ -30,10 +31,12 @@ pub struct Torture {
     #[arg(long, value_name = "MODE", value_parser = fence)]
     pub fence: Option<Fence>,
     /// Interval of progress lines
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time,
+          allow_negative_numbers = true)]
     pub interval: Duration,
     /// Time without progress after which a thread hangs; below 12s, lazy objects may count as late
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time,
+          allow_negative_numbers = true)]
     pub stall: Duration,
     /// Print one line of JSON (schema quiescent/1) at the end
     #[arg(long, conflicts_with = "tap")]

@@ -12,8 +12,10 @@ Examples:
   quiescent whatif boot.txt --set jiffies_till_first_fqs=8 --set jiffies_till_next_fqs=8
   quiescent whatif boot.txt --as early_qs=scan --set early_qs=init --json
 
-The trace shows the number of CPUs, their ticks a second, the offloaded CPUs, usually the waits of grace periods,
-and whether these report early; --as gives what it does not show (`sim --list` has all settings). Read the column
+The trace shows the number of CPUs, their ticks a second, the offloaded CPUs, usually the waits of \
+grace periods,
+and whether these report early; --as gives what it does not show (`sim --list` has all settings). \
+Read the column
 `ratio` first: if the model differs from the recording by more than 15 %, its figures for the change are not
 reliable. docs/tools.md explains every column.
 

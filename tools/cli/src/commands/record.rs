@@ -114,7 +114,8 @@ fn text(options: &Record, outcome: &Outcome) -> String {
         text += &format!("not in this kernel, and left out: {missing}\n");
     }
     if outcome.missing.iter().any(|it| it == "rcu:*") {
-        text += "  so the trace shows wake-ups and idle, but no callbacks and grace periods: the kernel is built without CONFIG_RCU_TRACE\n";
+        text += "  so the trace shows wake-ups and idle, but no callbacks and grace periods: the kernel is \
+                 built without CONFIG_RCU_TRACE\n";
     }
     if outcome.lost > 0 {
         text += &format!(

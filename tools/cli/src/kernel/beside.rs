@@ -102,8 +102,8 @@ pub fn beside(
 }
 
 fn refused(why: &str) -> Error {
-    let remedy = "allow membarrier(2) where seccomp or a container's profile forbids it, or run this on the host; \
-                  `quiescent sim sync` shows what the model predicts without measuring";
+    let remedy = "allow membarrier(2) where seccomp or a container's profile forbids it, or run this on the \
+                  host; `quiescent sim sync` shows what the model predicts without measuring";
     Error::failed("the kernel's grace periods cannot be timed", why, remedy)
 }
 
@@ -238,7 +238,8 @@ impl Beside {
             json!({
                 "verdict": if it.inside() { "inside" } else { "outside" },
                 "measured_us": it.measured_us, "lowest_us": it.lowest_us, "highest_us": it.highest_us,
-                "off": it.off(), "calls_as_predicted": it.as_predicted, "nearest": nearest.collect::<Vec<_>>(),
+                "off": it.off(), "calls_as_predicted": it.as_predicted,
+                "nearest": nearest.collect::<Vec<_>>(),
             })
         });
         json!({

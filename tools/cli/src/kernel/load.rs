@@ -134,8 +134,10 @@ fn own_switches(root: &Root, thread: Option<u32>) -> u64 {
 mod tests {
     use super::*;
 
-    const BEFORE: &str = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 100 0 50 800 50 0 0 0 0 0\ncpu3 0 0 0 1000 0 0 0 0 0 0\nintr 9 0 0\nctxt 5000\n";
-    const AFTER: &str = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 150 0 75 815 60 0 0 0 0 0\ncpu3 1 0 0 1099 0 0 0 0 0 0\nintr 9 0 0\nctxt 7000\n";
+    const BEFORE: &str = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 100 0 50 800 50 0 0 0 0 0\n\
+                          cpu3 0 0 0 1000 0 0 0 0 0 0\nintr 9 0 0\nctxt 5000\n";
+    const AFTER: &str = "cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 150 0 75 815 60 0 0 0 0 0\n\
+                         cpu3 1 0 0 1099 0 0 0 0 0 0\nintr 9 0 0\nctxt 7000\n";
 
     #[test]
     fn the_share_of_each_cpu_and_the_switches_of_others() {

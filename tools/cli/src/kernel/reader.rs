@@ -343,7 +343,11 @@ impl<'a> Reader<'a> {
         };
         self.add(fact.shown_only());
         if !value {
-            warnings.push("this kernel's RCU is not preemptible, the model's is: there a tick in the idle loop is a quiescent state".into());
+            warnings.push(
+                "this kernel's RCU is not preemptible, the model's is: there a tick in the idle \
+                 loop is a quiescent state"
+                    .into(),
+            );
         }
         let command = self.command.as_deref().unwrap_or_default();
         let periodic = self

@@ -11,8 +11,9 @@ use quiescent_report::text::number::short;
 const BAR: u64 = 40;
 
 /// A remark about the columns.
-const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. On a busy machine the scheduler \
-decides\nwhich task waits for a CPU, how long, and which moves; the model predicts little of that.\n";
+const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. On a \
+                      busy machine the scheduler decides\nwhich task waits for a CPU, how long, and which \
+                      moves; the model predicts little of that.\n";
 
 /// The whole text.
 pub fn text(found: &Beside) -> String {
@@ -94,7 +95,8 @@ fn load(found: &Beside) -> String {
         _ => "not idle",
     };
     format!(
-        "Meanwhile the machine was {word}: CPUs busy {} % of the time, the busiest {} %, about {} wake-ups of others a second.\n",
+        "Meanwhile the machine was {word}: CPUs busy {} % of the time, the busiest {} %, about {} wake-ups \
+         of others a second.\n",
         short(mean),
         short(busiest),
         short(load.wakeups_per_s)

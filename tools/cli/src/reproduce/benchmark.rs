@@ -109,7 +109,8 @@ impl Benchmark {
         let fewest = latencies.iter().map(Vec::len).min().unwrap_or(0) as u64;
         if fewest < self.calls {
             self.notes.push(format!(
-                "kernel: {fewest} calls a run instead of {}: its grace periods are slow here, or the run was stopped",
+                "kernel: {fewest} calls a run instead of {}: its grace periods are slow here, or the run was \
+                 stopped",
                 self.calls
             ));
         }
@@ -171,7 +172,8 @@ fn of_us(runs: &[Vec<f64>]) -> Vec<Run> {
 /// The benchmark as text.
 pub fn text(benchmark: &Benchmark) -> String {
     let mut text = format!(
-        "The synchronize benchmark: {} calls a run; mean / min / max of each run. These are different guarantees:\n",
+        "The synchronize benchmark: {} calls a run; mean / min / max of each run. These are different \
+         guarantees:\n",
         benchmark.calls
     );
     for column in &benchmark.columns {

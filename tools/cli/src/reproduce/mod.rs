@@ -288,7 +288,8 @@ fn note_missing(found: &mut Reproduced) {
     let looping = SyncCase::ReaderLooping.name();
     let ours = |case| found.report.find(OURS, case, "latency_us");
     if ours("sole thread").is_some() && ours(looping).is_none() {
-        let note = "reader looping: the reader was never on a CPU at the same time as the caller: two CPUs are needed";
+        let note = "reader looping: the reader was never on a CPU at the same time as the caller: two CPUs \
+                    are needed";
         found.notes.push(note.into());
     }
 }

@@ -96,7 +96,8 @@ fn notes(part: &Verbs) -> Vec<String> {
         coarse_hz()
     )];
     if part.verbs.contains(&"call_hurry") {
-        let note = "call_hurry: fences are left out: the worker is woken and the caller drives at the same time, and the order of the two decides the number";
+        let note = "call_hurry: fences are left out: the worker is woken and the caller drives at the same \
+                    time, and the order of the two decides the number";
         notes.push(note.into());
     }
     notes

@@ -29,7 +29,8 @@ pub fn settle(path: &Path) -> Result<Place, Error> {
         Err(Unfit::Folder) => return refused("this is a folder", "name a file in it"),
         Err(Unfit::Foreign) => {
             let remedy = format!(
-                "nothing is overwritten that this program did not write: remove it, name another file, {WITHOUT}"
+                "nothing is overwritten that this program did not write: remove it, name another file, \
+                 {WITHOUT}"
             );
             return refused("the existing file is no page of `quiescent`", &remedy);
         }

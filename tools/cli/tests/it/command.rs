@@ -231,7 +231,7 @@ fn completions_and_manual() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_nobodys_mistake() {
+fn a_reader_that_goes_away_is_no_error() {
     let mut child = quiescent()
         .args(["bench", "read", "--rounds", "1"])
         .stdout(Stdio::piped())

@@ -263,7 +263,10 @@ fn tables_for_people() {
 fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         (
-            r#"{"trickle":{"subject":"unknown","verb":"retire","rate":1,"ms":1,"exits":false,"patience_ms":1}}"#,
+            concat!(
+                r#"{"trickle":{"subject":"unknown","verb":"retire","rate":1,"ms":1,"#,
+                r#""exits":false,"patience_ms":1}}"#
+            ),
             "unknown",
         ),
         (

@@ -64,7 +64,7 @@ fn a_file_that_is_wrong_is_named_with_its_line_and_column() {
 }
 
 #[test]
-fn a_report_has_everything_that_was_decided_and_who_credited_whom() {
+fn a_report_has_everything_that_was_decided_and_which_cpu_credited_which() {
     let output = run(&[
         "sim",
         "sync",

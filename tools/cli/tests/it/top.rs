@@ -43,7 +43,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
 }
 
 #[test]
-fn a_process_that_counts_nothing_is_told_how_to() {
+fn a_process_without_counters_gets_the_remedy() {
     let mut idle = std::process::Command::new("sleep")
         .arg("60")
         .spawn()
@@ -117,7 +117,7 @@ fn ctrl_c_prints_what_was_counted() {
 }
 
 #[test]
-fn a_simulated_run_is_the_same_each_time_and_nobody_waits_for_it() {
+fn a_simulated_run_is_the_same_each_time_and_does_not_wait() {
     let words = [
         "top",
         "--sim",

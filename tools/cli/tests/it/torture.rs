@@ -59,7 +59,8 @@ fn a_good_campaign_is_one_document_and_says_nothing_else() {
 
 #[test]
 fn what_is_asked_for_is_done() {
-    let words = "torture --scenario TREE08 --duration 1s --interval 300ms --seed 9 --fence fenced --threads 5";
+    let words = "torture --scenario TREE08 --duration 1s --interval 300ms --seed 9 \
+                 --fence fenced --threads 5";
     let output = run(&words.split(' ').collect::<Vec<_>>());
     let printed = text(&output.stdout);
     assert_eq!(code(&output), Some(0), "{printed}");

@@ -146,7 +146,9 @@ impl Head {
             }
             @if !self.counts.is_empty() {
                 div class="counts" {
-                    @for it in &self.counts { div class=(it.class()) { b { (it.number) } span { (it.what) } } }
+                    @for it in &self.counts {
+                        div class=(it.class()) { b { (it.number) } span { (it.what) } }
+                    }
                 }
             }
             @if !self.facts.is_empty() {

@@ -53,7 +53,8 @@ impl Screen {
         let height = EDGE * 2.0 + self.lines.len() as f64 * LINE;
         let size = format!("0 0 {width:.0} {height:.0}");
         let drawing = html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(size) width=(format!("{width:.0}")) height=(format!("{height:.0}")) role="img"
+            svg xmlns="http://www.w3.org/2000/svg" viewBox=(size)
+                width=(format!("{width:.0}")) height=(format!("{height:.0}")) role="img"
                 font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="13" {
                 title { (self.title) } "\n"
                 desc { (self.about) } "\n"
@@ -89,11 +90,13 @@ impl Piece {
         let weight = self.bold.then_some("bold");
         html! {
             @if self.reversed {
-                rect x=(place(column)) y=(format!("{top:.1}")) width=(length(self.text.chars().count())) height=(LINE) fill=(INK) {} "\n"
+                rect x=(place(column)) y=(format!("{top:.1}"))
+                    width=(length(self.text.chars().count())) height=(LINE) fill=(INK) {} "\n"
             }
             @for (start, words) in words(&self.text) {
-                text x=(place(column + start)) y=(format!("{:.1}", top + 13.0)) textLength=(length(words.chars().count()))
-                    lengthAdjust="spacingAndGlyphs" fill=(ink) font-weight=[weight] { (words) } "\n"
+                text x=(place(column + start)) y=(format!("{:.1}", top + 13.0))
+                    textLength=(length(words.chars().count())) lengthAdjust="spacingAndGlyphs"
+                    fill=(ink) font-weight=[weight] { (words) } "\n"
             }
         }
     }

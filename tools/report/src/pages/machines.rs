@@ -34,8 +34,9 @@ pub fn machines(report: &Report, found: Option<&Found>, occasion: &Occasion) -> 
     let head = Head {
         title: title.clone(),
         lead: Some(html! {
-            "The engine on random machines of the model, with faults: late, starved and lost wake-ups, late and lost interrupts, CPUs that stand still, \
-             skewed clocks. While they last no grace period may end too early; after them everything has to end."
+            "The engine on random machines of the model, with faults: late, starved and lost wake-ups, late \
+             and lost interrupts, CPUs that stand still, skewed clocks. While they last no grace period may \
+             end too early; after them everything has to end."
         }),
         alarm: match found {
             None => head::alarm(occasion),
@@ -115,11 +116,16 @@ fn done(report: &Report) -> Option<Markup> {
     counted
         .iter()
         .for_each(|it| table.row([name(it), number(it.median)]));
+    let rows = counted
+        .iter()
+        .map(|it| chart::Row::one(&name(it), Tone::Ours, it.median));
     let bars = Bars {
         title: "On all machines together".into(),
-        about: "`looked at` are grace periods that the oracle has judged, `spanned` those of them that began with a reader inside".replace('`', "\""),
+        about: "\"looked at\" are grace periods that the oracle has judged, \"spanned\" those of them that \
+                began with a reader inside"
+            .into(),
         unit: "times".into(),
-        panels: vec![Panel::new("", counted.iter().map(|it| chart::Row::one(&name(it), Tone::Ours, it.median)).collect())],
+        panels: vec![Panel::new("", rows.collect())],
         ..Bars::default()
     };
     (!counted.is_empty()).then(|| bars.render_beside(Tone::Peer, &table))
@@ -134,8 +140,9 @@ fn reached(report: &Report) -> Option<Markup> {
     (points > 0).then(|| {
         html! {
             p {
-                (points) " of " (points + never.len()) " trace points, in " (states) " distinct states. Points and states are counted on one machine of ten, which \
-                 takes half as long again; on the one of a replay."
+                (points) " of " (points + never.len()) " trace points, in " (states) " distinct states. \
+                 Points and states are counted on one machine of ten, which takes half as long again; on the \
+                 one of a replay."
             }
             @if !never.is_empty() {
                 p { "Never reached:" }

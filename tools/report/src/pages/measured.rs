@@ -138,7 +138,10 @@ fn targets(report: &Report) -> Option<Markup> {
     }
     (!table.is_empty()).then(|| {
         html! {
-            p class="soft" { "A target is met at 1 of the bound or less. A target not met is reported; the command does not fail." }
+            p class="soft" {
+                "A target is met at 1 of the bound or less. A target not met is reported; the command does \
+                 not fail."
+            }
             (table.render())
         }
     })

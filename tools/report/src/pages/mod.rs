@@ -1,9 +1,10 @@
 //! Whole pages of HTML, made from the same report as the text and the JSON.
 //!
-//! | page | of | shows |
-//! |---|---|---|
-//! | [`measured`] | `bench` and its commands | a chart and a table for each metric |
-//! | [`torture`], [`machines`] | `torture`, `torture --sim` | verdict, findings, last events, histograms, counts |
+//! Pages, what each is of, and what it shows:
+//!
+//! * [`measured`]: `bench` and its commands; a chart and a table for each metric
+//! * [`torture`], [`machines`]: `torture`, `torture --sim`; verdict, findings, last events, histograms,
+//!   counts
 //!
 //! Other crates make their own pages from the same parts: [`head`], [`rows`], [`targets`], and [`page`]
 //! around them. The rows of a report decide what its page shows (`families`), so a new command needs no

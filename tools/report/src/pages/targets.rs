@@ -17,8 +17,8 @@ pub fn body(targets: &[Target]) -> Option<Markup> {
     let line = format!("All {} targets", targets.len());
     Some(html! {
         p class="soft" {
-            "A bound that names a peer is that peer's figure of this run. Times are medians on a shared machine; a \
-             target not met is reported, and the command does not fail."
+            "A bound that names a peer is that peer's figure of this run. Times are medians on a shared \
+             machine; a target not met is reported, and the command does not fail."
         }
         @if missed.is_empty() {
             p { "Of what was measured, every target is met." }

@@ -37,8 +37,9 @@ pub fn torture(report: &Report, scenarios: &[About], occasion: &Occasion) -> Str
     let head = Head {
         title: title.into(),
         lead: Some(html! {
-            "The library, used by threads in every way at once, in scenarios of a process each. Oracles look at every section of a reader and at everything \
-             that was queued; a run that finds something is the last one."
+            "The library, used by threads in every way at once, in scenarios of a process each. Oracles look \
+             at every section of a reader and at everything that was queued; a run that finds something is \
+             the last one."
         }),
         alarm: match found {
             0 => head::alarm(occasion),
@@ -125,11 +126,16 @@ fn findings(report: &Report) -> Markup {
                 (notes(&run.text("notes").lines().map(String::from).collect::<Vec<_>>()))
             }
             @if !run.text("again").is_empty() {
-                p { "The same choices again (the interleaving is the machine's): " code { (run.text("again")) } }
+                p {
+                    "The same choices again (the interleaving is the machine's): "
+                    code { (run.text("again")) }
+                }
             }
             @let events = run.list("events");
             @if !events.is_empty() {
-                p class="soft" { "The last events, until the first finding: seconds since the start, thread, event." }
+                p class="soft" {
+                    "The last events, until the first finding: seconds since the start, thread, event."
+                }
                 (verbatim("The last events", &events.join("\n")))
             }
         }
@@ -232,12 +238,15 @@ impl<'a> Sums<'a> {
         if self.total("age_0") + self.total("age_1") + self.total("age_2_up") == 0.0 {
             return None;
         }
-        let about = "how old an element was when the section that had found it ended: one more for each grace period since it was unpublished; above 1, a \
-                     grace period has ended that had to wait for the section";
+        let about = "how old an element was when the section that had found it ended: one more for each \
+                     grace period since it was unpublished; above 1, a grace period has ended that had to \
+                     wait for the section";
         Some(html! {
             (bars("Pipe ages", about, "sections", vec![Panel::new("", ages)]))
             @if !spans.is_empty() {
-                (bars("Grace periods that ended during a section", "for information: the library's counter lags, so more than one is no proof of anything", "sections",
+                (bars("Grace periods that ended during a section",
+                      "for information: the library's counter lags, so more than one is no proof of anything",
+                      "sections",
                       vec![Panel::new("", spans)]))
             }
         })

@@ -40,7 +40,7 @@ fn an_owner_that_hurries_or_hands_off_runs_nothing() {
     assert_eq!(rig.cpu.ready_code(), 9);
 }
 
-/// It queues inside sections only: whatever is done waits for somebody else.
+/// It queues inside sections only, so ready entries wait for another thread to run them.
 #[test]
 fn an_owner_that_queues_and_runs_nothing_is_relieved() {
     for (done, pushed, popped, relieved) in [

@@ -19,8 +19,8 @@ pub const CHOSEN: usize = CPUS - 1;
 
 seldom! {
     lazy, hurried, bypass_by_caller, bypass_by_rcuog, bypass_by_barrier, bypass_by_toggle, bypass_by_adopter,
-    shrunk, toggled_off, toggled_on, toggled_in_batch, toggled_dead, refused, adopted, adopted_in_barrier, died_lazy,
-    barriers, barrier_over_lazy, barrier_over_dead, deferred, delivered, timers,
+    shrunk, toggled_off, toggled_on, toggled_in_batch, toggled_dead, refused, adopted, adopted_in_barrier,
+    died_lazy, barriers, barrier_over_lazy, barrier_over_dead, deferred, delivered, timers,
 }
 
 pub struct Rig {

@@ -233,7 +233,7 @@ impl World {
     /// Retires one with a destructor that takes its time.
     pub fn retire_long(&self, thing: usize) {
         let value = NonNull::from(Box::leak(Box::new(WithLongDrop(self.leaked(thing)))));
-        // SAFETY: a box that nobody else uses.
+        // SAFETY: a box that nothing else uses.
         unsafe { rcu::Retired::from_raw(value).retire() };
     }
 

@@ -1,15 +1,22 @@
 //! `bench domain`: what domains of the program's own cost, and whether they are apart.
 //!
-//! | case | metric | what |
-//! |---|---|---|
-//! | `empty`, `nested`, `load` | `cpu_ns` | as in `bench read`; subjects that end in `-turns` read in two domains by turns |
-//! | `empty`, `nested`, `load`, `push` | `instructions` | with `--instructions`: as `ci/instructions` |
-//! | `sole thread`, `other asleep`, `reader looping` | `latency_us`, `latency_us_p99`, `fences` | as in `bench sync`, in a domain that comes to rest after each call |
-//! | `push` | `cpu_ns`, `process_cpu_ns` | as in `bench retire` |
-//! | any of these, ours | `cpu_ns_ratio`, `instructions_ratio`, `latency_us_ratio` | the median over that of `quiescent`, the process's domain, in the same run |
-//! | `nobody stalled`, `reader stalled` | `latency_us`, `delay_us`, `sleeps`, `reader_wakeups`, `left`, `held_up` | [`stalled`]: grace periods and callbacks of one domain, while a reader stays in a section of another |
-//! | `due together, N` | `fences`, `fences_used`, `grace_periods`, `looks` | [`together`]: what N domains have queued is due at the same time |
-//! | `N at rest`, `N at rest, used at once` | `memory_bytes`, `bytes_a_domain`, `wakeups`, `timers`, `threads`, `not_at_rest`, … | [`resting`]: N domains that were used, and have nothing to do |
+//! Cases, the metrics of each, and what is measured:
+//!
+//! * `empty`, `nested`, `load` (`cpu_ns`): as in `bench read`; subjects that end in `-turns` read in two
+//!   domains by turns
+//! * `empty`, `nested`, `load`, `push` (`instructions`): with `--instructions`: as `ci/instructions`
+//! * `sole thread`, `other asleep`, `reader looping` (`latency_us`, `latency_us_p99`, `fences`): as in
+//!   `bench sync`, in a domain that comes to rest after each call
+//! * `push` (`cpu_ns`, `process_cpu_ns`): as in `bench retire`
+//! * any of these, ours (`cpu_ns_ratio`, `instructions_ratio`, `latency_us_ratio`): the median over that of
+//!   `quiescent`, the process's domain, in the same run
+//! * `nobody stalled`, `reader stalled` (`latency_us`, `delay_us`, `sleeps`, `reader_wakeups`, `left`,
+//!   `held_up`): [`stalled`]: grace periods and callbacks of one domain, while a reader stays in a section of
+//!   another
+//! * `due together, N` (`fences`, `fences_used`, `grace_periods`, `looks`): [`together`]: what N domains have
+//!   queued is due at the same time
+//! * `N at rest`, `N at rest, used at once` (`memory_bytes`, `bytes_a_domain`, `wakeups`, `timers`,
+//!   `threads`, `not_at_rest`, …): [`resting`]: N domains that were used, and have nothing to do
 //!
 //! Subjects: `quiescent` (the process's domain), `quiescent-domain` and its forms; with `--compare` also
 //! crossbeam's and seize's collectors and haphazard's domains, whose readers are apart in the same way. They
@@ -258,11 +265,12 @@ fn describe(report: &mut Report, options: &DomainOptions) {
     report.option("clock_ns", crate::measure::clock::clock_pair_ns());
     report.option(
         "method",
-        "cpu_ns as bench read: thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); \
-         push as bench retire; latency_us and fences as bench sync; instructions as ci/instructions; ratios: medians of this run divided; \
-         sleeps, reader_wakeups: the domain's own counters; due together: fences by a system-call filter; \
-         memory: anonymous pages that are resident (smaps_rollup), after less before, huge pages off, one domain used before the first look; \
-         wake-ups: voluntary context switches of all threads but the caller",
+        "cpu_ns as bench read: thread CPU time a turn, bare loop of the same round subtracted (below zero \
+         counts as zero); push as bench retire; latency_us and fences as bench sync; instructions as \
+         ci/instructions; ratios: medians of this run divided; sleeps, reader_wakeups: the domain's own \
+         counters; due together: fences by a system-call filter; memory: anonymous pages that are resident \
+         (smaps_rollup), after less before, huge pages off, one domain used before the first look; wake-ups: \
+         voluntary context switches of all threads but the caller",
     );
     let rust = ["crossbeam-collector", "seize", "haphazard-domain"];
     let present = |name: &str| subjects::named(name).is_some();

@@ -118,8 +118,8 @@ fn watch(all: &[Domain], rest: Duration, case: &str) -> Vec<Figure> {
     ]
 }
 
-/// The second reader: reads in one domain at its start, in every second one of the others when told, and
-/// stays, asleep.
+/// The second reader: reads in one domain at its start, in every second one of the others after a message,
+/// and stays, asleep.
 struct Second {
     go: Sender<()>,
     done: Receiver<()>,

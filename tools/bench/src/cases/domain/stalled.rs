@@ -221,7 +221,9 @@ impl Stall {
         let begin = Instant::now();
         while domain.statistics().sleeps == sleeps {
             if begin.elapsed() > PATIENCE {
-                return Err("nobody waits for the stalled reader: please report it".into());
+                return Err(
+                    "no waiter sleeps while the reader is stalled: please report it".into(),
+                );
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -250,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_stalled_is_held_up_and_nobody_else() {
+    fn only_the_domain_of_the_stalled_reader_is_held_up() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
         let figures = measure(20).unwrap();
         let value = |case: &str, metric: &str| {

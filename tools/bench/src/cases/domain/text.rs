@@ -48,7 +48,8 @@ pub fn text(report: &Report) -> String {
     let is_push = |case: &str| case == RetireCase::Push.name();
     let counted = |case: &str| is_read(case) || is_push(case);
     let sections = format!(
-        "Sections, CPU ns of each, {threads} thread(s) at once; -turns: two domains by turns: median [min..max] over rounds"
+        "Sections, CPU ns of each, {threads} thread(s) at once; -turns: two domains by turns: median \
+         [min..max] over rounds"
     );
     for (title, metric, wanted) in [
         (

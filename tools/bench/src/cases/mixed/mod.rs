@@ -178,11 +178,12 @@ fn describe(report: &mut Report, options: &MixedOptions) {
     report.option("readers", options.readers);
     report.option(
         "method",
-        "a fresh process a subject, content and round, in turn, order rotated; in it no updates, then each rate, then as \
-         many updates as possible; read: thread CPU of lock, load, read, unlock, the loop included; cpu_ns_ratio: of the \
-         read without updates in the same process; update: make, replace, retire the old, CPU of all threads but the \
-         readers, the final barrier included; ahead of its rate an updater spins, or sleeps when the next update is \
-         200 us away; config: a HashMap<String, String> of 1000 entries, one look-up a read; rates by the wall clock",
+        "a fresh process a subject, content and round, in turn, order rotated; in it no updates, then each \
+         rate, then as many updates as possible; read: thread CPU of lock, load, read, unlock, the loop \
+         included; cpu_ns_ratio: of the read without updates in the same process; update: make, replace, \
+         retire the old, CPU of all threads but the readers, the final barrier included; ahead of its rate \
+         an updater spins, or sleeps when the next update is 200 us away; config: a HashMap<String, String> \
+         of 1000 entries, one look-up a read; rates by the wall clock",
     );
     deferral::note(report, options.compare);
 }

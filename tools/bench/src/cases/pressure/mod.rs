@@ -97,8 +97,9 @@ pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Er
     report.option("objects", options.objects);
     report.option(
         "method",
-        "a fresh process a case and round; objects with destructors, held by quiet threads, flush time an hour; wall-clock \
-         time from memory_is_low() to the first and to the last destructor, the worker's wake-up included",
+        "a fresh process a case and round; objects with destructors, held by quiet threads, flush time an \
+         hour; wall-clock time from memory_is_low() to the first and to the last destructor, the worker's \
+         wake-up included",
     );
     let cases = HOLDERS.map(case_name);
     report.rows = samples.rows(&[OURS], &cases);
@@ -108,7 +109,8 @@ pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Er
 /// The report as text.
 pub fn text(report: &Report) -> String {
     let mut text = String::from(
-        "When memory is low: median [min..max] over rounds, a process each. Wall-clock us from memory_is_low()\n",
+        "When memory is low: median [min..max] over rounds, a process each. Wall-clock us from \
+         memory_is_low()\n",
     );
     for (title, metric) in [
         ("To the first object freed", "first_free_us"),

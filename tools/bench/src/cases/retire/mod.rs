@@ -1,15 +1,19 @@
 //! `bench retire`: what it costs to have an object reclaimed later.
 //!
-//! | case | what |
-//! |---|---|
-//! | `push` | the call alone, on blocks made ahead, a few thousand at a time, so that the library frees earlier ones meanwhile: `cpu_ns` of the calling thread; `process_cpu_ns` of all threads to the end, making left out; `latency_ns_…` of single calls, the clock included |
-//! | `enqueue 1t`, `enqueue 2t` | the call alone, all blocks made ahead: CPU of the calling thread |
-//! | `all-in 1t`, `all-in 2t` | make, retire, grace periods, free, the final barrier: CPU of the whole process an object, objects a second, peak memory |
-//! | `drop 1t` | the same for objects that own another and have `Drop` |
-//! | `call 1t` | the same by `call_rcu` and its like: a callback an object |
-//! | `string 64 b 1t`, `string 64 kib 1t`, `config 1t` | a cell whose value is replaced and retired: a `String`, a map of 1000 settings; fewer of the larger ones ([`RetireCase::objects`]) |
-//! | `empty 1t`, `empty 2t` | the process of `all-in` with no object: what its memory is compared with |
-//! | `at rest` | everything is reclaimed, nothing is retired: wake-ups of the library's threads, timers |
+//! Cases, and what is measured:
+//!
+//! * `push`: the call alone, on blocks made ahead, a few thousand at a time, so that the library frees
+//!   earlier ones meanwhile: `cpu_ns` of the calling thread; `process_cpu_ns` of all threads to the end,
+//!   making left out; `latency_ns_…` of single calls, the clock included
+//! * `enqueue 1t`, `enqueue 2t`: the call alone, all blocks made ahead: CPU of the calling thread
+//! * `all-in 1t`, `all-in 2t`: make, retire, grace periods, free, the final barrier: CPU of the whole process
+//!   an object, objects a second, peak memory
+//! * `drop 1t`: the same for objects that own another and have `Drop`
+//! * `call 1t`: the same by `call_rcu` and its like: a callback an object
+//! * `string 64 b 1t`, `string 64 kib 1t`, `config 1t`: a cell whose value is replaced and retired: a
+//!   `String`, a map of 1000 settings; fewer of the larger ones ([`RetireCase::objects`])
+//! * `empty 1t`, `empty 2t`: the process of `all-in` with no object: what its memory is compared with
+//! * `at rest`: everything is reclaimed, nothing is retired: wake-ups of the library's threads, timers
 //!
 //! Each measurement has a process of its own ([`crate::measure::once`]); in a round, every subject and case
 //! is measured once, in an order that rotates. Rows are over the rounds. Processes at rest are watched once,
@@ -306,12 +310,14 @@ fn describe(report: &mut Report, options: &RetireOptions) {
     report.option("rest_ms", options.rest_ms);
     report.option(
         "method",
-        "a fresh process a subject, case and round, in turn, order rotated; 64-byte blocks; push: thread CPU of the call, \
-         4096 blocks made ahead at a time, process_cpu_ns is all threads' to the end less the making, latencies contain \
-         the clock; enqueue: thread CPU of the call, all blocks made ahead (4 million at most); all-in, drop, call, string, \
-         config: process CPU an object from the first malloc to the end of the final barrier, half as many short strings, \
-         1/80 long ones, 1/8000 configs; peak_rss_bytes is VmHWM, start_rss_bytes the same before the first object; \
-         above_malloc_free_ns, above_empty_bytes: less malloc-free's, less empty's of the same round; at rest: voluntary context switches of all threads but the caller",
+        "a fresh process a subject, case and round, in turn, order rotated; 64-byte blocks; push: thread CPU \
+         of the call, 4096 blocks made ahead at a time, process_cpu_ns is all threads' to the end less the \
+         making, latencies contain the clock; enqueue: thread CPU of the call, all blocks made ahead (4 \
+         million at most); all-in, drop, call, string, config: process CPU an object from the first malloc \
+         to the end of the final barrier, half as many short strings, 1/80 long ones, 1/8000 configs; \
+         peak_rss_bytes is VmHWM, start_rss_bytes the same before the first object; above_malloc_free_ns, \
+         above_empty_bytes: less malloc-free's, less empty's of the same round; at rest: voluntary context \
+         switches of all threads but the caller",
     );
     deferral::note(report, options.compare);
 }

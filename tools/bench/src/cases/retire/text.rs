@@ -28,7 +28,8 @@ pub fn text(report: &Report) -> String {
             ),
         ),
         (
-            "All in (malloc, retire, grace periods, free): CPU ns an object, of all threads; drop: objects with Drop",
+            "All in (malloc, retire, grace periods, free): CPU ns an object, of all threads; drop: objects \
+             with Drop",
             cases::of_cases(report, "cpu_ns", 1.0, is_of_objects),
         ),
         (
@@ -36,7 +37,8 @@ pub fn text(report: &Report) -> String {
             cases::of_cases(report, ABOVE_BARE, 1.0, is_of_objects),
         ),
         (
-            "A cell whose value is made, replaced, retired, freed: CPU ns a value; malloc-free: made and dropped",
+            "A cell whose value is made, replaced, retired, freed: CPU ns a value; malloc-free: made and \
+             dropped",
             cases::of_cases(report, "cpu_ns", 1.0, is_of_values),
         ),
         (

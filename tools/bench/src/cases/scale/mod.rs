@@ -3,14 +3,18 @@
 //! A process a number of threads, subject and round. The caller is one of them; the others have read once and
 //! sleep outside any section. In this order:
 //!
-//! | metric | what |
-//! |---|---|
-//! | `register_cpu_ns` | thread CPU of a thread's first section (registration where the library wants it, included); mean. All threads at once: pages and tables that only some of them make are shared out |
-//! | `reader_bytes` | anonymous memory that the process has more, a thread, after all have registered and a grace period has ended (`/proc/self/smaps_rollup`, pages, before and after: with few threads it is all rounding). What a library keeps in thread-local storage was there before, and is not in it |
-//! | `latency_us`, `latency_us_p99`, `cpu_ns` | a grace period that the caller waits for: the clock on the wall; CPU of the whole process |
-//! | `scans`, `leaves`, `steps`, `fences` | our own counters, a grace period: scans over readers, groups of 64 threads looked at in them, steps of the engine, process-wide fences |
-//! | `retirer_bytes` | memory that a thread adds which retires its first object, beyond that of a reader |
-//! | `exit_cpu_ns` | thread CPU from the library's `detach` to the end of the exit hooks, that of a thread without the library subtracted; mean. `exit_retired_cpu_ns`: of threads that have something queued |
+//! * `register_cpu_ns`: thread CPU of a thread's first section (registration where the library wants it,
+//!   included); mean. All threads at once: pages and tables that only some of them make are shared out
+//! * `reader_bytes`: anonymous memory that the process has more, a thread, after all have registered and a
+//!   grace period has ended (`/proc/self/smaps_rollup`, pages, before and after: with few threads it is all
+//!   rounding). What a library keeps in thread-local storage was there before, and is not in it
+//! * `latency_us`, `latency_us_p99`, `cpu_ns`: a grace period that the caller waits for: the clock on the
+//!   wall; CPU of the whole process
+//! * `scans`, `leaves`, `steps`, `fences`: our own counters, a grace period: scans over readers, groups of 64
+//!   threads looked at in them, steps of the engine, process-wide fences
+//! * `retirer_bytes`: memory that a thread adds which retires its first object, beyond that of a reader
+//! * `exit_cpu_ns`: thread CPU from the library's `detach` to the end of the exit hooks, that of a thread
+//!   without the library subtracted; mean. `exit_retired_cpu_ns`: of threads that have something queued
 //!
 //! Where the system refuses threads, the case says how many there were and why.
 
@@ -74,7 +78,8 @@ impl ScaleOptions {
 /// started, dies or hangs.
 pub fn run(options: &ScaleOptions, control: Control<'_>) -> Result<Report, Error> {
     if options.rounds == 0 || options.calls == 0 || options.threads.is_empty() {
-        let text = "0 rounds, 0 calls or no number of threads measure nothing: give 3 rounds or more, 100 calls or more";
+        let text = "0 rounds, 0 calls or no number of threads measure nothing: give 3 rounds or more, 100 \
+                    calls or more";
         return Err(Error::Usage(text.into()));
     }
     let absurd = |threads: &&u64| !(1..=MOST_REGISTERED).contains(*threads);
@@ -131,10 +136,11 @@ fn describe(report: &mut Report, options: &ScaleOptions) {
     report.option("clock_ns", crate::measure::clock::clock_pair_ns());
     report.option(
         "method",
-        "a fresh process a number of threads, subject and round, in turn, order rotated; the caller is one of the threads, \
-         the others have read once and sleep outside any section; latency of one call, clock included; cpu_ns of all \
-         threads of the process; register and exit: thread CPU, mean over the threads; bytes: growth of anonymous memory \
-         by smaps_rollup, a thread, in pages (rounding is all there is for few threads); retirer_bytes comes on top",
+        "a fresh process a number of threads, subject and round, in turn, order rotated; the caller is one \
+         of the threads, the others have read once and sleep outside any section; latency of one call, clock \
+         included; cpu_ns of all threads of the process; register and exit: thread CPU, mean over the \
+         threads; bytes: growth of anonymous memory by smaps_rollup, a thread, in pages (rounding is all \
+         there is for few threads); retirer_bytes comes on top",
     );
     subjects::note(report, options.compare);
 }

@@ -337,7 +337,7 @@ mod tests {
     use quiescent_report::OURS;
 
     #[test]
-    fn they_register_retire_and_leave_nobody_behind() {
+    fn they_register_retire_and_are_all_joined() {
         static RETIRED: AtomicU64 = AtomicU64::new(0);
         let retire: fn() = || {
             RETIRED.fetch_add(1, Relaxed);

@@ -1,13 +1,18 @@
 //! `bench srcu`: what readers cost that may sleep in a section, and end it elsewhere.
 //!
-//! | case | metric | what |
-//! |---|---|---|
-//! | `empty`, `nested`, `load` | `cpu_ns` | as in `bench read`: a section, one inside another, one that reads a value |
-//! | `across an await` | `cpu_ns` | a task begins a section, is pending once, reads the value, ends it: two polls, less those of a task without a section |
-//! | `ended elsewhere` | `cpu_ns` | one thread begins 64 sections, another ends them: CPU time of both a section, less the same with plain words |
-//! | `empty`, `load` | `instructions` | with `--instructions`: as `ci/instructions` |
-//! | `sole thread`, `other asleep`, `reader looping` | `latency_us`, `latency_us_p99`, `fences` | as in `bench sync`; those who are there read in the `Srcu` |
-//! | any of these, subject `quiescent-srcu` | `cpu_ns_ratio`, `instructions_ratio`, `latency_us_ratio` | the median over that of `quiescent` in the same run: pairs may cost 3 times, grace periods 2 times |
+//! Cases, the metrics of each, and what is measured:
+//!
+//! * `empty`, `nested`, `load` (`cpu_ns`): as in `bench read`: a section, one inside another, one that reads
+//!   a value
+//! * `across an await` (`cpu_ns`): a task begins a section, is pending once, reads the value, ends it: two
+//!   polls, less those of a task without a section
+//! * `ended elsewhere` (`cpu_ns`): one thread begins 64 sections, another ends them: CPU time of both a
+//!   section, less the same with plain words
+//! * `empty`, `load` (`instructions`): with `--instructions`: as `ci/instructions`
+//! * `sole thread`, `other asleep`, `reader looping` (`latency_us`, `latency_us_p99`, `fences`): as in
+//!   `bench sync`; those who are there read in the `Srcu`
+//! * any of these, subject `quiescent-srcu` (`cpu_ns_ratio`, `instructions_ratio`, `latency_us_ratio`): the
+//!   median over that of `quiescent` in the same run: pairs may cost 3 times, grace periods 2 times
 //!
 //! Subjects: `quiescent` (the sections of threads, which must not sleep), `quiescent-srcu`,
 //! `quiescent-srcu-owned` (guards that keep the `Srcu` alive); with `--compare` also a `std` reader-writer
@@ -221,9 +226,9 @@ fn describe(report: &mut Report, options: &SrcuOptions) {
     report.option("clock_ns", crate::measure::clock::clock_pair_ns());
     report.option(
         "method",
-        "cpu_ns as bench read: thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); \
-         ended elsewhere: CPU time of both threads; latency_us and fences as bench sync; instructions as ci/instructions; \
-         ratios: medians of this run divided",
+        "cpu_ns as bench read: thread CPU time a turn, bare loop of the same round subtracted (below zero \
+         counts as zero); ended elsewhere: CPU time of both threads; latency_us and fences as bench sync; \
+         instructions as ci/instructions; ratios: medians of this run divided",
     );
     let rust = ["arc-swap", "arc-swap-full"];
     let present = |name: &str| subjects::named(name).is_some();

@@ -103,8 +103,8 @@ impl Session {
             .map(|number| {
                 Other::start(subject, waiting).map_err(|why| {
                     format!(
-                        "cannot start thread {number} of {others}: {why}; give fewer --threads, or raise the limit \
-                         (ulimit -u, pids.max of the cgroup)"
+                        "cannot start thread {number} of {others}: {why}; give fewer --threads, or raise the \
+                         limit (ulimit -u, pids.max of the cgroup)"
                     )
                 })
             })

@@ -1,10 +1,11 @@
 //! `bench sync`: what it costs to wait for a grace period.
 //!
-//! | case | who else is there |
-//! |---|---|
-//! | `sole thread` | nobody: a process of one thread |
-//! | `other asleep` | one thread (or [`SyncOptions::threads`]) that has read, and sleeps outside any section |
-//! | `reader looping` | one thread (or so many) that reads in a loop; only calls that found one *on a CPU* count: its heartbeat was less than 1 µs old when the call began |
+//! Cases, and the other threads of the process:
+//!
+//! * `sole thread`: none: a process of one thread
+//! * `other asleep`: one thread (or [`SyncOptions::threads`]) that has read, and sleeps outside any section
+//! * `reader looping`: one thread (or so many) that reads in a loop; only calls that found one *on a CPU*
+//!   count: its heartbeat was less than 1 µs old when the call began
 //!
 //! Each subject and case has a process of its own ([`child`]), because what `membarrier` costs depends on the
 //! process: on how many threads it has and on what was registered when. The processes live through the whole
@@ -319,9 +320,10 @@ fn describe(report: &mut Report, options: &SyncOptions) {
     report.option("clock_ns", crate::measure::clock::clock_pair_ns());
     report.option(
         "method",
-        "one process a subject and case, measured in turn, order rotated; a latency is one call, clock included; \
-         latency_us over the rounds' medians, latency_us_p99 over their 99th percentiles; reader looping: only calls \
-         whose reader's heartbeat was under 1 us old; fences counted by a system-call filter, in processes of their own",
+        "one process a subject and case, measured in turn, order rotated; a latency is one call, clock \
+         included; latency_us over the rounds' medians, latency_us_p99 over their 99th percentiles; reader \
+         looping: only calls whose reader's heartbeat was under 1 us old; fences counted by a system-call \
+         filter, in processes of their own",
     );
     subjects::note(report, options.compare);
 }

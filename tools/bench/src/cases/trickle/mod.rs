@@ -5,16 +5,17 @@
 //! rates up to [`EXITS_UP_TO`] there is a second process, in which the producer *ends* after its last block
 //! (`retire 10/s, exits`) where it otherwise goes to sleep.
 //!
-//! | metric | what |
-//! |---|---|
-//! | `wakeups_per_s` | wake-ups of the library's own threads while the trickle runs; also by thread, as a case of its own |
-//! | `cpu_ns` | the call, by the clock, and the CPU time of the library's threads, a block |
-//! | `latency_us`, `…_p99.9`, `…_max` | the call |
-//! | `delay_ms`, `…_p99`, `…_max` | from the call until the block is freed, of those that were |
-//! | `never_run` | blocks that are not freed within [`patience_ms`] after the trickle |
-//! | `drained_ms` | how long after the trickle everything was freed; no row when it never was |
-//! | `backlog`, `held_bytes` | most blocks held at a time, and their bytes |
-//! | `grace_periods`, `scans`, `fences` | what `quiescent` counted, to the end |
+//! Metrics:
+//!
+//! * `wakeups_per_s`: wake-ups of the library's own threads while the trickle runs; also by thread, as a case
+//!   of its own
+//! * `cpu_ns`: the call, by the clock, and the CPU time of the library's threads, a block
+//! * `latency_us`, `…_p99.9`, `…_max`: the call
+//! * `delay_ms`, `…_p99`, `…_max`: from the call until the block is freed, of those that were
+//! * `never_run`: blocks that are not freed within [`patience_ms`] after the trickle
+//! * `drained_ms`: how long after the trickle everything was freed; no row when it never was
+//! * `backlog`, `held_bytes`: most blocks held at a time, and their bytes
+//! * `grace_periods`, `scans`, `fences`: what `quiescent` counted, to the end
 //!
 //! Processes that sleep nearly always are measured at the same time, as many as wake [`CAPACITY`] times a
 //! second in all ([`crate::measure::waves`]); their wake-ups are their own, and the CPU they take from each
@@ -184,11 +185,12 @@ fn describe(report: &mut Report, options: &TrickleOptions) {
     report.option("capacity", options.capacity);
     report.option(
         "method",
-        "a fresh process a subject, verb and rate; processes that wake 4000 times a second in all are measured at the same \
-         time; one producer, absolute deadlines; wake-ups: voluntary context switches of all threads but the program's two, \
-         from half a second after the first call to the end of the trickle; delays from the call until the block's \
-         destructor or callback runs; plain blocks of quiescent run none, theirs are from its counters, looked at every \
-         5 ms; never_run: not freed patience_ms after the trickle",
+        "a fresh process a subject, verb and rate; processes that wake 4000 times a second in all are \
+         measured at the same time; one producer, absolute deadlines; wake-ups: voluntary context switches \
+         of all threads but the program's two, from half a second after the first call to the end of the \
+         trickle; delays from the call until the block's destructor or callback runs; plain blocks of \
+         quiescent run none, theirs are from its counters, looked at every 5 ms; never_run: not freed \
+         patience_ms after the trickle",
     );
     deferral::note(report, options.compare);
 }

@@ -17,7 +17,7 @@ impl Measured<'_> {
 
     fn at_most(&mut self, case: &str, what: &str, metric: &str, bound: f64, unit: &'static str) {
         let measured = self.ours(case, metric);
-        // Where a case was measured at all, a missing figure is told.
+        // If a case was measured at all, the target of a missing figure is reported, too.
         if measured.is_some() || self.ours(case, "wakeups_per_s").is_some() {
             let what = format!("{case}: {what}");
             let target = Target::at_most(what, measured, Some(bound), unit);

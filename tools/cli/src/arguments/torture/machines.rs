@@ -8,10 +8,12 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct Machines {
     /// Test the engine on simulated machines, random ones with faults, in place of the library on threads
-    #[arg(long, conflicts_with_all = ["scenario", "list", "duration", "threads", "fence", "interval", "stall", "tap", "broken"])]
+    #[arg(long, conflicts_with_all = ["scenario", "list", "duration", "threads", "fence", "interval",
+          "stall", "tap", "broken"])]
     pub sim: bool,
     /// Number of machines, each with its seed, from --seed on
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = seeds, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = seeds,
+          allow_negative_numbers = true)]
     pub seeds: u64,
     /// Machines at the same time [default: this machine's processors]
     #[arg(long, value_name = "N", value_parser = jobs, allow_negative_numbers = true)]

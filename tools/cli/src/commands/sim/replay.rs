@@ -38,7 +38,8 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     }
     let Some(file) = file else {
         let why = format!(
-            "sim {NAME} needs a trace: give --set trace=FILE (ftrace text, plain or .xz; `-` is standard input)"
+            "sim {NAME} needs a trace: give --set trace=FILE (ftrace text, plain or .xz; `-` is standard \
+             input)"
         );
         return Err(Error::Usage(why));
     };
@@ -137,8 +138,9 @@ fn text(report: &Report, recorded: &Recorded, pairs: &[Pair]) -> String {
         set.join(" "),
         table.render()
     );
-    text += "\nThe trace does not contain the kernel's parameters: give them with --set. smp=parallel is for traces of \
-             hardware.\nTicks and idle entries of the model lack the recorded machine's work other than callbacks.\n";
+    text += "\nThe trace does not contain the kernel's parameters: give them with --set. smp=parallel is for \
+             traces of hardware.\nTicks and idle entries of the model lack the recorded machine's work other \
+             than callbacks.\n";
     for warning in report.options["warnings"].as_array().into_iter().flatten() {
         text += &format!("warning: {}\n", warning.as_str().unwrap_or_default());
     }

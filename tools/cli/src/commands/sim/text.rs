@@ -14,10 +14,11 @@ pub fn leaves_out(kind: MachineKind) -> &'static str {
     }
 }
 
-const THREADS_LEAVE_OUT: &str = "A model: it leaves out caches and memory, processors that threads share, the second worker and \
-low memory. Costs are about those of one machine.";
-const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency, idle states unless idle_table names some, all other work \
-of a kernel, and the work of a task in a section. Costs are medians of traces of one virtual machine.";
+const THREADS_LEAVE_OUT: &str = "A model: it leaves out caches and memory, processors that threads share, \
+                                 the second worker and low memory. Costs are about those of one machine.";
+const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequency, idle states unless \
+                                 idle_table names some, all other work of a kernel, and the work of a task \
+                                 in a section. Costs are medians of traces of one virtual machine.";
 
 /// The largest number of variants of one table: more do not fit in a line.
 const MOST_COLUMNS: usize = 4;
@@ -39,7 +40,8 @@ pub fn list() -> String {
         let changed = changed(&machine);
         text += &format!("    on a machine with {changed}\n");
     }
-    text += "\n  replay: a machine replays a kernel's recorded trace\n    trace=FILE  ftrace text, plain or .xz\n";
+    text += "\n  replay: a machine replays a kernel's recorded trace\n    \
+             trace=FILE  ftrace text, plain or .xz\n";
     text += "\nSettings (--set KEY=VALUE), with their defaults:\n\n";
     let options = Options::kernel_6_12(8, 1000);
     for it in settings::SETTINGS {

@@ -235,8 +235,10 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
         .map_or(0.0, |row| row.median);
     let mut text = format!(
         "{machines} machines from seed {}: {} events, {} s of virtual time, {} faults\n\
-         {} grace periods and {} expedited ones; the oracle looked at {}, of which {} began with a reader inside\n\
-         {} waits, {} callbacks, {} barriers, {} readers preempted, {} CPUs went, {} changed sides, {} lazy ones shrunk\n",
+         {} grace periods and {} expedited ones; the oracle looked at {}, of which {} began with a reader \
+         inside\n\
+         {} waits, {} callbacks, {} barriers, {} readers preempted, {} CPUs went, {} changed sides, {} lazy \
+         ones shrunk\n",
         report.seed,
         count("events"),
         count("virtual_ms") / 1000,

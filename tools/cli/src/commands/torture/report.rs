@@ -78,7 +78,8 @@ pub fn text(campaign: &Campaign, runs: &[Run], stopped: bool) -> String {
     }
     let sum = |case, metric| sum(runs, case, metric);
     text += &format!(
-        "{} runs: {} grace periods, {} sections of readers, {} in handlers, {} disposals, {} of them lazily\n",
+        "{} runs: {} grace periods, {} sections of readers, {} in handlers, {} disposals, {} of them \
+         lazily\n",
         runs.len(),
         sum("all", "grace_periods"),
         sum("reader", "reads"),

@@ -59,7 +59,7 @@ fn an_idle_machine_waits_as_the_measured_one_did() {
 }
 
 #[test]
-fn what_else_runs_is_told_apart() {
+fn what_else_runs_is_distinguished() {
     let all = predictions(&facts(4, 250, 1, true), None);
     let waits = |load| {
         let those = all

@@ -12,9 +12,9 @@ pub(super) fn reproduced(found: &Reproduced, occasion: &Occasion) -> Head {
     let lead = html! {
         "What "
         code { "quiescent reproduce" }
-        " found: the library beside others on this machine, this machine's kernel, and the machine model beside real \
-         kernels and published figures. Peers were measured in turn, within this run; no figure is compared with one \
-         from another run, except where it is called published."
+        " found: the library beside others on this machine, this machine's kernel, and the machine model \
+         beside real kernels and published figures. Peers were measured in turn, within this run; no figure \
+         is compared with one from another run, except where it is called published."
     };
     Head {
         title: "quiescent: figures of one run".into(),

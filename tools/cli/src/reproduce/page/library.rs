@@ -235,7 +235,8 @@ pub(super) fn body(report: &Report) -> Option<Markup> {
     }
     Some(html! {
         p class="soft" {
-            "Bars are medians of this run; a thin line is the range of the rounds. Names of other libraries are as in "
+            "Bars are medians of this run; a thin line is the range of the rounds. Names of other libraries \
+             are as in "
             code { "--compare" } "."
         }
         @for (title, charts) in &groups {

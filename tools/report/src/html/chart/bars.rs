@@ -322,7 +322,9 @@ impl Layout<'_> {
                 @let x = percent(self.x(at));
                 line class="grid" x1=(x) x2=(x) y1="0" y2=(body) {}
                 @let anchor = if self.x(at) < 0.02 { "start" } else { "middle" };
-                @if let Some(label) = label { text class="axis" x=(x) y=(body + 13) text-anchor=(anchor) { (label) } }
+                @if let Some(label) = label {
+                    text class="axis" x=(x) y=(body + 13) text-anchor=(anchor) { (label) }
+                }
             }
             text class="axis" x=(percent(self.start())) y=(body + 29) { (label) }
         }
@@ -365,9 +367,11 @@ impl Layout<'_> {
         let others = measure.filter(|it| !std::ptr::eq(*it, bar));
         let times = others.and_then(|it| bar.times(it));
         html! {
-            rect class=(bar.tone.class()) x=(percent(start)) y=(top) width=(percent(end - start)) height=(BAR) rx="2" {}
+            rect class=(bar.tone.class()) x=(percent(start)) y=(top)
+                width=(percent(end - start)) height=(BAR) rx="2" {}
             @if let Some((low, high)) = bar.spread() {
-                line class="range" x1=(percent(self.x(low))) x2=(percent(self.x(high))) y1=(middle) y2=(middle) {}
+                line class="range" x1=(percent(self.x(low))) x2=(percent(self.x(high)))
+                    y1=(middle) y2=(middle) {}
             }
             text x=(percent(beyond + 0.015)) y=(top + 11) {
                 (said(bar.value, self.whole && bar.value < 1e7))

@@ -204,10 +204,14 @@ impl Plane<'_> {
             @for (at, label) in labels(&self.x.ticks(), |at| LEFT + (RIGHT - LEFT) * self.x.at(at)) {
                 @let x = self.across(at);
                 line class="grid" x1=(x) x2=(x) y1=(TOP) y2=(bottom) {}
-                @if let Some(label) = label { text class="axis" x=(x) y=(bottom + 14) text-anchor="middle" { (label) } }
+                @if let Some(label) = label {
+                    text class="axis" x=(x) y=(bottom + 14) text-anchor="middle" { (label) }
+                }
             }
             line class="base" x1=(left) x2=(right) y1=(bottom) y2=(bottom) {}
-            text class="axis" x=(right) y=(bottom + 31) text-anchor="end" { (axis_label(&x, self.x.is_log())) }
+            text class="axis" x=(right) y=(bottom + 31) text-anchor="end" {
+                (axis_label(&x, self.x.is_log()))
+            }
         }
     }
 

@@ -102,7 +102,9 @@ impl Ratios {
                 }
                 @for (at, label) in labels(&scale.ticks(), share) {
                     line class="grid" x1=(x(at)) x2=(x(at)) y1="0" y2=(body) {}
-                    @if let Some(label) = label { text class="axis" x=(x(at)) y=(body + 13) text-anchor="middle" { (label) } }
+                    @if let Some(label) = label {
+                        text class="axis" x=(x(at)) y=(body + 13) text-anchor="middle" { (label) }
+                    }
                 }
                 line class="base" x1=(x(1.0)) x2=(x(1.0)) y1="0" y2=(body) {}
                 text class="axis" x=(percent(START)) y=(body + 29) { (self.axis) }
