@@ -128,6 +128,28 @@ fn never_inside_a_section() {
     });
 }
 
+/// The same for a thread that has never read in another domain: it checks less.
+#[test]
+fn never_inside_a_section_of_the_only_domain() {
+    isolated(|| {
+        begin();
+        let cell = noted();
+        for _ in 0..3 {
+            (0..5000).for_each(|_| drop(cell.store(Noted(nothing))));
+            synchronize();
+            (0..10).for_each(|_| drop(cell.store(Noted(nothing))));
+            let before = here();
+            assert!(before > 1000);
+            INSIDE.set(true);
+            read(|_| (0..10).for_each(|_| drop(cell.store(Noted(nothing)))));
+            INSIDE.set(false);
+            assert_eq!(here(), before);
+        }
+        barrier();
+        assert_eq!(statistics().callback_panics, 0, "inside a section");
+    });
+}
+
 /// A thread that retires inside sections only does not run anything: the worker does.
 #[test]
 fn the_worker_runs_what_is_always_retired_inside() {
