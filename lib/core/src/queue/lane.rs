@@ -123,8 +123,6 @@ pub struct Lane {
     pub linked: AtomicU64,
     /// The popped code that its owner runs: its position times 4, and its number; 0 for none.
     running: AtomicU64,
-    /// The largest value of `ahead`: a batch's worth. (Not for the models: it is a size only.)
-    pub most_ahead: std::sync::atomic::AtomicU32,
 }
 
 impl Lane {
@@ -149,7 +147,6 @@ impl Lane {
                 freed: AtomicU64::new(0),
                 linked: AtomicU64::new(0),
                 running: AtomicU64::new(0),
-                most_ahead: std::sync::atomic::AtomicU32::new(1),
             }
         }
     }
@@ -346,6 +343,10 @@ impl Lane {
         }
     }
 }
+
+/// Two cache lines, which a processor fetches as a pair, and nothing besides: a domain has six lanes or more.
+#[cfg(not(any(quiescent_model, quiescent_virtual)))]
+const _: () = assert!(size_of::<Lane>() == 128);
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

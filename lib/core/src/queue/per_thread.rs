@@ -70,6 +70,8 @@ pub struct Queue {
     pub lanes: [Lane; BLOCK_LANES],
     /// Spare blocks for each lane.
     spares: [Spares; BLOCK_LANES],
+    /// The largest value of each lane's `ahead`: a batch's worth. (Not for the models: it is a size only.)
+    most_ahead: [std::sync::atomic::AtomicU32; BLOCK_LANES],
     core: Mutex<QueueCore>,
     /// The guard of its lock while this process forks.
     pub parked: crate::prim::parked::Parked<QueueCore>,
@@ -126,6 +128,7 @@ impl Queue {
             Queue {
                 lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
+                most_ahead: [const { std::sync::atomic::AtomicU32::new(1) }; BLOCK_LANES],
                 core: Mutex::new(QueueCore {
                     cpu: Part::new(Cpu::new(cpu)),
                     chains: [const { Chain::new() }; BLOCK_LANES],
@@ -279,9 +282,7 @@ impl Queue {
             let words = &self.lanes[lane];
             let end = words.end.load(Ordering::Relaxed);
             let most = blocks_of(credit.batch, BLOCK);
-            words
-                .most_ahead
-                .store(most, std::sync::atomic::Ordering::Relaxed);
+            self.most_ahead[lane].store(most, std::sync::atomic::Ordering::Relaxed);
             let mut ahead = words.ahead.load(Ordering::Relaxed);
             if ahead > most {
                 ahead = most;

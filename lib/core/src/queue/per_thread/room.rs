@@ -91,7 +91,7 @@ impl Queue {
         let end = words.end.load(Ordering::Relaxed);
         let mut ahead = words.ahead.load(Ordering::Relaxed);
         if end == words.reach.load(Ordering::Relaxed) {
-            let most = words.most_ahead.load(std::sync::atomic::Ordering::Relaxed);
+            let most = self.most_ahead[lane].load(std::sync::atomic::Ordering::Relaxed);
             ahead = more_ahead(ahead, most);
             words.ahead.store(ahead, Ordering::Relaxed);
         }

@@ -131,7 +131,7 @@ fn prepare_allocates_the_missing_blocks() {
         set(&words.freed, case.freed);
         set(&words.head, case.head);
         words.ahead.store(case.ahead, Ordering::Relaxed);
-        (words.most_ahead).store(8, std::sync::atomic::Ordering::Relaxed);
+        queue.most_ahead[PLAIN].store(8, std::sync::atomic::Ordering::Relaxed);
         queue.prepare(PLAIN);
         assert_eq!(words.ahead.load(Ordering::Relaxed), ahead, "{number}");
         assert_eq!(spares(queue, PLAIN), brought, "{number}");
@@ -198,7 +198,7 @@ fn spare_blocks_stay_without_garbage() {
     let queue = queue();
     let words = &queue.lanes[PLAIN];
     words.ahead.store(8, Ordering::Relaxed);
-    (words.most_ahead).store(8, std::sync::atomic::Ordering::Relaxed);
+    queue.most_ahead[PLAIN].store(8, std::sync::atomic::Ordering::Relaxed);
     queue.prepare(PLAIN); // nine
     let mut core = queue.lock();
     assert!(queue.put(&mut core, PLAIN, entry(0), 0));
