@@ -6,7 +6,7 @@
 
 use quiescent_report::{Control, OURS, Report};
 use quiescent_sim::Verb;
-use quiescent_sim::experiments::threads::{Shown, Trickle, trickle};
+use quiescent_sim::experiments::threads::{Trickle, TrickleResult, trickle};
 use quiescent_sim::experiments::{Basis, Comparison, Outcome, Part, Source};
 
 /// The largest error of the model.
@@ -104,7 +104,7 @@ fn notes(part: &Verbs) -> Vec<String> {
 }
 
 /// The figures of a case, real and modelled.
-fn compare(measured: &Report, case: &str, races: bool, shown: &Shown) -> Vec<Comparison> {
+fn compare(measured: &Report, case: &str, races: bool, shown: &TrickleResult) -> Vec<Comparison> {
     let figures = [
         ("wakeups_per_s", shown.wakeups_per_s),
         ("grace_periods", shown.grace_periods as f64),

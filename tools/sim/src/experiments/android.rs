@@ -188,7 +188,7 @@ pub fn static_image(seed: u64) -> Outcome {
 /// The batches that threads began while the machine was traced, in the order of time.
 fn batches(machine: &Machine) -> Vec<Batch> {
     let lines = machine.rcu.observed.notes.lines();
-    let start = |(place, what): &(crate::record::notes::Place, What)| match *what {
+    let start = |(place, what): &(crate::record::notes::NotePlace, What)| match *what {
         What::Rcu(Event::Callbacks(CallbackEvent::BatchStart { n_cbs, .. })) => {
             let name = &machine.tasks[place.task?].name;
             let at = place.at as f64 / 1e9;

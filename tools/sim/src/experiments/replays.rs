@@ -19,7 +19,7 @@ use crate::record::stats::Stats;
 use crate::whatif::replay;
 
 /// A trace, and the machine it was taken on.
-pub(super) struct Trace {
+pub(super) struct RecordedKernel {
     pub(super) name: &'static str,
     pub(super) bytes: &'static [u8],
     pub(super) idle_loop: IdleLoop,
@@ -31,7 +31,7 @@ pub(super) struct Trace {
 
 macro_rules! trace {
     ($file:literal, $idle_loop:ident, $early:ident, $jiffies:literal, $offloaded:literal, $lazy:literal) => {
-        Trace {
+        RecordedKernel {
             name: $file,
             bytes: include_bytes!(concat!("../../../../data/traces/", $file, ".txt.xz")),
             idle_loop: IdleLoop::$idle_loop,
@@ -43,7 +43,7 @@ macro_rules! trace {
     };
 }
 
-pub(super) const TRACES: [Trace; 8] = [
+pub(super) const TRACES: [RecordedKernel; 8] = [
     trace!("classic-a-softirq-file100", Classic, Off, 3, false, false),
     trace!(
         "classic-a-softirq-file100-early",
@@ -61,12 +61,12 @@ pub(super) const TRACES: [Trace; 8] = [
 ];
 
 /// An idle machine.
-const IDLE: Trace = trace!("classic-idle", Classic, Off, 3, false, false);
+const IDLE: RecordedKernel = trace!("classic-idle", Classic, Off, 3, false, false);
 
 /// The share of rule Q5 that fits these traces, in permille.
 const FITTED: u32 = 220;
 
-impl Trace {
+impl RecordedKernel {
     /// What the model is fed with, and what the kernel did.
     fn read(&self) -> (Recorded, Figures) {
         let input = from_read(self.name, self.bytes).expect("the data that is built in is whole");
@@ -185,7 +185,7 @@ fn scans(gps: impl Iterator<Item = u32>) -> String {
     parts.join(", ")
 }
 
-fn compare(trace: &Trace, background: &Background, outcome: &mut Outcome) {
+fn compare(trace: &RecordedKernel, background: &Background, outcome: &mut Outcome) {
     let (recorded, figures) = trace.read();
     let shares: &[u32] = match trace.offloaded {
         true => &[0, FITTED],

@@ -33,7 +33,7 @@ pub struct Trickle {
 
 /// What a trickle has shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shown {
+pub struct TrickleResult {
     /// Wake-ups of the library's threads, a second.
     pub wakeups_per_s: f64,
     /// Grace periods, to the end.
@@ -81,7 +81,7 @@ impl Work for Producer {
 }
 
 /// Replays a trickle.
-pub fn trickle(it: Trickle) -> Shown {
+pub fn trickle(it: Trickle) -> TrickleResult {
     let mut machine = Threads::new(Options {
         seed: it.seed,
         ..Options::threads(it.hz)
@@ -107,7 +107,7 @@ pub fn trickle(it: Trickle) -> Shown {
     let wakeups = machine.stats().wakeups_of("quiescent");
     machine.run_out((it.ms + it.patience_ms) * MS);
     let counted = machine.counted();
-    Shown {
+    TrickleResult {
         wakeups_per_s: wakeups as f64 * 1000.0 / (it.ms - warm) as f64,
         grace_periods: counted.grace_periods,
         fences: counted.fences(),

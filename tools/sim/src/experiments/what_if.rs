@@ -15,7 +15,7 @@
 
 use quiescent_trace::{Options as Known, Recorded, Window, from_read};
 
-use super::replays::{TRACES, Trace};
+use super::replays::{RecordedKernel, TRACES};
 use super::{Basis, Judged, Outcome};
 use crate::input::options::Options;
 use crate::load::settings;
@@ -73,12 +73,12 @@ const CHANGES: [Change; 6] = [
     },
 ];
 
-fn named(name: &str) -> &'static Trace {
+fn named(name: &str) -> &'static RecordedKernel {
     let found = TRACES.iter().find(|it| it.name == name);
     found.expect("each change names traces that are there")
 }
 
-fn read(trace: &Trace, window: Option<Window>) -> whatif::Trace {
+fn read(trace: &RecordedKernel, window: Option<Window>) -> whatif::Trace {
     let input = from_read(trace.name, trace.bytes).expect("the data that is built in is whole");
     let known = Known {
         window,
@@ -88,7 +88,7 @@ fn read(trace: &Trace, window: Option<Window>) -> whatif::Trace {
 }
 
 /// The machine that the trace was recorded on, as far as the trace shows it, and what it does not show.
-fn machine(trace: &Trace, read: &whatif::Trace) -> Options {
+fn machine(trace: &RecordedKernel, read: &whatif::Trace) -> Options {
     Options {
         smp: crate::input::options::Smp::Serial,
         idle_loop: trace.idle_loop,
@@ -162,7 +162,7 @@ pub fn changed() -> Outcome {
 fn explain(
     outcome: &mut Outcome,
     case: &str,
-    to: &Trace,
+    to: &RecordedKernel,
     (before, after): (&whatif::Trace, &whatif::Trace),
     options: &Options,
 ) {

@@ -24,7 +24,7 @@
 //! What the guide does not say: what "not short" is ([`SHORT`], from memory), and that what is longer than
 //! [`INTERESTING`] counts as a correct guess (from memory too; no state of any table is that far).
 
-use super::table::State;
+use super::table::IdleState;
 
 /// A typical interval up to this is short: the next timer is not looked at. In nanoseconds.
 const SHORT: u64 = 15_000;
@@ -83,7 +83,7 @@ pub(crate) struct Choice {
 
 impl Governor {
     /// Chooses among `states`, with what `menu` has learned.
-    pub(crate) fn choose(self, menu: &mut Menu, ask: &Ask, states: &[State]) -> Choice {
+    pub(crate) fn choose(self, menu: &mut Menu, ask: &Ask, states: &[IdleState]) -> Choice {
         match self {
             Governor::Menu => menu.choose(ask, states),
             Governor::Deepest => Choice {
@@ -96,8 +96,8 @@ impl Governor {
 }
 
 /// The deepest state that is worth it for so long, and can be left within the limit.
-fn deepest(states: &[State], idle: u64, limit: u64) -> Option<usize> {
-    let fits = |it: &State| it.target <= idle && it.exit <= limit;
+fn deepest(states: &[IdleState], idle: u64, limit: u64) -> Option<usize> {
+    let fits = |it: &IdleState| it.target <= idle && it.exit <= limit;
     states.iter().rposition(fits)
 }
 
@@ -127,7 +127,7 @@ impl Default for Menu {
 }
 
 impl Menu {
-    fn choose(&mut self, ask: &Ask, states: &[State]) -> Choice {
+    fn choose(&mut self, ask: &Ask, states: &[IdleState]) -> Choice {
         let timer = match ask.needs_tick {
             true => ask.timer.min(ask.tick),
             false => ask.timer,

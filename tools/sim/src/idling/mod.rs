@@ -12,7 +12,7 @@ mod table;
 pub use governor::Governor;
 pub use power::Profile;
 pub use shown::{Blocked, By, EDGES, Energy, Idled, Period, Residency};
-pub use table::{AWAKE, BUSY, Kind, PackageState, State, Table};
+pub use table::{AWAKE, BUSY, CpuKind, IdleState, PackageState, Table};
 
 /// What a machine's idle states are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -64,14 +64,14 @@ pub struct Table {
     /// What it assumes, in words.
     pub assumes: Vec<String>,
     /// Kinds of CPU, in the order of their numbers.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<CpuKind>,
     /// States of the package but for [`AWAKE`], the shallowest first.
     pub package: Vec<PackageState>,
 }
 
 /// A kind of CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct CpuKind {
     /// Its name; empty if there is one kind only.
     pub name: String,
     /// So many CPUs one after the other are of it.
@@ -79,12 +79,12 @@ pub struct Kind {
     /// So many of them share a core.
     pub threads: u32,
     /// Its idle states, the shallowest first.
-    pub states: Vec<State>,
+    pub states: Vec<IdleState>,
 }
 
 /// An idle state of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct IdleState {
     /// Its name.
     pub name: String,
     /// How long it takes to leave, in nanoseconds.
@@ -155,7 +155,7 @@ impl Table {
         let mut all = Vec::with_capacity(cpus as usize);
         let mut core = 0;
         for kind in (0..self.kinds.len()).cycle() {
-            let Kind { count, threads, .. } = self.kinds[kind];
+            let CpuKind { count, threads, .. } = self.kinds[kind];
             for cpu in 0..count {
                 if all.len() == cpus as usize {
                     return all;
@@ -218,11 +218,11 @@ fn package(sheet: &Sheet) -> Result<Vec<PackageState>, Error> {
     Ok(all)
 }
 
-fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<Kind>, Error> {
-    let mut all: Vec<Kind> = Vec::new();
+fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<CpuKind>, Error> {
+    let mut all: Vec<CpuKind> = Vec::new();
     for it in sheet.of("kind") {
         it.check_names(&["name", "count", "threads"])?;
-        let kind = Kind {
+        let kind = CpuKind {
             name: it.need("name")?,
             count: it.count("count", 1)?.clamp(1, 1 << 20) as u32,
             threads: it.count("threads", 1)?.clamp(1, 1 << 20) as u32,
@@ -238,7 +238,7 @@ fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<Kind>, Error> {
         all.push(kind);
     }
     if all.is_empty() {
-        all.push(Kind {
+        all.push(CpuKind {
             name: String::new(),
             count: 1,
             threads: 1,
@@ -261,7 +261,7 @@ fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<Kind>, Error> {
                 1 + known.ok_or_else(|| it.wrong(why()))?
             }
         };
-        let state = State {
+        let state = IdleState {
             name: it.need("name")?,
             exit: it.time("exit", 0)?,
             target: it.time("target", 0)?,

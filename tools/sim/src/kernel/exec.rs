@@ -13,7 +13,7 @@ use crate::kernel::event::Event;
 use crate::kernel::machine::Machine;
 use crate::kernel::task::State;
 use crate::kernel::wheel::Timer;
-use crate::record::notes::{Level, Place, Softirq, What};
+use crate::record::notes::{Level, NotePlace, Softirq, What};
 
 /// What follows the beginning of a piece of work.
 pub(crate) enum Act {
@@ -68,7 +68,7 @@ impl Machine {
     fn act(&mut self, cpu: CpuId) -> Act {
         let from_user = self.leave_user(cpu);
         let core = &mut self.cores[cpu as usize];
-        let place = Place {
+        let place = NotePlace {
             at: self.now,
             cpu,
             task: core.current,

@@ -16,7 +16,7 @@ use crate::record::stats::Credits;
 
 /// Where a line was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct NotePlace {
     pub at: u64,
     pub cpu: CpuId,
     /// The task that runs there; none in the idle loop.
@@ -125,7 +125,7 @@ pub(crate) enum Softirq {
 /// The notes.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    place: Cell<Place>,
+    place: Cell<NotePlace>,
     /// It is in the window of the statistics.
     counts: Cell<bool>,
     /// The grace-period thread is what runs.
@@ -140,7 +140,7 @@ pub(crate) struct Notes {
     tracing: Cell<bool>,
     /// Of all lines only those are kept that join callbacks to system calls.
     only_calls: Cell<bool>,
-    lines: RefCell<Vec<(Place, What)>>,
+    lines: RefCell<Vec<(NotePlace, What)>>,
     /// The task that ran last on each CPU, while tracing.
     ran: RefCell<Vec<Option<usize>>>,
 }
@@ -181,7 +181,7 @@ impl Notes {
     }
 
     /// What happens next happens here.
-    pub fn go_to(&self, place: Place, counts: bool) {
+    pub fn go_to(&self, place: NotePlace, counts: bool) {
         self.place.set(place);
         self.counts.set(counts);
         self.in_gp_thread.set(false);
@@ -282,7 +282,7 @@ impl Notes {
     }
 
     /// All lines so far.
-    pub fn lines(&self) -> std::cell::Ref<'_, Vec<(Place, What)>> {
+    pub fn lines(&self) -> std::cell::Ref<'_, Vec<(NotePlace, What)>> {
         self.lines.borrow()
     }
 }

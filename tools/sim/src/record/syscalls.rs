@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quiescent_engine::CpuId;
 
-use super::notes::{Level, Place, What};
+use super::notes::{Level, NotePlace, What};
 use crate::input::op::SysCallName;
 
 /// A callback that a system call has queued.
@@ -81,7 +81,7 @@ pub(crate) struct JoinedCall {
 /// Joins callbacks to calls by what is traced, and nothing else: a callback is the call's that the task was
 /// in who queued it, and is known again by its address. (An address is used again once its callback has been
 /// invoked, in a kernel as here.)
-pub(crate) fn join(lines: &[(Place, What)]) -> Joined {
+pub(crate) fn join(lines: &[(NotePlace, What)]) -> Joined {
     let mut all = Joined::default();
     let mut inside: BTreeMap<usize, usize> = BTreeMap::new();
     let mut waiting: BTreeMap<(CpuId, u64), (usize, usize)> = BTreeMap::new();
@@ -129,11 +129,11 @@ pub(crate) fn join(lines: &[(Place, What)]) -> Joined {
 mod tests {
     use super::*;
 
-    fn at(at: u64, task: Option<usize>) -> Place {
-        Place {
+    fn at(at: u64, task: Option<usize>) -> NotePlace {
+        NotePlace {
             at,
             task,
-            ..Place::default()
+            ..NotePlace::default()
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_callback_is_joined_by_who_queued_it_between_enter_and_exit() {
-        let interrupt = Place {
+        let interrupt = NotePlace {
             level: Level::Irq,
             ..at(3, Some(7))
         };

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use quiescent_engine::event::{CallbackEvent, Event};
 
 use crate::kernel::machine::Machine;
-use crate::record::notes::{Level, Place, Softirq, What};
+use crate::record::notes::{Level, NotePlace, Softirq, What};
 
 /// The kernel's threads have numbers from here on, as the grace-period thread of a kernel has.
 const FIRST_PID: usize = 15;
@@ -46,7 +46,7 @@ impl Machine {
     }
 
     /// What was kept.
-    pub(crate) fn kept(&self) -> std::cell::Ref<'_, Vec<(Place, What)>> {
+    pub(crate) fn kept(&self) -> std::cell::Ref<'_, Vec<(NotePlace, What)>> {
         self.rcu.observed.notes.lines()
     }
 
@@ -82,8 +82,8 @@ impl Machine {
     }
 
     /// What stands before the event.
-    fn trace_place(&self, out: &mut impl Write, place: Place) -> io::Result<()> {
-        let Place {
+    fn trace_place(&self, out: &mut impl Write, place: NotePlace) -> io::Result<()> {
+        let NotePlace {
             at,
             cpu,
             task,
@@ -107,7 +107,7 @@ impl Machine {
         )
     }
 
-    fn trace_what(&self, out: &mut impl Write, place: Place, what: What) -> io::Result<()> {
+    fn trace_what(&self, out: &mut impl Write, place: NotePlace, what: What) -> io::Result<()> {
         let cpu = place.cpu;
         match what {
             What::Rcu(event) => self.rcu_event(out, &event),

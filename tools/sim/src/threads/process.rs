@@ -40,7 +40,7 @@ struct Inner {
 
 /// An open section.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section(&'static Reader);
+pub(super) struct OpenSection(&'static Reader);
 
 impl Process {
     /// A process that has just been started, in the current machine.
@@ -107,13 +107,13 @@ impl Process {
     // What threads do.
 
     /// Opens a section, on the calling thread.
-    pub fn lock(self) -> Section {
+    pub fn lock(self) -> OpenSection {
         let env = self.env();
-        Section(env.threads.lock(&env.local()))
+        OpenSection(env.threads.lock(&env.local()))
     }
 
     /// Closes it: on the same thread, the innermost first.
-    pub fn unlock(self, section: Section) {
+    pub fn unlock(self, section: OpenSection) {
         if word::end(section.0) {
             self.env().unlock_slowly(&self.env().local(), section.0);
         }

@@ -6,7 +6,7 @@ use quiescent_engine::{Global, Phase};
 use quiescent_virtual as time;
 
 use super::Verb;
-use super::process::{Process, Section};
+use super::process::{OpenSection, Process};
 use crate::input::op::Work;
 use crate::input::options::Options;
 use crate::record::oracle::Oracle;
@@ -31,7 +31,7 @@ pub(super) struct Thread {
     /// Its number as a reader.
     pub slot: Option<u32>,
     /// Its open sections, and the oracle's number of the outermost.
-    pub sections: Vec<Section>,
+    pub sections: Vec<OpenSection>,
     pub section: Option<u64>,
     /// It is in a call that waits.
     pub waits: bool,

@@ -42,8 +42,8 @@ struct Again {
     steps: std::vec::IntoIter<Step>,
     calls: Rc<[Call]>,
     cpus: u32,
-    /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`Fed`] looks at it when all
-    /// is over.
+    /// How much later it is than in the trace, in nanoseconds; earlier below 0. [`FedMachine`] reads it at
+    /// the end.
     shift: Rc<Cell<i64>>,
     /// It waits, and in the trace that ended then.
     waits: Option<u64>,
@@ -118,7 +118,7 @@ impl Work for Again {
 }
 
 /// A machine that has all of a trace before it.
-pub struct Fed {
+pub struct FedMachine {
     /// Run it to [`end`].
     pub machine: Machine,
     /// How much later than in the trace each thread is.
@@ -127,7 +127,7 @@ pub struct Fed {
     ends: (u64, u64),
 }
 
-impl Fed {
+impl FedMachine {
     /// The time before the end of the window at which a thread has reached the end of the trace, in
     /// nanoseconds.
     pub fn uncovered(&self) -> u64 {
@@ -138,7 +138,7 @@ impl Fed {
 }
 
 /// A machine that has all of it before it, the window so many times.
-pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u64) -> Fed {
+pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u64) -> FedMachine {
     let mut machine = Machine::new(options);
     place(&mut machine, recorded, doings, times);
     let calls = recorded.arrivals.iter().map(|it| {
@@ -162,7 +162,7 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u6
     machine.outside_interrupts(&doings.interrupts);
     let end = end(recorded, times);
     machine.window(recorded.window.start_ns, end);
-    Fed {
+    FedMachine {
         machine,
         shifts,
         ends: (doings.end, end),

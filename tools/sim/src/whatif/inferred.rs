@@ -67,7 +67,7 @@ struct Wait {
 
 /// Collects while another consumer reads: feed it every record, then finish.
 #[derive(Debug, Default)]
-pub struct Follow {
+pub struct FollowTimer {
     waits_of_gp: u64,
     wait: Option<Wait>,
     /// Waits by the time at which they began and the jiffy in which they were over: `(since, jiffy, first)`.
@@ -79,7 +79,7 @@ pub struct Follow {
     early: u64,
 }
 
-impl Follow {
+impl FollowTimer {
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
         let Ok(event) = record.decode() else {

@@ -105,7 +105,7 @@ pub struct Reading {
     recorder: Recorder,
     measure: Measure,
     doings: doings::Follow,
-    inferred: inferred::Follow,
+    inferred: inferred::FollowTimer,
 }
 
 impl Reading {
@@ -115,7 +115,7 @@ impl Reading {
             recorder: Recorder::new(options),
             measure: Measure::new(options.window),
             doings: doings::Follow::default(),
-            inferred: inferred::Follow::default(),
+            inferred: inferred::FollowTimer::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::idling::Table;
 const US: u64 = 1000;
 const MS: u64 = 1_000_000;
 
-fn states() -> Vec<State> {
+fn states() -> Vec<IdleState> {
     Table::named("alder-lake").unwrap().kinds[0].states.clone()
 }
 
