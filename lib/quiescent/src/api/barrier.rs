@@ -77,7 +77,7 @@ pub fn barrier_async() -> BarrierFuture {
 /// As [`barrier_async`], but returns an error instead of panicking.
 pub fn try_barrier_async()
 -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-    Waits::<Global>::of(OfProcess)
+    BarrierWait::<Global>::of(OfProcess)
 }
 
 /// Resolves when everything that was queued in a domain before the future was made has been freed or run.
@@ -90,12 +90,12 @@ pub fn try_barrier_async()
 #[derive(Clone, Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct BarrierFuture<D: Handle = Global> {
-    waits: Waits<D>,
+    waits: BarrierWait<D>,
 }
 
 impl<D: Handle> BarrierFuture<D> {
     pub(crate) fn of(backend: D::OfBackend) -> BarrierFuture<D> {
-        let waits = Waits::of(backend);
+        let waits = BarrierWait::of(backend);
         BarrierFuture { waits }
     }
 }
@@ -113,19 +113,19 @@ impl<D: Handle> Future for BarrierFuture<D> {
 }
 
 /// As [`BarrierFuture`], but returns an error instead of panicking.
-pub(crate) struct Waits<D: Handle> {
+pub(crate) struct BarrierWait<D: Handle> {
     backend: D::OfBackend,
     ticket: Ticket,
 }
 
-impl<D: Handle> Waits<D> {
-    pub(crate) fn of(backend: D::OfBackend) -> Waits<D> {
+impl<D: Handle> BarrierWait<D> {
+    pub(crate) fn of(backend: D::OfBackend) -> BarrierWait<D> {
         let ticket = backend.ticket();
-        Waits { backend, ticket }
+        BarrierWait { backend, ticket }
     }
 }
 
-impl<D: Handle> Future for Waits<D> {
+impl<D: Handle> Future for BarrierWait<D> {
     type Output = Result<(), SyncError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -138,22 +138,22 @@ impl<D: Handle> Future for Waits<D> {
     }
 }
 
-impl<D: Handle> Drop for Waits<D> {
+impl<D: Handle> Drop for BarrierWait<D> {
     fn drop(&mut self) {
         self.backend.forget_ticket(&mut self.ticket);
     }
 }
 
-impl<D: Handle> Clone for Waits<D> {
-    fn clone(&self) -> Waits<D> {
-        Waits {
+impl<D: Handle> Clone for BarrierWait<D> {
+    fn clone(&self) -> BarrierWait<D> {
+        BarrierWait {
             backend: self.backend,
             ticket: self.ticket.clone(),
         }
     }
 }
 
-impl<D: Handle> fmt::Debug for Waits<D> {
+impl<D: Handle> fmt::Debug for BarrierWait<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Waits").field(&self.ticket).finish()
     }

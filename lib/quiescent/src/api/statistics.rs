@@ -84,8 +84,8 @@ pub struct Statistics {
     pub refused: u64,
     /// Objects that retiring threads freed beyond their usual share because the budget was near.
     pub helped: u64,
-    /// Times a thread that queues callbacks yielded its processor once to the threads that run them, because
-    /// the budget was near.
+    /// Times a thread yielded its processor once: near the budget a thread that queues callbacks, to the
+    /// threads that run them; beyond it every thread that retires, to readers and workers.
     pub gave_way: u64,
     /// Callbacks and destructors run by the reclaimer.
     pub callbacks: u64,

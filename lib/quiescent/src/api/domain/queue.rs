@@ -77,7 +77,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     pub fn try_barrier_async(
         &self,
     ) -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-        barrier::Waits::<RcuDomain<Tag, K>>::of(self.backend())
+        barrier::BarrierWait::<RcuDomain<Tag, K>>::of(self.backend())
     }
 
     /// Frees and runs, in this thread, what is queued here, for at most `limit` (plus the time of the
