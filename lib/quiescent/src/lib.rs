@@ -12,9 +12,11 @@
 //!     std::sync::LazyLock::new(|| RcuCell::new("v1".into()));
 //!
 //! let length = read(|guard| CONFIG.load(guard).len()); // no lock, no fence
-//! let old = CONFIG.store("v2".into());                 // readers see v1 or v2, never a mixture
-//! drop(old);                                           // retired: freed after a grace period, later
-//! let old: Box<String> = CONFIG.store("v3".into()).wait(); // or wait for it, and have it back
+//! let old = CONFIG.store("v2".into()); // readers see v1 or v2
+//! drop(old); // retired: freed later, after a grace period
+//!
+//! // Or wait for the readers, and have the old value back:
+//! let old: Box<String> = CONFIG.store("v3".into()).wait();
 //! # assert_eq!((length, old.as_str()), (2, "v2"));
 //! ```
 //!
@@ -33,13 +35,15 @@
 //!
 //! ```text
 //! reader A  ──[ old ]──────────────────────────
-//! reader B  ──────[ old   old   old ]──────────     the grace period waits for B,
-//! reader C  ────────────[ new   new   new   new ]─  but not for C, which cannot find the old version
+//! reader B  ──────[ old   old   old ]──────────     waited for
+//! reader C  ────────────[ new   new   new   new ]─  not waited for
 //!                     ▲             ▲
 //! updater         publishes     frees the old version
 //!                     └─────────────┘
 //!                      grace period
 //! ```
+//!
+//! The grace period waits for B. It does not wait for C, which cannot find the old version.
 //!
 //! Readers pay nothing for this. Updaters pay, and share the cost: one grace period serves everything that
 //! was replaced before it. Usually no thread waits: the old version is *retired*, and the library frees it
