@@ -137,8 +137,11 @@ impl Queue {
         let pin = (core.owned && chain.seen > 0).then(|| chain.seen - 1);
         chain.trim(range.end, pin, garbage);
         if core.owned {
-            let keep = u64::from(self.lanes[lane].ahead.load(Ordering::Relaxed)).max(1);
+            let ahead = u64::from(self.lanes[lane].ahead.load(Ordering::Relaxed));
+            let empty = range.end == core.cpu.list(Which::ALL[lane]).end();
+            let keep = if empty { 1 } else { ahead.max(1) };
             self.keep_spares(lane, keep, garbage);
+            self.spares[lane].trim(keep, garbage);
         }
         range
     }

@@ -173,6 +173,27 @@ fn without_an_owner_nothing_is_pinned() {
     }
 }
 
+/// A thread that consumes leaves the owner the emptied blocks, up to its number of blocks ahead; one, once nothing
+/// is left.
+#[test]
+fn emptied_blocks_are_the_owners() {
+    for (is_owned, ahead, spare) in [(true, 2, [2, 1]), (true, 0, [1, 1]), (false, 2, [0, 0])] {
+        let (queue, mut engine) = (owned(3 * N + 9, ahead), Engine::new());
+        let mut core = queue.lock();
+        engine.done(queue, &mut core);
+        core.owned = is_owned;
+        let mut garbage = Garbage::new();
+        queue.spares[CODE].trim(0, &mut garbage);
+        queue.lanes[CODE].ahead.store(ahead, Ordering::Relaxed);
+        let mut places = [Entry::NONE; 3 * BLOCK];
+        for (consumed, spare) in [(3 * N, spare[0]), (9, spare[1])] {
+            let range = queue.extract(&mut core, CODE, &mut places, &mut garbage);
+            assert_eq!(range.end - range.start, consumed);
+            assert_eq!(spares(queue, CODE), spare, "{is_owned} {ahead} {consumed}");
+        }
+    }
+}
+
 /// Other threads consume from the front, and the owner continues behind them.
 #[test]
 fn the_owner_continues_where_takers_ended() {
