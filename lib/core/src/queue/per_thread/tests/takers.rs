@@ -173,8 +173,8 @@ fn without_an_owner_nothing_is_pinned() {
     }
 }
 
-/// A thread that consumes leaves the owner the emptied blocks, up to its number of blocks ahead; one, once nothing
-/// is left.
+/// A thread that consumes leaves the owner the emptied blocks, up to its number of blocks ahead; one, once
+/// nothing is left.
 #[test]
 fn emptied_blocks_are_the_owners() {
     for (is_owned, ahead, spare) in [(true, 2, [2, 1]), (true, 0, [1, 1]), (false, 2, [0, 0])] {
