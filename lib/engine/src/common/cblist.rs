@@ -34,6 +34,7 @@
 
 mod forked;
 mod queries;
+mod running;
 
 use core::ops::Range;
 
@@ -274,15 +275,6 @@ impl CbList {
             self.bytes[DONE] -= share(self.bytes[DONE], n, self.ready());
             self.head = head;
             self.tidy();
-        }
-    }
-
-    /// So many that the owner has consumed are still being run: they are out until [`ran`](CbList::ran).
-    /// `now` is the time.
-    pub(crate) fn reopen(&mut self, n: u64, now: u64) {
-        if n != 0 {
-            self.since[DONE] = self.earlier(DONE, now);
-            self.out += n;
         }
     }
 
