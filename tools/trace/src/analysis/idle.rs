@@ -25,6 +25,7 @@ use super::findings::Findings;
 use super::lost::Lost;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
+use crate::event::Move;
 use crate::{CpuSet, Error, Event, Window};
 use std::collections::BTreeMap;
 
@@ -171,6 +172,15 @@ impl Part for Idle {
         let past = || seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
         let after = !seen.inside && (self.entered || past());
         self.switches(seen, after);
+        match event.moves() {
+            Some(Move::Queued { head, function }) => self.queued(record.cpu, head, function),
+            Some(Move::Invoked { head, .. }) => {
+                if let Some((cpu, _)) = self.waiting.remove(&head) {
+                    self.one_less(cpu);
+                }
+            }
+            Some(Move::Bulk { .. }) | None => {}
+        }
         match *event {
             Event::IdleEntry { cpu, state } => self.enter(seen, cpu, state, after),
             Event::IdleExit { cpu } => {
@@ -193,13 +203,6 @@ impl Part for Idle {
             Event::Softirq { vec: RCU_SOFTIRQ } => {
                 if let Some(tick) = self.cpus.row(record.cpu).tick.as_mut() {
                     tick.softirq = true;
-                }
-            }
-            Event::Callback { head, function } => self.queued(record.cpu, head, function),
-            Event::Kvfree { head } => self.queued(record.cpu, head, "kvfree"),
-            Event::Invoke { head, .. } | Event::InvokeKvfree { head } => {
-                if let Some((cpu, _)) = self.waiting.remove(&head) {
-                    self.one_less(cpu);
                 }
             }
             Event::NocbWake { cpu, .. } => self.offloaded.insert(cpu),
