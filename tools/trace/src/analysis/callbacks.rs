@@ -52,7 +52,7 @@ struct Pending {
     call: Option<u32>,
     cpu: u32,
     how: Queued,
-    /// Pending in the window.
+    /// Queued in the window.
     inside: bool,
     wanted: bool,
 }
@@ -98,6 +98,7 @@ impl Part for Callbacks {
     fn reset(&mut self) {
         self.counts = CallbackCounts::default();
         self.room = Room::default();
+        self.waiting.values_mut().for_each(|q| q.inside = false);
     }
 
     fn see(&mut self, seen: &Seen<'_>) {
@@ -231,7 +232,7 @@ impl Callbacks {
         if !queued.wanted {
             return;
         }
-        let known = queued.inside && queued.time_ns >= seen.start;
+        let known = queued.inside;
         let lazy = known && self.is_lazy(&queued);
         for of in self.counts.rows(&queued) {
             of.invoked += 1;

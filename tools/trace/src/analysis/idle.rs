@@ -156,6 +156,9 @@ impl Part for Idle {
             cpu.by_switch.reset();
             cpu.states.values_mut().for_each(Segments::reset);
             cpu.ticks = 0;
+            if let Some(tick) = &mut cpu.tick {
+                tick.inside = false;
+            }
         }
         self.room = Room::default();
         self.states_refused = 0;
@@ -268,7 +271,11 @@ impl Idle {
         self.settle(cpu);
         let cpu = self.cpus.row(cpu);
         cpu.by_event.enter(seen, after);
-        cpu.by_event.state = state;
+        let before = std::mem::replace(&mut cpu.by_event.state, state);
+        // An exit that was lost: how long the CPU was in that state is not known.
+        if let Some(of) = cpu.states.get_mut(&before).filter(|_| !after) {
+            of.since = None;
+        }
         if let Some(of) = cpu.states.get_mut(&state) {
             of.enter(seen, after);
         } else if self.states < STATES_MOST {

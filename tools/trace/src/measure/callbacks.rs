@@ -2,8 +2,9 @@
 //!
 //! A callback is known by its head from `rcu_callback` to `rcu_invoke_callback`, a block of `kvfree_rcu` from
 //! `rcu_kvfree_callback` to `rcu_invoke_kvfree_callback`. Its delay counts if both lie in the window. Blocks
-//! that are freed in bulk have no head: they are invoked and unpaired. At most [`WAITING_MOST`] wait at a time: further ones are counted and their delay is not
-//! known, so that a trace whose invocations are missing does not eat the memory.
+//! that are freed in bulk have no head: they are invoked and unpaired. At most [`WAITING_MOST`] wait at a
+//! time: further ones are counted and their delay is not known, so that a trace whose invocations are missing
+//! does not eat the memory.
 
 use crate::event::{KVFREE, Move};
 use crate::{Distribution, Event, Record};
@@ -15,7 +16,8 @@ const WAITING_MOST: usize = 1 << 20;
 /// Follows callbacks through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
-    waiting: HashMap<u64, (u64, u32)>,
+    /// When, its function, whether in the window.
+    waiting: HashMap<u64, (u64, u32, bool)>,
     names: HashMap<String, u32>,
     counts: Figures,
 }
@@ -38,15 +40,17 @@ pub(crate) struct Figures {
 impl Follow {
     pub(crate) fn reset(&mut self) {
         self.counts = Figures::default();
+        self.waiting
+            .values_mut()
+            .for_each(|(.., inside)| *inside = false);
     }
 
-    /// `start` is the instant from which queueing counts.
-    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, inside: bool, start: u64) {
+    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, inside: bool) {
         match event.moves() {
             Some(Move::Queued { head, function }) => self.queued(head, function, record, inside),
             Some(Move::Invoked { head, function }) => {
                 self.counts.kvfree += u64::from(inside && function == KVFREE);
-                self.invoked(head, record, inside, start);
+                self.invoked(head, record, inside);
             }
             Some(Move::Bulk { blocks }) if inside => {
                 self.counts.kvfree += blocks;
@@ -64,7 +68,7 @@ impl Follow {
         }
     }
 
-    fn invoked(&mut self, head: u64, record: &Record<'_>, inside: bool, start: u64) {
+    fn invoked(&mut self, head: u64, record: &Record<'_>, inside: bool) {
         let queued = self.waiting.remove(&head);
         if !inside {
             return;
@@ -72,8 +76,8 @@ impl Follow {
         self.counts.invoked += 1;
         match queued {
             None => self.counts.unpaired += 1,
-            Some((time, _)) if time < start => {}
-            Some((time, function)) => {
+            Some((.., false)) => {}
+            Some((time, function, true)) => {
                 let delay = record.time_ns.saturating_sub(time);
                 self.counts.delay.add(delay);
                 self.counts.of(function).1.add(delay);
@@ -91,7 +95,7 @@ impl Follow {
             }
         };
         if self.waiting.len() < WAITING_MOST || self.waiting.contains_key(&head) {
-            self.waiting.insert(head, (record.time_ns, number));
+            self.waiting.insert(head, (record.time_ns, number, inside));
         } else {
             self.counts.untracked += u64::from(inside);
         }

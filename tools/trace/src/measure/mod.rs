@@ -131,8 +131,7 @@ impl Measure {
         }
         let inside = place != Place::Outside;
         self.gps.see(record, &event, inside);
-        let start = self.window.start();
-        self.callbacks.see(record, &event, inside, start);
+        self.callbacks.see(record, &event, inside);
         if inside {
             self.counts.see(record, &event);
         }

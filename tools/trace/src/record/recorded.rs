@@ -118,7 +118,7 @@ impl Recorder {
             Some(Move::Queued { head, function }) => return self.arrives(record, head, function),
             Some(Move::Invoked { head, function }) => {
                 let unseen = !self.waiting.remove(&head);
-                // A kernel writes no `rcu_callback` for those of `rcu_barrier`, and rarely an event for blocks.
+                // A kernel writes no `rcu_callback` for those of `rcu_barrier`, and rarely one for blocks.
                 let never = matches!(function, "rcu_barrier_callback" | KVFREE);
                 self.unseen += u64::from(unseen && !never);
             }
