@@ -358,9 +358,7 @@ fn what(kind: usize, a: u32, b: usize) -> What {
         9 => What::InvokeBlock { head },
         10 => What::Bulk { blocks: a },
         11 => What::Offload { cpu },
-        12 => What::TickStop {
-            stopped: a % 2 == 0,
-        },
+        12 => What::TickStop { stopped: a < 10 },
         13 => What::Wakeup { task, target: cpu },
         14 => What::FirstRun { task, target: cpu },
         15 => What::Waking { task },
