@@ -4,8 +4,10 @@
 //! had been lost, whole classes of events are missing, CPUs appear late, marks and the ends of a window lie
 //! anywhere, also in the midst of events of the same time.
 
+mod batches;
 mod callbacks;
 mod idle;
+mod wakeups;
 
 use proptest::prelude::*;
 use quiescent_trace::{Analysis, Error, Filter, Findings, Kind, Reader};
