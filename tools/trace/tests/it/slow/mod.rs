@@ -6,6 +6,7 @@
 
 mod batches;
 mod callbacks;
+mod gps;
 mod idle;
 mod wakeups;
 
