@@ -3,6 +3,7 @@
 //! Each doubt is a sentence with its consequence. Nothing is repaired: lost events stay lost, clocks that
 //! disagree are not aligned, and a trace without an event has no figures that need it.
 
+use crate::event::Move;
 use crate::event::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
@@ -90,10 +91,12 @@ impl Present {
             Event::IdleEntry { cpu, .. } | Event::IdleExit { cpu } => self.idle.insert(cpu),
             Event::Switch { .. } => self.switch = true,
             Event::Wakeup { .. } => self.wakeup = true,
-            Event::Callback { .. } | Event::Kvfree { .. } => self.callback = true,
-            Event::Invoke { .. } => self.invoke = true,
             Event::GracePeriod { .. } => self.grace_period = true,
-            _ => {}
+            _ => match event.moves() {
+                Some(Move::Queued { .. }) => self.callback = true,
+                Some(Move::Invoked { .. } | Move::Bulk { .. }) => self.invoke = true,
+                None => {}
+            },
         }
     }
 

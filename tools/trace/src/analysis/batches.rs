@@ -62,7 +62,10 @@ impl Part for Batches {
         for invoker in self.invokers.values_mut() {
             invoker.of = BatchFigures::default();
             invoker.last_start = None;
-            invoker.runs = None;
+            // One that runs is whole, and does not count.
+            if let Some(runs) = &mut invoker.runs {
+                runs.1 = false;
+            }
         }
         self.all = BatchFigures::apart();
         self.room = Room::default();

@@ -155,6 +155,10 @@ impl<K: Copy + Eq + Hash, V> Waiting<K, V> {
         self.entries.get(key).map(|(_, value)| value)
     }
 
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.entries.values_mut().map(|(_, value)| value)
+    }
+
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.entries.values().map(|(_, value)| value)
     }

@@ -20,6 +20,7 @@ use super::origin::context;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
+use crate::event::Move;
 use crate::record::arrival::{Ways, after};
 use crate::{Error, Event, Queued, Record, Window};
 
@@ -51,7 +52,7 @@ struct Pending {
     call: Option<u32>,
     cpu: u32,
     how: Queued,
-    /// Pending in the window.
+    /// Queued in the window.
     inside: bool,
     wanted: bool,
 }
@@ -97,25 +98,18 @@ impl Part for Callbacks {
     fn reset(&mut self) {
         self.counts = CallbackCounts::default();
         self.room = Room::default();
+        self.waiting.values_mut().for_each(|q| q.inside = false);
     }
 
     fn see(&mut self, seen: &Seen<'_>) {
         let record = seen.record;
+        match seen.event.moves() {
+            Some(Move::Queued { head, function }) => return self.queued(seen, head, function),
+            Some(Move::Invoked { head, function }) => self.invoked(seen, head, function),
+            Some(Move::Bulk { blocks }) => self.unseen(seen, "kvfree (bulk)", blocks),
+            None => {}
+        }
         match *seen.event {
-            Event::Callback { head, function } => return self.queued(seen, head, function),
-            Event::Kvfree { head } => return self.queued(seen, head, "kvfree"),
-            Event::Invoke { head, function } => self.invoked(seen, head, function),
-            Event::InvokeKvfree { head } => self.invoked(seen, head, "kvfree"),
-            Event::InvokeBulk { records } if seen.inside && !seen.filter.selects() => {
-                let name = self.names.number("kvfree (bulk)");
-                for of in [
-                    self.counts.functions.entry(name).or_default(),
-                    &mut self.counts.all,
-                ] {
-                    of.invoked += records;
-                    of.unseen += records;
-                }
-            }
             Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
             Event::SysEnter { call } => {
                 let call = self.names.number(call);
@@ -232,22 +226,13 @@ impl Callbacks {
             return;
         }
         let Some(queued) = queued else {
-            if !seen.filter.selects() {
-                let function = self.names.number(function);
-                for of in [
-                    self.counts.functions.entry(function).or_default(),
-                    &mut self.counts.all,
-                ] {
-                    of.invoked += 1;
-                    of.unseen += 1;
-                }
-            }
+            self.unseen(seen, function, 1);
             return;
         };
         if !queued.wanted {
             return;
         }
-        let known = queued.inside && queued.time_ns >= seen.start;
+        let known = queued.inside;
         let lazy = known && self.is_lazy(&queued);
         for of in self.counts.rows(&queued) {
             of.invoked += 1;
@@ -256,6 +241,19 @@ impl Callbacks {
                 let room = &mut self.room;
                 of.delay.between(queued.time_ns, seen.record.time_ns, room);
             }
+        }
+    }
+
+    /// Invoked, and no queueing of them is in the trace.
+    fn unseen(&mut self, seen: &Seen<'_>, function: &str, n: u64) {
+        if !seen.inside || seen.filter.selects() {
+            return;
+        }
+        let function = self.names.number(function);
+        let row = self.counts.functions.entry(function).or_default();
+        for of in [row, &mut self.counts.all] {
+            of.invoked += n;
+            of.unseen += n;
         }
     }
 

@@ -68,6 +68,8 @@ struct Running {
     /// It started in the window.
     inside: bool,
     request: Option<u64>,
+    /// The end of the one before, if that counts.
+    before: Option<u64>,
     init_done: Option<u64>,
     waits_since: Option<u64>,
     scan_since: Option<u64>,
@@ -210,6 +212,7 @@ impl Gps {
             start: time,
             inside: seen.inside,
             request: self.requested.take(),
+            before: self.ended.take(),
             ..Running::default()
         });
     }
@@ -241,6 +244,7 @@ impl Gps {
 
     fn ends(&mut self, seen: &Seen<'_>) {
         let time = seen.record.time_ns;
+        self.ended = None;
         let Some(mut now) = self.now.take() else {
             return;
         };
@@ -248,7 +252,7 @@ impl Gps {
             self.counts.unfinished += u64::from(now.inside);
             return;
         }
-        let last_end = self.ended.replace(time);
+        self.ended = Some(time);
         let origin = self.origins.current;
         if !is_wanted(seen.filter, now.last.as_ref(), origin, &self.origins) {
             return;
@@ -274,7 +278,7 @@ impl Gps {
             phases[CLEANUP].between(last.time_ns, time, room);
         }
         phases[TOTAL].between(now.start, time, room);
-        if let Some(end) = last_end {
+        if let Some(end) = now.before {
             phases[GAP].between(end, now.start, room);
         }
         self.counts.add(&now, time, origin);

@@ -25,6 +25,7 @@ use super::findings::Findings;
 use super::lost::Lost;
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
+use crate::event::Move;
 use crate::{CpuSet, Error, Event, Window};
 use std::collections::BTreeMap;
 
@@ -155,6 +156,9 @@ impl Part for Idle {
             cpu.by_switch.reset();
             cpu.states.values_mut().for_each(Segments::reset);
             cpu.ticks = 0;
+            if let Some(tick) = &mut cpu.tick {
+                tick.inside = false;
+            }
         }
         self.room = Room::default();
         self.states_refused = 0;
@@ -171,6 +175,15 @@ impl Part for Idle {
         let past = || seen.filter.to_ns.is_some_and(|to| record.time_ns > to);
         let after = !seen.inside && (self.entered || past());
         self.switches(seen, after);
+        match event.moves() {
+            Some(Move::Queued { head, function }) => self.queued(record.cpu, head, function),
+            Some(Move::Invoked { head, .. }) => {
+                if let Some((cpu, _)) = self.waiting.remove(&head) {
+                    self.one_less(cpu);
+                }
+            }
+            Some(Move::Bulk { .. }) | None => {}
+        }
         match *event {
             Event::IdleEntry { cpu, state } => self.enter(seen, cpu, state, after),
             Event::IdleExit { cpu } => {
@@ -193,13 +206,6 @@ impl Part for Idle {
             Event::Softirq { vec: RCU_SOFTIRQ } => {
                 if let Some(tick) = self.cpus.row(record.cpu).tick.as_mut() {
                     tick.softirq = true;
-                }
-            }
-            Event::Callback { head, function } => self.queued(record.cpu, head, function),
-            Event::Kvfree { head } => self.queued(record.cpu, head, "kvfree"),
-            Event::Invoke { head, .. } | Event::InvokeKvfree { head } => {
-                if let Some((cpu, _)) = self.waiting.remove(&head) {
-                    self.one_less(cpu);
                 }
             }
             Event::NocbWake { cpu, .. } => self.offloaded.insert(cpu),
@@ -265,7 +271,11 @@ impl Idle {
         self.settle(cpu);
         let cpu = self.cpus.row(cpu);
         cpu.by_event.enter(seen, after);
-        cpu.by_event.state = state;
+        let before = std::mem::replace(&mut cpu.by_event.state, state);
+        // An exit that was lost: how long the CPU was in that state is not known.
+        if let Some(of) = cpu.states.get_mut(&before).filter(|_| !after) {
+            of.since = None;
+        }
         if let Some(of) = cpu.states.get_mut(&state) {
             of.enter(seen, after);
         } else if self.states < STATES_MOST {

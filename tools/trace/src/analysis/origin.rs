@@ -13,6 +13,7 @@
 use super::bounded::{Names, Waiting};
 use crate::base::map::Map;
 use crate::base::names::short;
+use crate::event::Move;
 use crate::{Event, Record, Role, role};
 
 /// Grace periods that may be requested at a time.
@@ -78,9 +79,10 @@ impl Default for Origins {
 
 impl Origins {
     pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        if let Some(Move::Queued { function, .. }) = event.moves() {
+            return self.queued(record, function);
+        }
         match *event {
-            Event::Callback { function, .. } => self.queued(record, function),
-            Event::Kvfree { .. } => self.queued(record, "kvfree"),
             Event::NocbWake { cpu, what } => self.offload(record, cpu, what),
             Event::FutureGp {
                 wanted,

@@ -10,9 +10,11 @@ use crate::{Fault, Record};
 pub(crate) mod clock;
 mod fast;
 pub(crate) mod fields;
+mod moves;
 mod rcu;
 pub(crate) mod window;
 
+pub(crate) use moves::{KVFREE, Move};
 pub use window::{Bounds, END_MARK, START_MARK, Window};
 
 /// Functions that a tick's timer calls, by kernel version.

@@ -1,9 +1,12 @@
 //! Callbacks: queued, invoked, how long between, in which batches.
 //!
-//! A callback is known by its head from `rcu_callback` to `rcu_invoke_callback`. Its delay counts if both lie
-//! in the window. At most [`WAITING_MOST`] wait at a time: further ones are counted and their delay is not
-//! known, so that a trace whose invocations are missing does not eat the memory.
+//! A callback is known by its head from `rcu_callback` to `rcu_invoke_callback`, a block of `kvfree_rcu` from
+//! `rcu_kvfree_callback` to `rcu_invoke_kvfree_callback`. Its delay counts if both lie in the window. Blocks
+//! that are freed in bulk have no head: they are invoked and unpaired. At most [`WAITING_MOST`] wait at a
+//! time: further ones are counted and their delay is not known, so that a trace whose invocations are missing
+//! does not eat the memory.
 
+use crate::event::{KVFREE, Move};
 use crate::{Distribution, Event, Record};
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +16,8 @@ const WAITING_MOST: usize = 1 << 20;
 /// Follows callbacks through a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
-    waiting: HashMap<u64, (u64, u32)>,
+    /// When, its function, whether in the window.
+    waiting: HashMap<u64, (u64, u32, bool)>,
     names: HashMap<String, u32>,
     counts: Figures,
 }
@@ -23,6 +27,7 @@ pub(crate) struct Follow {
 pub(crate) struct Figures {
     pub(crate) queued: u64,
     pub(crate) invoked: u64,
+    pub(crate) kvfree: u64,
     /// Invoked, and their queueing was not in the trace.
     pub(crate) unpaired: u64,
     /// Queued when too many were waiting.
@@ -35,31 +40,48 @@ pub(crate) struct Figures {
 impl Follow {
     pub(crate) fn reset(&mut self) {
         self.counts = Figures::default();
+        self.waiting
+            .values_mut()
+            .for_each(|(.., inside)| *inside = false);
     }
 
-    /// `start` is the instant from which queueing counts.
-    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, inside: bool, start: u64) {
-        match *event {
-            Event::Callback { head, function } => self.queued(head, function, record, inside),
-            Event::Kvfree { head } => self.queued(head, "kvfree", record, inside),
-            Event::Invoke { head, .. } => {
-                let queued = self.waiting.remove(&head);
-                if !inside {
-                    return;
-                }
-                self.counts.invoked += 1;
-                match queued {
-                    None => self.counts.unpaired += 1,
-                    Some((time, _)) if time < start => {}
-                    Some((time, function)) => {
-                        let delay = record.time_ns.saturating_sub(time);
-                        self.counts.delay.add(delay);
-                        self.counts.of(function).1.add(delay);
-                    }
+    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, inside: bool) {
+        match event.moves() {
+            Some(Move::Queued { head, function }) => self.queued(head, function, record, inside),
+            Some(Move::Invoked { head, function }) => {
+                self.counts.kvfree += u64::from(inside && function == KVFREE);
+                self.invoked(head, record, inside);
+            }
+            Some(Move::Bulk { blocks }) if inside => {
+                self.counts.kvfree += blocks;
+                self.counts.invoked += blocks;
+                self.counts.unpaired += blocks;
+            }
+            Some(Move::Bulk { .. }) => {}
+            None => {
+                if let Event::BatchStart { callbacks } = *event
+                    && inside
+                {
+                    self.counts.batches.add(callbacks);
                 }
             }
-            Event::BatchStart { callbacks } if inside => self.counts.batches.add(callbacks),
-            _ => {}
+        }
+    }
+
+    fn invoked(&mut self, head: u64, record: &Record<'_>, inside: bool) {
+        let queued = self.waiting.remove(&head);
+        if !inside {
+            return;
+        }
+        self.counts.invoked += 1;
+        match queued {
+            None => self.counts.unpaired += 1,
+            Some((.., false)) => {}
+            Some((time, function, true)) => {
+                let delay = record.time_ns.saturating_sub(time);
+                self.counts.delay.add(delay);
+                self.counts.of(function).1.add(delay);
+            }
         }
     }
 
@@ -73,7 +95,7 @@ impl Follow {
             }
         };
         if self.waiting.len() < WAITING_MOST || self.waiting.contains_key(&head) {
-            self.waiting.insert(head, (record.time_ns, number));
+            self.waiting.insert(head, (record.time_ns, number, inside));
         } else {
             self.counts.untracked += u64::from(inside);
         }
@@ -105,5 +127,38 @@ impl Figures {
                 .resize(place + 1, (0, Distribution::default()));
         }
         &mut self.by_function[place]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Reader, Window, measure};
+
+    #[test]
+    fn blocks_are_invoked_as_callbacks_are() {
+        let text = "\
+            a-5 [001] d..1. 1.000001: rcu_kvfree_callback: rcu_preempt rhp=10 func=8 1
+            a-5 [001] d..1. 1.000002: rcu_callback: rcu_preempt rhp=20 func=f 2
+            a-5 [001] d..1. 1.000005: rcu_invoke_callback: rcu_preempt rhp=20 func=f
+            a-5 [001] d..1. 1.000008: rcu_invoke_kvfree_callback: rcu_preempt rhp=10 func=8
+            a-5 [001] d..1. 1.000009: rcu_invoke_kvfree_callback: rcu_preempt rhp=30 func=8
+            a-5 [001] d..1. 1.000010: rcu_invoke_kfree_bulk_callback: rcu_preempt bulk=0x40 nr_records=5
+            a-5 [001] d..1. 1.000020: rcu_invoke_kfree_bulk_callback: rcu_preempt bulk=0x40 nr_records=9
+        ";
+        let window = Window {
+            start_ns: 0,
+            end_ns: 1_000_010_000,
+        };
+        let figures = measure(&mut Reader::new("test", text.as_bytes()), Some(window));
+        let figures = figures.expect("has figures");
+        let of = [
+            figures.callbacks,
+            figures.invoked,
+            figures.kvfree,
+            figures.unpaired,
+        ];
+        assert_eq!(of, [2, 8, 7, 6]);
+        let delay = |function| figures.by_function[function].delay.map(|delay| delay.max);
+        assert_eq!([delay("f"), delay("kvfree")], [Some(3_000), Some(7_000)]);
     }
 }

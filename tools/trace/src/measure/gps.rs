@@ -66,13 +66,17 @@ pub(crate) struct Follow {
     /// Masks of nodes that are waited for, by level and first CPU.
     nodes: BTreeMap<(u32, u32), u64>,
     now: Option<GracePeriod>,
+    /// The end of the one before, if that was whole, and the same for the one that runs.
+    ended: Option<u64>,
+    before: Option<u64>,
+    gap: Distribution,
     seen: Vec<GracePeriod>,
 }
 
 impl Follow {
     /// Forgets what started.
     pub(crate) fn reset(&mut self) {
-        self.now = None;
+        (self.now, self.ended, self.gap) = (None, None, Distribution::default());
         self.seen.clear();
     }
 
@@ -81,6 +85,7 @@ impl Follow {
             Event::GracePeriod { what: "start", .. } => {
                 self.close(None);
                 self.nodes.clear();
+                self.before = self.ended.take();
                 self.now = inside.then_some(GracePeriod {
                     start_ns: record.time_ns,
                     end_ns: None,
@@ -90,6 +95,7 @@ impl Follow {
             }
             Event::GracePeriod { what: "fqsend", .. } => self.scanned(record),
             Event::GracePeriod { what: "end", .. } => {
+                self.ended = None;
                 self.close(inside.then_some(record.time_ns));
             }
             Event::NodeInit {
@@ -134,6 +140,10 @@ impl Follow {
     fn close(&mut self, end_ns: Option<u64>) {
         if let Some(mut gp) = self.now.take() {
             gp.end_ns = end_ns;
+            self.ended = end_ns;
+            if let (Some(before), Some(_)) = (self.before, end_ns) {
+                self.gap.add(gp.start_ns.saturating_sub(before));
+            }
             self.seen.push(gp);
         }
     }
@@ -141,7 +151,6 @@ impl Follow {
     pub(crate) fn finish(mut self, window: Window) -> Figures {
         self.close(None);
         let mut figures = Figures::default();
-        let mut last_end = None;
         for gp in &self.seen {
             if let Some(scan) = gp
                 .first_scan
@@ -156,11 +165,8 @@ impl Follow {
             figures.count += 1;
             figures.duration.add(end.saturating_sub(gp.start_ns));
             *figures.scans.entry(gp.scans).or_insert(0) += 1;
-            if let Some(last) = last_end {
-                figures.gap.add(gp.start_ns.saturating_sub(last));
-            }
-            last_end = Some(end);
         }
+        figures.gap = self.gap;
         figures.all = self.seen;
         figures
     }

@@ -38,8 +38,10 @@ pub struct Figures {
     pub gps: Vec<GracePeriod>,
     /// Callbacks queued.
     pub callbacks: u64,
-    /// Callbacks invoked.
+    /// Callbacks invoked, blocks of `kvfree_rcu` among them.
     pub invoked: u64,
+    /// Those blocks: most are queued without an event.
+    pub kvfree: u64,
     /// Invoked ones whose queueing is not in the trace: queued before it, or silently.
     pub unpaired: u64,
     /// Queued ones that could not be followed, because more than a million were waiting.
@@ -129,8 +131,7 @@ impl Measure {
         }
         let inside = place != Place::Outside;
         self.gps.see(record, &event, inside);
-        let start = self.window.start();
-        self.callbacks.see(record, &event, inside, start);
+        self.callbacks.see(record, &event, inside);
         if inside {
             self.counts.see(record, &event);
         }
@@ -165,6 +166,7 @@ impl Measure {
             gps: gps.all,
             callbacks: callbacks.queued,
             invoked: callbacks.invoked,
+            kvfree: callbacks.kvfree,
             unpaired: callbacks.unpaired,
             untracked: callbacks.untracked,
             callback_delay: callbacks.delay.percentiles(),

@@ -7,6 +7,7 @@
 use crate::base::names::{Role, role};
 use crate::event::clock::Clock;
 use crate::event::window::Follow;
+use crate::event::{KVFREE, Move};
 use crate::record::arrival::{self, Arrival, Queued, Ways};
 use crate::record::placement::{self, Placements};
 use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
@@ -113,15 +114,17 @@ impl Recorder {
         };
         self.clock.see(record, &event);
         self.placement.see(record, &event);
+        match event.moves() {
+            Some(Move::Queued { head, function }) => return self.arrives(record, head, function),
+            Some(Move::Invoked { head, function }) => {
+                let unseen = !self.waiting.remove(&head);
+                // A kernel writes no `rcu_callback` for those of `rcu_barrier`, and rarely one for blocks.
+                let never = matches!(function, "rcu_barrier_callback" | KVFREE);
+                self.unseen += u64::from(unseen && !never);
+            }
+            Some(Move::Bulk { .. }) | None => {}
+        }
         match event {
-            Event::Callback { head, function } => return self.arrives(record, head, function),
-            Event::Kvfree { head } => return self.arrives(record, head, "kvfree"),
-            // A kernel writes no `rcu_callback` for those of `rcu_barrier`.
-            Event::Invoke {
-                function: "rcu_barrier_callback",
-                ..
-            } => {}
-            Event::Invoke { head, .. } => self.unseen += u64::from(!self.waiting.remove(&head)),
             Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
             Event::Wakeup {
                 task, target, pid, ..

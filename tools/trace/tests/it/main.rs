@@ -3,4 +3,5 @@
 mod analyses;
 mod dat;
 mod figures;
+mod slow;
 mod text;
