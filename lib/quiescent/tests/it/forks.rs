@@ -37,20 +37,22 @@ fn reading(domain: &'static Domain) -> (mpsc::Sender<()>, thread::JoinHandle<()>
     (end, thread)
 }
 
-/// Tasks wait, on the thread that forked and on new ones.
+/// Tasks wait for readers, on new threads, and are woken; the calling thread's need not wait.
 fn tasks_are_woken(domain: &'static Domain) {
-    let srcu = Srcu::new();
     for _ in 0..2 {
         block_on(grace_period());
-        block_on(domain.grace_period());
-        block_on(srcu.grace_period());
         block_on(domain.barrier_async());
+        let own = Reader::inside("the child's");
+        let (end, reads) = reading(domain);
         thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| block_on(grace_period()));
-                scope.spawn(|| block_on(domain.grace_period()));
-            }
+            let tasks = sleepers(scope, 2, || block_on(grace_period()));
+            let more = sleepers(scope, 2, || block_on(domain.grace_period()));
+            assert!(!tasks.iter().chain(&more).any(|it| it.is_finished()));
+            own.end();
+            drop(end);
         });
+        reads.join().expect("no panic");
+        block_on(Srcu::new().grace_period());
     }
 }
 
@@ -226,20 +228,28 @@ fn a_child_changes_settings_that_another_thread_was_changing() {
         static STOP: AtomicBool = AtomicBool::new(false);
         let domain = leaked();
         domain.synchronize();
-        let changes = AtomicU32::new(0);
+        let changes = [AtomicU32::new(0), AtomicU32::new(0)];
         thread::scope(|scope| {
+            // A thread for each: one that waits for the first domain's settings is not in the second's.
             scope.spawn(|| {
                 while !STOP.load(Ordering::Relaxed) {
                     set_stall_after(TIME);
+                    changes[0].fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            scope.spawn(|| {
+                while !STOP.load(Ordering::Relaxed) {
                     domain.set_stall_after(TIME);
-                    changes.fetch_add(1, Ordering::Relaxed);
+                    changes[1].fetch_add(1, Ordering::Relaxed);
                 }
             });
             for _ in 0..30 {
-                let before = changes.load(Ordering::Relaxed);
-                until("it goes on", || {
-                    changes.load(Ordering::Relaxed) > before + 100
-                });
+                for count in &changes {
+                    let before = count.load(Ordering::Relaxed);
+                    until("it goes on", || {
+                        count.load(Ordering::Relaxed) > before + 100
+                    });
+                }
                 in_child(|| {
                     set_stall_after(2 * TIME);
                     domain.set_stall_after(2 * TIME);
