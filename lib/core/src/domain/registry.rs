@@ -83,10 +83,23 @@ impl Domain {
         own: Option<&Slot>,
         is_known: impl Fn(&Queue) -> bool,
     ) {
+        let Domain {
+            readers,
+            settings,
+            // Kept: the identity, the place in the list, and the handles: those of other threads are lost.
+            number: _,
+            id: _,
+            env: _,
+            owner: _,
+            place: _,
+            made_before: _,
+            parked: _,
+            state: _, // see `forget_state`
+        } = self;
         match parked {
             Some(settings) => settings.before = Numbers::ZERO, // counters start at zero
             // SAFETY: the caller's promise.
-            None => unsafe { self.settings.renew() },
+            None => unsafe { settings.renew() },
         }
         let forget = |[made, attached]: [&AtomicPtr<Queue>; 2]| {
             // SAFETY: null, or a queue; queues live forever.
@@ -96,7 +109,7 @@ impl Domain {
             }
             attached.store(std::ptr::null_mut(), Ordering::Relaxed);
         };
-        match &self.readers {
+        match readers {
             Readers::Threads => {}
             Readers::Records(records) => {
                 records.forked(&self.env().local(), own);
@@ -105,7 +118,8 @@ impl Domain {
                     .map(ReaderRecord::queue_places)
                     .for_each(forget);
             }
-            // Sections of an `Srcu` belong to no thread: those that were open in the parent stay open.
+            // Sections of an `Srcu` belong to no thread: those that were open in the parent stay open, and
+            // all else is kept as well.
             Readers::Counted(counted) => {
                 counted
                     .of_threads()

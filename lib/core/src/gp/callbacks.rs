@@ -173,13 +173,19 @@ impl Core {
 
     /// In the child of a fork, after the queues.
     pub fn forked(&mut self) {
-        self.waiters = crate::parts::waiters::WaitList::new();
-        self.gate.forked();
-        straight!(Input::Forked, nothing, self.engine.inner().forked());
+        let Core {
+            engine,
+            waiters,
+            barrier,
+            gate,
+        } = self;
+        *waiters = crate::parts::waiters::WaitList::new();
+        gate.forked();
+        straight!(Input::Forked, nothing, engine.inner().forked());
         straight!(
             Input::Barrier(BarrierInput::Forked),
             nothing,
-            self.barrier.inner().forked()
+            barrier.inner().forked()
         );
     }
 

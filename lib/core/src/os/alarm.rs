@@ -73,10 +73,16 @@ impl Descriptors {
 
     /// Closes the descriptors in this process; they belong to another one, where they stay open.
     pub fn close(&self) {
-        for place in [&self.epoll, &self.event, &self.timer] {
+        let Descriptors {
+            epoll,
+            event,
+            timer,
+            sources,
+        } = self;
+        for place in [epoll, event, timer] {
             close(place);
         }
-        self.sources.close();
+        sources.close();
     }
 
     /// Listens for memory pressure.

@@ -215,7 +215,12 @@ impl Sources {
 
     /// Closes all sources: they are reopened when a worker starts.
     pub fn close(&self) {
-        for source in &self.each {
+        let Sources {
+            each,
+            paths: _, // settings
+            off: _,
+        } = self;
+        for source in each {
             source.state.store(CLOSED, Relaxed);
             let fd = source.fd.swap(-1, Relaxed);
             let file = source.file.each_ref().map(|part| part.load(Relaxed));

@@ -66,7 +66,7 @@ pub struct Domain {
     pub number: u32,
     /// Identity: each owner has another number.
     pub id: AtomicU64,
-    env: Fixed<Env>,
+    pub(crate) env: Fixed<Env>,
     /// Number of handles, or [`LEFT`].
     pub owner: AtomicU32,
     /// The domain's number in telemetry while it has no name.

@@ -49,11 +49,17 @@ impl Gate {
         (self.sleepers, std::mem::take(&mut self.awaited))
     }
 
-    /// In the child of a fork: no waiter is left, and the barrier in flight was the parent's.
+    /// In the child of a fork: no thread sleeps, and the barrier in flight was the parent's.
     pub fn forked(&mut self) {
-        self.sleepers = 0;
-        self.awaited = false;
-        self.stopped = false;
+        let Gate {
+            sleepers,
+            awaited,
+            failures: _, // counts on
+            stopped,
+        } = self;
+        *sleepers = 0;
+        *awaited = true; // tasks that waited at the fork are in the list
+        *stopped = false;
         self.fail();
     }
 }

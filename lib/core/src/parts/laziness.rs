@@ -87,9 +87,15 @@ impl Breakers {
 
     /// In the child of a fork: clears the parent's counts.
     pub fn forked(&self) {
-        for row in &self.rows {
-            row.hurried.store(0, Ordering::Relaxed);
-            row.prompt.store(0, Ordering::Relaxed);
+        let Breakers { rows } = self;
+        for row in rows {
+            let Row {
+                name: _, // rows are never released
+                hurried,
+                prompt,
+            } = row;
+            hurried.store(0, Ordering::Relaxed);
+            prompt.store(0, Ordering::Relaxed);
         }
     }
 

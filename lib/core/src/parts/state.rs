@@ -368,18 +368,51 @@ impl State {
 /// thread exists.
 impl State {
     pub fn forked(&'static self, core: &mut Core) {
+        let State {
+            counters,
+            sleeper,
+            unreported,
+            drainers,
+            interested,
+            called,
+            look_at,
+            telling,
+            // Kept: the identity, and what the caller resets: the core, the queues, the locks.
+            domain: _,
+            place: _,
+            core: _,
+            shared: _,
+            made: _,
+            sweep: _,
+            parked: _,
+            parked_sweep: _,
+            // Words that only change; no thread sleeps on them here.
+            root_seq: _,
+            barrier_word: _,
+            drain_word: _,
+            drain_turn: _,
+            // Tasks: the forking thread's own may be among them. The next end wakes them all.
+            wakers: _,
+            #[cfg(not(quiescent_model))]
+                tasks: _,
+            // The program's settings, and the level, which `show_level` has just stored.
+            drained: _,
+            inline: _,
+            workers_run: _,
+            offload: _,
+            level: _,
+            // A filter of system calls that all threads have is inherited.
+            refused: _,
+            #[cfg(all(test, not(quiescent_model)))]
+                probe: _,
+        } = self;
         core.forked();
-        self.counters.forked();
-        self.sleeper.store(NO_SLEEPER, Ordering::Relaxed);
-        for word in [
-            &self.unreported,
-            &self.drainers,
-            &self.interested,
-            &self.called,
-        ] {
+        counters.forked();
+        sleeper.store(NO_SLEEPER, Ordering::Relaxed);
+        for word in [unreported, drainers, interested, called] {
             word.store(0, Ordering::Relaxed);
         }
-        self.look_at.store(0, Ordering::Relaxed);
-        self.telling.end();
+        look_at.store(0, Ordering::Relaxed);
+        telling.end();
     }
 }

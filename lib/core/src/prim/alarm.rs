@@ -78,8 +78,13 @@ impl Alarm {
     /// In the child of a fork: the descriptors are the parent's, and no thread sleeps on them here.
     #[cfg(not(quiescent_model))]
     pub fn forked(&self, set: &mut u64) {
-        self.os.close();
-        self.word.store(AWAKE, Ordering::Relaxed);
+        let Alarm {
+            word,
+            set: _, // its lock is held: `set`
+            os,
+        } = self;
+        os.close();
+        word.store(AWAKE, Ordering::Relaxed);
         *set = 0;
     }
 

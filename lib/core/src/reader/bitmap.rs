@@ -98,7 +98,11 @@ impl LeafMap {
     /// In the child of a fork: a thread of the parent may have been lost between its mark and its second
     /// check.
     pub fn forked(&self) {
-        for group in &self.full {
+        let LeafMap {
+            occupied: _, // may be outdated
+            full,
+        } = self;
+        for group in full {
             group.store(0, Ordering::Relaxed);
         }
     }

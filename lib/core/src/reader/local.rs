@@ -98,6 +98,25 @@ impl Local {
         self.queue.store(queue, Ordering::Relaxed);
     }
 
+    /// In the child of a fork, on its thread: it has no queue before its next push.
+    pub fn forked(&self, dummy: &'static Queue) {
+        let Local {
+            queue,
+            // Kept: the thread goes on where it was, in its sections and callbacks.
+            reader: _,
+            counts: _,
+            tally: _,
+            record: _,
+            fenced: _,
+            unregistered: _,
+            unregistered_elsewhere: _,
+            exits: _,
+            callbacks: _,
+        } = self;
+        let dummy = std::ptr::from_ref(dummy).cast_mut();
+        queue.store(dummy, Ordering::Relaxed);
+    }
+
     /// The slot of a thread in fenced mode.
     pub fn fenced(&self) -> Option<&'static Slot> {
         // SAFETY: null, or a slot; slots live forever.

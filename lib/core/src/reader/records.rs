@@ -345,11 +345,30 @@ impl ReaderRecords {
 
     /// In the child of a fork: only the thread that has `own` may be inside a section.
     pub fn forked(&self, local: &Local, own: Option<&Slot>) {
+        let ReaderRecords {
+            unregistered,
+            // Kept: records are never released, and a side or a sink has no state of a thread.
+            first: _,
+            more: _,
+            claimed: _,
+            unregistered_sinks: _,
+            unregistered_side: _,
+            unregistered_known: _,
+        } = self;
         let own = own.map(Slot::cpu);
         for record in self.all().filter(|record| own != Some(record.slot())) {
-            record.words.end();
+            let ReaderRecord {
+                words,
+                // Kept: its place. The domain forgets queues: `Domain::forked`.
+                domain: _,
+                slot: _,
+                cpu: _,
+                queue: _,
+                attached: _,
+            } = record;
+            words.end();
         }
-        for counter in &self.unregistered {
+        for counter in unregistered {
             counter.flag.store(FLAG_CLEAR, Ordering::Relaxed);
             if local.unregistered_elsewhere.count() == 0 {
                 counter.word.store(0, Ordering::Release);

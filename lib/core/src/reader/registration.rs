@@ -9,6 +9,7 @@
 //! reaches all of them.
 
 use crate::prim::counters::{Counter, count};
+use crate::queue::per_thread::Queue;
 use crate::reader::local::{Here, Local};
 use crate::reader::mode::{FenceMode, Mode};
 use crate::reader::records::ReaderRecord;
@@ -98,6 +99,23 @@ impl Threads {
             self.keeper.registered(own);
         }
         own
+    }
+
+    /// In the child of a fork: only the thread that has `own` remains, and only the queues that `keep`
+    /// accepts.
+    pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
+        let Threads {
+            slots,
+            unregistered,
+            // Kept: without state, and the mode, which is the machine's.
+            dummy: _,
+            nowhere: _,
+            mode: _,
+            keeper: _,
+        } = self;
+        slots.forked(local, own);
+        slots.forget_queues(keep);
+        unregistered.store(0, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// The calling thread's slot, if it has one.

@@ -127,8 +127,17 @@ impl Slot {
 
     /// Its thread is not in this process: no section is open.
     fn end(&self) {
-        self.words.end();
-        self.thread.store(0, Ordering::Relaxed);
+        let Slot {
+            words,
+            thread,
+            cpu: _,    // its number
+            answer: _, // to questions of the parent
+            queue: _,  // these three are its next thread's
+            queues: _,
+            records: _,
+        } = self;
+        words.end();
+        thread.store(0, Ordering::Relaxed);
     }
 
     /// True if a section of the process's domain is open (as the owner sees it).
@@ -369,8 +378,18 @@ impl Slots {
 
     /// In the child of a fork: only the thread that has `own` remains.
     pub fn forked(&self, local: &Local, own: Option<&Slot>) {
-        self.map.forked();
-        for index in 0..self.leaves.load(Ordering::Acquire) as usize {
+        let Slots {
+            first,
+            map,
+            leaves,
+            more: _,  // leaves are never released
+            limit: _, // settings
+            most_asked: _,
+            unregistered_side: _, // without the state of a thread
+            unregistered_sinks: _,
+        } = self;
+        map.forked();
+        for index in 0..leaves.load(Ordering::Acquire) as usize {
             let Some(leaf) = self.leaf(index) else {
                 continue;
             };
@@ -385,14 +404,13 @@ impl Slots {
             }
             leaf.bitmap.store(left, Ordering::Release);
         }
-        for (side, slot) in self.first.slots.iter().take(2).enumerate() {
+        for (side, slot) in first.slots.iter().take(2).enumerate() {
             let sections = local.unregistered.sections(side as u32);
             slot.words.reader.word.store(sections, Ordering::Release);
         }
     }
 
-    /// In the child of a fork: forgets queues whose creation was interrupted by the fork; they contain
-    /// nothing that was published.
+    /// In the child of a fork: forgets queues whose creation was interrupted; nothing in them was published.
     pub fn forget_queues(&self, keep: impl Fn(&Queue) -> bool) {
         for slot in (0..self.cpus()).filter_map(|cpu| self.slot(cpu)) {
             if slot.queue().is_some_and(|queue| !keep(queue)) {

@@ -192,11 +192,17 @@ impl ReaderWords {
 
     /// Its thread is not in this process: no section is open. The generation stays.
     pub fn end(&self) {
-        let word = self.reader.word.load(Ordering::Relaxed);
+        let ReaderWords {
+            reader,
+            overflow,
+            overflow_sink: _, // without state
+            fenced_sink: _,
+        } = self;
+        let word = reader.word.load(Ordering::Relaxed);
         let outside = word - nesting(word);
-        self.reader.word.store(outside, Ordering::Release);
-        self.reader.flag.store(FLAG_CLEAR, Ordering::Relaxed);
-        self.overflow.store(0, Ordering::Relaxed);
+        reader.word.store(outside, Ordering::Release);
+        reader.flag.store(FLAG_CLEAR, Ordering::Relaxed);
+        overflow.store(0, Ordering::Relaxed);
     }
 }
 

@@ -180,9 +180,11 @@ impl Barrier {
     /// In the child of a fork: the barrier in progress is the parent's, and has no waiter here. (The child's
     /// marks are cleared as well: [`Cpu::forked`](crate::Cpu::forked).)
     pub fn forked(&mut self) {
-        self.count = 0;
-        if self.in_flight() {
-            self.seq = self.seq.end();
+        let in_flight = self.in_flight();
+        let Barrier { seq, count } = self;
+        *count = 0;
+        if in_flight {
+            *seq = seq.end();
         }
     }
 
@@ -233,7 +235,8 @@ impl CpuMark {
 
     /// This CPU's share has no waiter any more. Its visited number stays: numbers are not used twice.
     pub(crate) fn forked(&mut self) {
-        self.open = false;
+        let CpuMark { seen: _, open } = self;
+        *open = false;
     }
 
     /// Does this CPU have an open share, by positions?

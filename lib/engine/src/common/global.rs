@@ -308,13 +308,42 @@ impl Global {
     /// timer is not set: the next caller that queues sets it. Counts start at 0 again, and so does the time
     /// after which a stall is reported.
     pub fn forked(&mut self) {
-        self.driver = None;
-        self.waiters.forked();
-        self.group = crate::common::worker_timer::WorkerTimer::new();
-        self.stall = crate::common::stall::StallState::new();
-        self.budget.unsaid();
-        self.pool.forked();
-        self.counts = Counts::default();
+        let Global {
+            driver,
+            waiters,
+            group,
+            stall,
+            budget,
+            pool,
+            counts,
+            // Kept: the grace period in flight, its requests and cookies continue; so do times and costs.
+            config: _,
+            gp_seq: _,
+            exp_seq: _,
+            exp: _,
+            polled: _,
+            wanted: _,
+            force: _,
+            phase: _,
+            driver_epoch: _,
+            silent_since: _,
+            lost_in_row: _,
+            joined: _,
+            tree: _,
+            tasks: _,
+            fqs: _,
+            urgency: _,
+            fences: _,
+            hurry: _,
+            now: _,
+        } = self;
+        *driver = None;
+        waiters.forked();
+        *group = crate::common::worker_timer::WorkerTimer::new();
+        *stall = crate::common::stall::StallState::new();
+        budget.unsaid();
+        pool.forked();
+        *counts = Counts::default();
     }
 
     // Reports.

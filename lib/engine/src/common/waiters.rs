@@ -128,12 +128,15 @@ impl Waiters {
 
     /// Removes all waiters: they belong to another process.
     pub(crate) fn forked(&mut self) {
+        let end = self.end;
         *self = Waiters {
-            end: self.end,
-            closed: self.end,
-            done: self.end,
-            woken: self.end,
-            ..Waiters::new()
+            end,
+            current: None,
+            closed: end,
+            done: end,
+            woken: end,
+            markers_used: 0,
+            expedited_until: 0,
         };
     }
 

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | turn | is in a fork: several threads may be |
 //! | telemetry's | starts telemetry, or names a domain |
-//! | settings of all domains, newest first | changes them, or passes them to an engine |
+//! | settings of all domains: newest first, then the process's | changes them, or passes them to an engine |
 //! | sweeps of all states: the process's, then newest first | detaches queues; issues one or two fences |
 //! | tasks of all states (two lists) | adds or removes waiting tasks |
 //! | timer | sets the timer |
@@ -51,8 +51,10 @@ use std::cell::{Cell, UnsafeCell};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::global::process::Process;
 use crate::global::{env, process};
 use crate::watch::telemetry;
+use quiescent_core::parts::domain::Domain;
 use quiescent_core::parts::env::Env;
 use quiescent_core::parts::state::{Core, State};
 use quiescent_core::prim::{self, Mutex, MutexGuard};
@@ -119,7 +121,7 @@ unsafe extern "C" fn prepare() {
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let names = telemetry::names();
-    for domain in env.registry.all() {
+    for domain in domains(env) {
         // SAFETY: TURN is held.
         unsafe { domain.parked.put(domain.settings()) };
     }
@@ -146,6 +148,12 @@ unsafe extern "C" fn prepare() {
             _turn: turn,
         })
     };
+}
+
+/// All domains: the program's, newest first, then the process's.
+fn domains(env: &'static Env) -> impl Iterator<Item = &'static Domain> {
+    let programs = env.registry.all();
+    programs.chain(std::iter::once(&env.home))
 }
 
 /// The states whose sweeps were locked. Others may be made meanwhile; they are not touched.
@@ -190,7 +198,7 @@ fn unlock(env: &'static Env) {
             drop(state.parked_sweep.take());
         }
     }
-    for domain in env.registry.all() {
+    for domain in domains(env) {
         // SAFETY: TURN is held.
         drop(unsafe { domain.parked.take() });
     }
@@ -214,21 +222,37 @@ unsafe extern "C" fn parent() {
 
 unsafe extern "C" fn child() {
     let Some(mut held) = take_held() else { return };
-    let env = env();
+    let Process {
+        env,
+        workers,
+        forking,
+    } = process();
+    let Env {
+        threads,
+        fences,
+        alarm,
+        breakers,
+        // Reset below, among all domains and their states.
+        home: _,
+        state: _,
+        registry: _,
+        // Kept: without state, or numbers of questions, which count on.
+        common,
+        shell: _,
+        asking: _,
+    } = env;
     // First detach what is shared with the parent.
     let forks = telemetry::leave();
-    env.alarm.forked(&mut held.timer);
-    process().workers.watch.forked();
-    process().workers.pool.forked();
-    env.fences.forked();
-    env.breakers.forked();
+    alarm.forked(&mut held.timer);
+    workers.forked();
+    fences.forked();
+    breakers.forked();
     // SAFETY: TURN is held.
     let is_known = |queue: &Queue| unsafe { queue.parked.is_some() };
     let own = env.own_slot();
-    env.threads.slots.forked(&env.local(), own);
-    env.threads.slots.forget_queues(is_known);
-    env.local().set_queue(&env.common.dummy);
-    for domain in env.registry.all() {
+    threads.forked(&env.local(), own, is_known);
+    env.local().forked(&common.dummy);
+    for domain in domains(env) {
         // SAFETY: TURN is held, and no other thread is there.
         unsafe {
             let settings = domain.parked.get();
@@ -239,8 +263,7 @@ unsafe extern "C" fn child() {
             }
         }
     }
-    env.threads.unregistered.store(0, Ordering::Relaxed);
-    let run_code = process().forking.inherit.load(Ordering::Relaxed) != 0;
+    let run_code = forking.inherit.load(Ordering::Relaxed) != 0;
     for state in env.states() {
         state.made.retain(is_known);
         // SAFETY: TURN is held, and no other thread is there.

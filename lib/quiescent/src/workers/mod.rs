@@ -23,6 +23,17 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
+    /// In the child of a fork none of them exists.
+    pub(crate) fn forked(&self) {
+        let Workers {
+            env: _,
+            watch,
+            pool,
+        } = self;
+        watch.forked();
+        pool.forked();
+    }
+
     /// # Safety
     /// `env` is never freed, and is complete before any other method is called.
     pub(crate) const unsafe fn new(env: *const Env) -> Workers {

@@ -66,9 +66,17 @@ impl Overflow {
     /// In the child of a fork there is no overflow worker. If the thread that forked is one (in a callback),
     /// it continues as one that was replaced.
     pub(crate) fn forked(&self) {
-        self.role.fetch_add(1, Ordering::Relaxed);
-        self.state.store(NONE, Ordering::Relaxed);
-        self.since.store(0, Ordering::Relaxed);
+        let Overflow {
+            role,
+            state,
+            since,
+            // Kept: they have a meaning only with the others.
+            calls: _,
+            name: _,
+        } = self;
+        role.fetch_add(1, Ordering::Relaxed);
+        state.store(NONE, Ordering::Relaxed);
+        since.store(0, Ordering::Relaxed);
     }
 
     fn is_here(&self) -> bool {

@@ -29,7 +29,8 @@ impl Pool {
 
     /// In the child of a fork there is no worker.
     pub(crate) fn forked(&self) {
-        self.state.store(NONE, Ordering::Relaxed);
+        let Pool { state } = self;
+        state.store(NONE, Ordering::Relaxed);
     }
 }
 

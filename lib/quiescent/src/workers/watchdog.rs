@@ -89,15 +89,28 @@ impl Watch {
     /// In the child of a fork there is no worker and no stand-by. If the thread that forked is a worker (in a
     /// callback), it continues as one that was replaced.
     pub(crate) fn forked(&self) {
-        close(&self.timer);
-        self.role.fetch_add(1, Ordering::Relaxed);
-        self.since.store(0, Ordering::Relaxed);
-        self.armed.store(0, Ordering::Relaxed);
-        self.standby.store(NO_STAND_BY, Ordering::Relaxed);
-        self.stuck.store(0, Ordering::Relaxed);
+        let Watch {
+            role,
+            since,
+            name: _, // has a meaning only with `since`
+            armed,
+            timer,
+            standby,
+            stuck,
+            away,
+            telling,
+            overflow,
+        } = self;
+        close(timer);
+        role.fetch_add(1, Ordering::Relaxed);
+        since.store(0, Ordering::Relaxed);
+        armed.store(0, Ordering::Relaxed);
+        standby.store(NO_STAND_BY, Ordering::Relaxed);
+        stuck.store(0, Ordering::Relaxed);
         let dismissed = u32::from(is_ours());
-        self.overflow.forked();
-        self.away.store(dismissed, Ordering::Relaxed);
+        overflow.forked();
+        away.store(dismissed, Ordering::Relaxed);
+        telling.end();
     }
 
     /// Whether the calling thread is a worker that was replaced.

@@ -22,6 +22,7 @@ mod drained;
 mod examples;
 mod exit;
 mod forgotten;
+mod forks;
 mod futures;
 mod hand_over;
 mod handles;

@@ -95,6 +95,34 @@ impl Queue {
     /// acts as the fence. `own`: the thread that forked is the owner. It continues with what it is running;
     /// what other threads were running is the parent's.
     pub fn forked(&self, core: &mut QueueCore, run_code: bool, own: bool) -> [Queued; LANES] {
+        let Queue {
+            // Reset below, through `take` and `answer`.
+            lanes: _,
+            core: _,
+            // Kept: spare blocks, the lists that the queue is in, and the cell of its next owner.
+            spares: _,
+            parked: _,
+            made_before: _,
+            next_of_slot: _,
+            common: _,
+            state: _,
+            found_at: _,
+        } = self;
+        let QueueCore {
+            // Reset below, or taken.
+            cpu: _, // `Cpu::forked`
+            chains: _,
+            heads: _,
+            owned: _,
+            revoking: _,
+            chosen: _,
+            offload: _,
+            // Kept: totals, and what the next owner reports.
+            cursor: _,
+            hands_off: _,
+            workers_run: _,
+            out: _,
+        } = core;
         self.ask_soon();
         core.revoking = core.owned;
         let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken

@@ -5,9 +5,20 @@ use super::{CbList, NEXT, SEGMENTS};
 impl CbList {
     /// Extracted entries belong to another process, and have no waiter here. Returns their number.
     pub(crate) fn forked(&mut self) -> u64 {
-        let out = core::mem::take(&mut self.out);
-        self.out_bytes = 0;
-        self.mark = None;
+        let CbList {
+            out,
+            out_bytes,
+            mark,
+            // Kept: what is queued.
+            head: _,
+            cuts: _,
+            stamps: _,
+            bytes: _,
+            since: _,
+        } = self;
+        let out = core::mem::take(out);
+        *out_bytes = 0;
+        *mark = None;
         self.tidy();
         out
     }

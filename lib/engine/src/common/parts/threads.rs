@@ -170,10 +170,21 @@ impl Holding {
 
     /// In the child of a fork: the thread that was woken does not exist.
     pub(crate) fn unsaid(&mut self) {
-        self.sweep = false;
-        self.kick = false;
-        self.news = false;
-        self.reported_at = None;
+        let Holding {
+            sweep,
+            kick,
+            news,
+            reported_at,
+            // Kept: the CPUs change their shares.
+            held: _,
+            lent: _,
+            borrowers: _,
+            level: _,
+        } = self;
+        *sweep = false;
+        *kick = false;
+        *news = false;
+        *reported_at = None;
     }
 
     /// Requests that every queue is taken over, unless that is requested already.
@@ -274,7 +285,11 @@ impl Duty {
 
     /// In the child of a fork: the worker belongs to another process.
     pub(crate) fn forked(&mut self) {
-        self.on_duty = false;
+        let Duty {
+            untended: _, // the CPUs change their shares
+            on_duty,
+        } = self;
+        *on_duty = false;
     }
 }
 
@@ -296,7 +311,11 @@ impl Turn {
 
     /// In the child of a fork: no worker has a turn.
     pub(crate) fn forked(&mut self) {
-        self.holder = None;
+        let Turn {
+            holder,
+            reported: _, // `tell` changes it
+        } = self;
+        *holder = None;
     }
 }
 

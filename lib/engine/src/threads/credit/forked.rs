@@ -4,6 +4,7 @@ use super::Queued;
 use crate::common::cpu::{Cpu, LANES, Lane};
 use crate::common::global::Global;
 use crate::common::host::Now;
+use crate::common::parts::threads::Deferring;
 
 impl Cpu {
     /// In the child of a fork. The queue has no owner any more; `queued` is what had been queued and consumed
@@ -29,12 +30,39 @@ impl Cpu {
                 dropped += if run_code { 0 } else { list.abandon() };
             }
         }
-        self.barrier.forked();
-        self.turn.forked();
-        self.credit.owner_runs = false;
-        self.credit.tight = true;
+        let Cpu {
+            lists: _, // above
+            barrier,
+            credit,
+            turn,
+            share: _, // `account`, `give_back`
+            // Kept: what it knows of grace periods, which continue; what hosts with threads do not use.
+            id: _,
+            gp_seq: _,
+            gp_seq_needed: _,
+            gpwrap: _,
+            qs: _,
+            offloaded: _,
+            offload: _,
+            idle: _,
+            batch: _,
+        } = self;
+        barrier.forked();
+        turn.forked();
+        let Deferring {
+            deadline: _, // below
+            prompt,
+            tight,
+            owner_runs,
+            // Kept: positions and times, which go on; a setting.
+            hurried: _,
+            looked: _,
+            drained: _,
+        } = credit;
+        *owner_runs = false;
+        *tight = true;
         if !run_code {
-            self.credit.prompt = None; // only code is prompt
+            *prompt = None; // only code is prompt
         }
         self.credit.deadline = self.next_deadline(global, now.ns);
         self.settle();
