@@ -114,8 +114,8 @@ impl State {
                 break;
             }
             if now >= look {
-                // The caller then finds a request to drive, or that it is satisfied; or a role that nobody
-                // has offered to it.
+                // The caller then finds a request to drive, or that it is satisfied; or a free role
+                // that was not offered to it.
                 let core = self.lock();
                 let satisfied = waiter.ticket < core.engine.waiters().done();
                 if !waiter.take_drive() && !satisfied && !core.engine.is_driven() {

@@ -31,7 +31,7 @@ fn when_the_deadline_of_a_driver_passes_another_drives() {
             let now = statistics();
             assert!(now.hand_overs > asked, "no waiter was asked: {now:?}");
         }
-        // Nobody was stopped: no waiter had to find out by itself that there is no driver.
+        // No thread was stopped: no waiter had to find out by itself that there is no driver.
         assert_eq!((statistics().stalls, statistics().takeovers), (0, 0));
     });
 }

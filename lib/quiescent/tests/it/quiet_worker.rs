@@ -171,8 +171,8 @@ fn a_trickle_of_calls_wakes_the_worker_twenty_times_a_second() {
 #[test]
 fn a_call_runs_without_help_of_the_program() {
     in_both_modes(|| {
-        // Prompt ones from a thread that goes quiet, and from one that is gone. What is lazy waits for days, so
-        // only the time of prompt ones can be the reason.
+        // Prompt ones from a thread that goes quiet, and from one that is gone. What is lazy waits for days,
+        // so only the time of prompt ones can be the reason.
         let lazy = Duration::from_secs(1_000_000);
         set_flush_times(FlushTimes {
             lazy,

@@ -257,7 +257,7 @@ fn futures_and_thread_ends_while_forking() {
                 let reader = Reader::inside("in the way");
                 let (bell, mut future) = (Bell::new(), quiescent::grace_period());
                 assert!(bell.poll(&mut future).is_pending(), "a reader is inside");
-                assert_eq!(bell.rung(), 0, "it was told to poll again at once");
+                assert_eq!(bell.rung(), 0, "woken at once, by its own poll");
                 reader.end();
                 // A poll would drive: no thread polls before the worker has woken the task.
                 until("the task is woken", || bell.rung() > 0);
