@@ -392,3 +392,37 @@ fn reports_replay() {
     assert_eq!(replay(&mut before, entries), Ok(()));
     assert_eq!(&before, host.engine());
 }
+
+/// Holdouts and durations differ from one grace period to the next: each report has its own.
+#[test]
+fn ages_numbers_and_holdouts_are_those_of_the_grace_period_in_flight() {
+    let mut host = threads(STALL);
+    host.exit(1);
+    let rounds: [(CpuId, u32, u64); 4] = [(1, 3, 0), (2, 1, 7), (1, 2, 50 * STALL), (2, 1, 3)];
+    for (gp, (holdout, reports, rest)) in (1..).zip(rounds) {
+        host.enter(holdout);
+        let since = host.now().ns;
+        let _ = waiting(&mut host);
+        let mut due = since + STALL;
+        for nth in 1..=reports {
+            host.pass_ns(due - host.now().ns);
+            host.stray_wake();
+            let _ = settle(&mut host);
+            let made = host.take_stalled();
+            let [stalled] = made[..] else {
+                panic!("grace period {gp}, report {nth}: {made:?}");
+            };
+            assert_eq!((stalled.grace_period, stalled.nth), (gp, nth));
+            assert_eq!(stalled.gp_seq, host.engine().published().global);
+            assert_eq!((stalled.since_ns, stalled.now_ns), (since, due));
+            let named: Vec<_> = host.engine().in_the_way().map(|(cpu, _)| cpu).collect();
+            assert_eq!(named, [holdout], "grace period {gp}");
+            due += REPEAT_NS;
+        }
+        host.exit(holdout);
+        assert_eq!(settle(&mut host), Next::Done);
+        let _ = host.leave();
+        host.pass_ns(rest);
+    }
+    assert_eq!(host.engine().counts().stalls, 7);
+}

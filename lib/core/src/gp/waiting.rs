@@ -19,6 +19,7 @@ use crate::gp::driver::{Drive, How, Turn};
 use crate::parts::error::SyncError;
 use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::{DONE, Waiter};
+use crate::prim::counters::count;
 use crate::prim::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
 
 impl State {
@@ -113,9 +114,13 @@ impl State {
                 break;
             }
             if now >= look {
-                // The caller then finds a request to drive, or that it is satisfied.
+                // The caller then finds a request to drive, or that it is satisfied; or a free role
+                // that was not offered to it.
                 let core = self.lock();
-                waiter.take_drive();
+                let satisfied = waiter.ticket < core.engine.waiters().done();
+                if !waiter.take_drive() && !satisfied && !core.engine.is_driven() {
+                    count(&self.counters.found_free);
+                }
                 return Ok(Some(core));
             }
             match waiter.sleep(end.map(|end| Duration::from_nanos(end - now))) {

@@ -37,6 +37,8 @@ pub struct Counters {
     pub sleeps: Counter,
     /// Hand-overs of the driver role to a waiter.
     pub hand_overs: Counter,
+    /// Times a waiter that no driver had woken found the role free.
+    pub found_free: Counter,
     /// Objects lost because there was no memory for a queue entry.
     pub leaked: Counter,
     /// Objects and callbacks refused because of the budget.
@@ -84,6 +86,7 @@ impl Counters {
             reader_wakeups: Counter::new(0),
             sleeps: Counter::new(0),
             hand_overs: Counter::new(0),
+            found_free: Counter::new(0),
             leaked: Counter::new(0),
             refused: Counter::new(0),
             helped: Counter::new(0),
@@ -119,6 +122,7 @@ impl Counters {
             reader_wakeups,
             sleeps,
             hand_overs,
+            found_free,
             leaked,
             refused,
             helped,
@@ -150,6 +154,7 @@ impl Counters {
             reader_wakeups,
             sleeps,
             hand_overs,
+            found_free,
             leaked,
             refused,
             helped,

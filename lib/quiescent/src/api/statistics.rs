@@ -46,7 +46,8 @@ pub struct Statistics {
     pub sleeps: u64,
     /// Times a driver whose grace period had ended passed its role to another waiter.
     pub hand_overs: u64,
-    /// Times a waiter took the role from a driver that had made no progress for 0.1 s (stopped or starved).
+    /// Times a waiter took the role from a driver that had made no progress for 0.1 s (stopped or starved),
+    /// or found it free without having been asked, as the waiter that was asked to drive did not run.
     pub takeovers: u64,
     /// Times a stall report was due ([`set_stall_after`](crate::report::set_stall_after)). It was made if a
     /// reader still blocked the grace period then.
@@ -241,7 +242,7 @@ fn of_state(state: &'static State) -> Statistics {
         reader_wakeups: value(&c.reader_wakeups),
         sleeps: value(&c.sleeps),
         hand_overs: value(&c.hand_overs),
-        takeovers: counts.takeovers,
+        takeovers: counts.takeovers + value(&c.found_free),
         fences_take: value(&c.fences_take),
         fences_issued: env.fences.issued(),
         fences_shared: value(&c.fences_shared),

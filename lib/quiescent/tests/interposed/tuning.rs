@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
+use crate::clocks::shifted;
 use crate::common::deferral::{flag, library_threads};
 use crate::common::{Reader, in_both_modes, isolated, on_thread, sleeps, thread_id, until};
 use quiescent::intrusive::{self, Head};
@@ -310,14 +311,26 @@ fn a_shorter_flush_time_counts_for_what_is_queued() {
 #[test]
 fn zero_is_at_once() {
     isolated(|| {
+        shifted::switch_on();
         set_flush_times(FlushTimes {
             lazy: Duration::ZERO,
             prompt: Duration::ZERO,
         });
         let cell = RcuCell::new([0u8; SIZE]);
-        let freed = FREED.load(Ordering::Relaxed);
-        cell.store([1; SIZE]).retire();
-        until("it is freed", || FREED.load(Ordering::Relaxed) > freed);
+        for round in 1..=3 {
+            let freed = FREED.load(Ordering::Relaxed);
+            cell.store([1; SIZE]).retire();
+            until("it is freed", || FREED.load(Ordering::Relaxed) > freed);
+            let ran = flag();
+            defer(|| ran.store(true, Ordering::Release));
+            until("it has run", || ran.load(Ordering::Acquire));
+            // Whatever time has passed: the worker was called for that moment, and for no later one.
+            let longest = shifted::LONGEST.load(Ordering::Acquire);
+            assert_eq!(longest, 0, "ns ahead, in round {round}");
+            let flushes = statistics().flushes;
+            assert_eq!((flushes.hurry, flushes.batch), (0, 0));
+            assert!(flushes.lazy + flushes.prompt >= round, "{flushes:?}");
+        }
     });
 }
 

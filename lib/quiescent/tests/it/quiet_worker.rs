@@ -9,7 +9,8 @@ use crate::common::deferral::{
     Ledger, flag, library_switches, library_threads, queue_somehow, until_at_rest,
 };
 use crate::common::{Reader, in_both_modes, isolated, on_thread, until};
-use quiescent::stats::Statistics;
+use quiescent::stats::{Flushes, Statistics};
+use quiescent::tuning::{FlushTimes, PROMPT, set_flush_times};
 use quiescent::{RcuCell, Retired, barrier, defer, drain, read, statistics, synchronize};
 
 /// Everything that the library does of itself.
@@ -170,8 +171,15 @@ fn a_trickle_of_calls_wakes_the_worker_twenty_times_a_second() {
 #[test]
 fn a_call_runs_without_help_of_the_program() {
     in_both_modes(|| {
-        // Prompt ones from a thread that goes quiet, and from one that is gone.
+        // Prompt ones from a thread that goes quiet, and from one that is gone. What is lazy waits for days,
+        // so only the time of prompt ones can be the reason.
+        let lazy = Duration::from_secs(1_000_000);
+        set_flush_times(FlushTimes {
+            lazy,
+            prompt: PROMPT,
+        });
         for _ in 0..3 {
+            let before = statistics();
             let (ours, theirs) = (flag(), flag());
             defer(|| ours.store(true, Ordering::Release));
             on_thread("departed", || {
@@ -180,6 +188,10 @@ fn a_call_runs_without_help_of_the_program() {
             until("they run", || {
                 ours.load(Ordering::Acquire) && theirs.load(Ordering::Acquire)
             });
+            let (before, now) = (before.flushes, statistics().flushes);
+            assert!(now.prompt > before.prompt, "{now:?}");
+            let others = |f: Flushes| [f.lazy, f.batch, f.hurry, f.barrier, f.budget, f.pressure];
+            assert_eq!(others(now), others(before), "prompt ones are not");
         }
         until_at_rest();
     });

@@ -175,8 +175,14 @@ fn a_pass_for_others_at_that_time_takes_them_all_along() {
     let _ = it.call_lazy(1);
     it.host.pass_jiffies(FLUSH / 2); // the timer is due and has not fired
     let _ = it.call(2);
-    it.rcuog(0);
+    // One pass, the one for CPU 2, and the timer has still not fired.
+    assert_eq!(it.rcuog(0).0, 1);
     assert_eq!((it.lazy(0), it.lazy(1)), (0, 0));
+    assert_eq!(it.host.group_timer(0), None, "nothing is left for it");
+    // They share the grace period of that pass.
+    let before = it.host.engine().counts().grace_periods;
+    assert_eq!(it.ticks(20), [1, 1, 1, 0]);
+    assert_eq!(it.host.engine().counts().grace_periods, before + 1);
 }
 
 #[test]

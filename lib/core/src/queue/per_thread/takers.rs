@@ -101,6 +101,7 @@ impl Queue {
             core: _,
             // Kept: spare blocks, the lists that the queue is in, and the cell of its next owner.
             spares: _,
+            most_ahead: _,
             parked: _,
             made_before: _,
             next_of_slot: _,

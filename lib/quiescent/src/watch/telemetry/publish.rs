@@ -94,7 +94,7 @@ fn values(env: &'static Env) -> [u64; NAMES.len()] {
         value(&c.reader_wakeups),
         value(&c.sleeps),
         value(&c.hand_overs),
-        counts.takeovers,
+        counts.takeovers + value(&c.found_free),
         value(&c.callbacks),
         value(&c.panics),
         value(&c.exits),

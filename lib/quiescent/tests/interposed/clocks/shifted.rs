@@ -2,7 +2,7 @@
 //! fire that it has passed, as the kernel's would.
 
 use std::ffi::{c_int, c_long};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use crate::common::real;
@@ -18,6 +18,10 @@ static COARSE: AtomicI64 = AtomicI64::new(0);
 pub static WALL_ASKED: AtomicU64 = AtomicU64::new(0);
 /// What the timers with these descriptors are set to, by the shifted clock; 0 for nothing.
 static TIMERS: Mutex<[i64; 256]> = Mutex::new([0; 256]);
+/// The descriptor whose timer was set first, which is the worker's: the watchdog's is set for its callbacks.
+static FIRST: AtomicI32 = AtomicI32::new(-1);
+/// The longest time that timer was set to, counted from the moment at which it was set; 0 at first.
+pub static LONGEST: AtomicI64 = AtomicI64::new(0);
 
 fn timers() -> MutexGuard<'static, [i64; 256]> {
     TIMERS.lock().expect("no panic")
@@ -70,6 +74,13 @@ pub unsafe fn set_timer(fd: c_int, flags: c_int, new: *const libc::itimerspec) -
     let value = unsafe { (*new).it_value };
     let deadline = value.tv_sec * SECOND + value.tv_nsec;
     timers[fd as usize] = deadline;
+    let (order, mut now) = (Ordering::AcqRel, value);
+    let _ = FIRST.compare_exchange(-1, fd, order, Ordering::Acquire);
+    if FIRST.load(Ordering::Acquire) == fd {
+        // SAFETY: `now` is writable.
+        unsafe { tell(libc::CLOCK_MONOTONIC, &raw mut now) };
+        LONGEST.fetch_max(deadline - now.tv_sec * SECOND - now.tv_nsec, order);
+    }
     set_real_timer(fd, deadline)
 }
 

@@ -1,10 +1,8 @@
 //! Forks while other threads are in the middle of an operation.
 
-use std::future::Future;
 use std::ptr::NonNull;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Waker};
 use std::thread;
 
 use quiescent::{Retired, barrier, defer, defer_hurry, drain, read, statistics, synchronize};
@@ -13,6 +11,7 @@ use super::allocator::{self, TWICE, in_use, object, take_locks};
 use super::everything_works;
 use crate::common::children::{fork, in_child};
 use crate::common::deferral::{Gate, Ledger, queue_somehow};
+use crate::common::tasks::{Bell, block_on};
 use crate::common::{Isolated, Reader, SHORT, in_both_modes, sleepers, until};
 
 #[test]
@@ -252,17 +251,20 @@ fn futures_and_thread_ends_while_forking() {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let _stop = StopAtEnd(&stop);
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
+        let tasks = scope.spawn(|| {
+            let mut woken = 0;
+            while !stop.load(Ordering::Relaxed) || woken == 0 {
                 let reader = Reader::inside("in the way");
-                let mut future = Box::pin(quiescent::grace_period());
-                let mut context = Context::from_waker(Waker::noop());
-                let pending = future.as_mut().poll(&mut context).is_pending();
+                let (bell, mut future) = (Bell::new(), quiescent::grace_period());
+                assert!(bell.poll(&mut future).is_pending(), "a reader is inside");
+                assert_eq!(bell.rung(), 0, "woken at once, by its own poll");
                 reader.end();
-                while pending && future.as_mut().poll(&mut context).is_pending() {
-                    thread::yield_now();
-                }
+                // A poll would drive: no thread polls before the worker has woken the task.
+                until("the task is woken", || bell.rung() > 0);
+                assert!(bell.poll(&mut future).is_ready(), "woken too early");
+                woken += 1;
             }
+            woken
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
@@ -272,13 +274,11 @@ fn futures_and_thread_ends_while_forking() {
         });
         for _ in 0..30 {
             in_child(|| {
-                let mut future = Box::pin(quiescent::grace_period());
-                let mut context = Context::from_waker(Waker::noop());
-                while future.as_mut().poll(&mut context).is_pending() {
-                    thread::yield_now();
-                }
+                block_on(quiescent::grace_period());
                 barrier();
             });
         }
+        stop.store(true, Ordering::Relaxed);
+        assert!(tasks.join().expect("no panic") > 0, "no task was woken");
     });
 }

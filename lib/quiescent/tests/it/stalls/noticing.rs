@@ -11,7 +11,7 @@ use quiescent::{
 };
 
 use super::{TIME, listen, reported, until_reported};
-use crate::common::deferral::{library_threads, until_at_rest};
+use crate::common::deferral::{Gate, library_threads, until_at_rest};
 use crate::common::{
     Reader, in_both_modes, isolated, on_thread, sleepers, sleeps, thread_id, until,
 };
@@ -175,19 +175,28 @@ fn retire_many() {
 fn no_reporter_runs_inside_retire() {
     in_both_modes(|| {
         listen(Duration::from_millis(1));
+        // The worker is in a callback, so no other thread than this one can drive.
+        let gate = Gate::new();
+        defer_hurry(|| gate.pass());
+        gate.until_reached(1);
         let slow = Reader::inside("slow");
+        let before = statistics();
         for _ in 0..10 {
             retire_many();
             thread::sleep(Duration::from_millis(2));
         }
-        assert!(reported().iter().all(|(_, teller)| *teller != thread_id()));
+        let after = statistics();
+        assert!(after.scans > before.scans, "no `retire` has driven");
+        assert_eq!(after.stalls, before.stalls, "`retire` took a report");
+        assert_eq!(reported(), []);
         // It is overdue, and the next thread that may report does so at once.
-        let before = reported().len();
         let cookie = start_grace_period();
         until("a poll tells", || {
-            !cookie.is_done() && reported().len() > before
+            !cookie.is_done() && !reported().is_empty()
         });
+        assert_eq!(reported()[0].1, thread_id());
         slow.end();
+        gate.open();
         barrier();
     });
 }

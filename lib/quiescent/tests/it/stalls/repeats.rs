@@ -1,7 +1,7 @@
 //! Frequency: growing intervals for one grace period, restarted for the next, and no report without a reader.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quiescent::stats::Statistics;
 use quiescent::{
@@ -52,6 +52,40 @@ fn the_next_grace_period_begins_anew() {
             synchronize();
         }
         assert!(periods.is_sorted_by(|a, b| a < b), "{periods:?}");
+    });
+}
+
+/// Readers, durations and numbers differ from one grace period to the next: each report has its own.
+#[test]
+fn ages_names_and_numbers_are_those_of_the_grace_period_in_flight() {
+    in_both_modes(|| {
+        listen(TIME);
+        let rounds = [("first", 3), ("the second", 1), ("3rd", 2), ("first", 1)];
+        for (name, count) in rounds {
+            let (before, ended) = (reported().len(), statistics().grace_periods);
+            let began = Instant::now();
+            let slow = Reader::inside(name);
+            thread::scope(|scope| {
+                let caller = scope.spawn(synchronize);
+                let reports = until_reported(before + count);
+                // No age is more than the time since before the reader was inside: by the clock, hence
+                // however busy the machine is. (The library's clock may lag by a tick.)
+                let most = began.elapsed() + Duration::from_millis(10);
+                for (n, (report, _)) in (0..).zip(&reports[before..]) {
+                    let least = TIME + n * (3 * TIME + Duration::from_millis(3));
+                    assert!((least..=most).contains(&report.age), "{report}, {most:?}");
+                    assert_eq!((report.grace_period, report.report), (ended + 1, n + 1));
+                    let [reader] = &report.readers[..] else {
+                        panic!("one reader is in the way: {report}");
+                    };
+                    assert_eq!(reader.held_for, report.age);
+                    assert_eq!(reader.holdout.thread_id, slow.thread_id);
+                    assert_eq!(reader.holdout.name.as_deref(), Some(name));
+                }
+                slow.end();
+                caller.join().expect("no panic");
+            });
+        }
     });
 }
 
