@@ -20,8 +20,8 @@ use crate::numbers::Numbers;
 use crate::role::Role;
 use crate::world::{self, World};
 
-/// Taken by destructors, and by the actor while it retires nothing. (ThreadSanitizer does not see the locks of
-/// the standard library: it protects nothing.)
+/// Taken by destructors, and by the actor while it retires nothing. It protects nothing, because
+/// ThreadSanitizer does not see the locks of the standard library.
 static LOCK: Mutex<()> = Mutex::new(());
 
 thread_local! {

@@ -9,19 +9,15 @@
 
 use crate::deferral::swap::Content;
 use crate::deferral::{self, BLOCK, Deferring, RETIRE, Verb};
-use crate::measure::once::Ask;
-use crate::measure::once::Question;
+use crate::measure::once::{Ask, Question};
 use crate::measure::waves::{self, Cell};
 use crate::measure::{clock, freed, order, process, threads};
 use crate::subjects::ReaderControl;
 use crate::subjects::pool::MOST_THREADS;
 use quiescent_report::OURS;
-use quiescent_report::rows::MEBIBYTE;
-use quiescent_report::rows::MILLION;
-use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::rows::{Figure, MEBIBYTE, MILLION, Samples, samples};
 use quiescent_report::text::cases::{self, Column};
-use quiescent_report::verdict;
-use quiescent_report::verdict::Target;
+use quiescent_report::verdict::{self, Target};
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
