@@ -1,6 +1,8 @@
 //! Takers: workers, barriers, exits, and the child of a fork.
 
 use super::*;
+use crate::parts::state::State;
+use crate::queue::weight::Owned;
 
 #[test]
 fn a_take_over() {
@@ -281,4 +283,29 @@ fn the_child_of_a_fork_takes_everything() {
         assert_eq!(core.heads.pop().is_some(), run_code);
         assert_eq!(get(&queue.lanes[PLAIN].limit), 0);
     }
+}
+
+/// An owner that helps with what was taken over takes it out under the lock, as others do: its own words still
+/// say that the entries are its to pop.
+#[test]
+fn a_helping_owner_pops_nothing_that_was_taken_over() {
+    let queue = queue();
+    let mut core = queue.lock();
+    queue.attach(&mut core);
+    queue.provide(PLAIN);
+    for value in 0..9u64 {
+        let entry = Entry::plain(Box::into_raw(Box::new(value)), Owned::NOTHING);
+        assert!(queue.put(&mut core, PLAIN, entry, 0));
+    }
+    Engine::new().done(queue, &mut core);
+    let words = &queue.lanes[PLAIN];
+    let block = words.block.load(Ordering::Relaxed);
+    words.head_block.store(block, Ordering::Relaxed);
+    set(&words.until, 9);
+    set(&words.done, 9);
+    core.chains[PLAIN].taken = true;
+    drop(core);
+    assert_eq!(State::of(queue).help_along(queue, 5), 5);
+    assert_eq!(queue.lock().cpu.list(Which::Plain).ready(), 4);
+    assert_eq!(get(&words.head), 0, "popped");
 }
