@@ -285,8 +285,8 @@ fn the_child_of_a_fork_takes_everything() {
     }
 }
 
-/// An owner that helps with what was taken over takes it out under the lock, as others do: its own words still
-/// say that the entries are its to pop.
+/// An owner that helps with what was taken over takes it out under the lock, as others do: its own words
+/// still say that the entries are its to pop.
 #[test]
 fn a_helping_owner_pops_nothing_that_was_taken_over() {
     let queue = queue();
