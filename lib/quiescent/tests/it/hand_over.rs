@@ -72,7 +72,12 @@ fn requests_to_drive_are_never_dropped() {
             let patient: Vec<_> = (0..3)
                 .map(|_| {
                     scope.spawn(|| {
-                        for _ in 0..400 {
+                        // 400 times, and until both kinds of end have been there.
+                        let both = || outcomes.iter().all(|it| it.load(Ordering::Relaxed) > 0);
+                        for round in 0..400_000 {
+                            if round >= 400 && both() {
+                                break;
+                            }
                             synchronize();
                             calls.fetch_add(1, Ordering::Relaxed);
                         }
@@ -91,7 +96,8 @@ fn requests_to_drive_are_never_dropped() {
                 .all(|count| count.load(Ordering::Relaxed) > 0),
             "{outcomes:?}"
         );
-        assert_eq!((calls.into_inner(), statistics().stalls), (1200, 0));
+        assert!(calls.into_inner() >= 1200);
+        assert_eq!(statistics().stalls, 0);
         assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
     });
 }
