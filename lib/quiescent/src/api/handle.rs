@@ -128,10 +128,7 @@ pub(crate) mod sealed {
 
         /// Where the handle at the end of the borrows lies: if two are equal, so are their domains. Takes no
         /// load.
-        #[inline(always)]
-        fn domain_address(&self) -> *const () {
-            std::ptr::null()
-        }
+        fn domain_address(&self) -> *const ();
 
         fn open_section(&self) -> Self::OpenSection;
 
@@ -165,6 +162,11 @@ impl Sealed for Global {
 
     #[inline(always)]
     fn domain_identity(&self) -> *const () {
+        std::ptr::null()
+    }
+
+    #[inline(always)]
+    fn domain_address(&self) -> *const () {
         std::ptr::null()
     }
 
