@@ -1,4 +1,8 @@
 //! Children of a fork: their code, and how they end.
+//!
+//! The standard library has a lock that each of its threads takes as it ends, and that the next one takes as
+//! it starts. So a test joins the threads that it has ended before it forks: the end of a scope comes before
+//! that of its threads. (The library's own threads are not of that kind.)
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

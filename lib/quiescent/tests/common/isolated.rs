@@ -65,10 +65,12 @@ pub fn test_name() -> String {
     name.expect("called on the thread of a test")
 }
 
-/// The arguments with which this program runs the calling test and no other.
-pub fn only_this_test() -> [String; 4] {
-    let name = test_name();
-    ["--exact", &name, "--nocapture", "--test-threads=1"].map(str::to_owned)
+/// The arguments with which this program runs the calling test and no other, even if it is ignored otherwise.
+pub fn only_this_test() -> Vec<String> {
+    let options = "--include-ignored --nocapture --test-threads=1 --exact";
+    let mut arguments: Vec<_> = options.split(' ').map(str::to_owned).collect();
+    arguments.push(test_name());
+    arguments
 }
 
 /// How to start the child.

@@ -22,10 +22,15 @@ fn everything_works() {
     (0..WAYS).for_each(|n| queue_somehow(ledger.thing(n), n));
     let cell = RcuCell::new(1);
     std::thread::scope(|scope| {
-        scope.spawn(|| read(|guard| assert!(*cell.load(guard) > 0)));
-        scope.spawn(|| (WAYS..2 * WAYS).for_each(|n| queue_somehow(ledger.thing(n), n)));
+        let reads = scope.spawn(|| read(|guard| assert!(*cell.load(guard) > 0)));
+        let queues =
+            scope.spawn(|| (WAYS..2 * WAYS).for_each(|n| queue_somehow(ledger.thing(n), n)));
         drop(cell.store(2));
         synchronize();
+        // As in `children`: the child may fork again.
+        for thread in [reads, queues] {
+            thread.join().expect("no panic");
+        }
     });
     assert_eq!(try_synchronize(), Ok(()));
     barrier();
