@@ -1,14 +1,16 @@
 //! Forks, while grace periods, callbacks and readers of other threads are in progress. The child checks that
 //! the library works in it and has not run its parent's callbacks, and reports by its status.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use quiescent::tuning::set_drained;
 use quiescent::{
-    Domain, barrier, defer, defer_hurry, defer_lazy, read_lock, start_grace_period, statistics,
-    synchronize_timeout,
+    Domain, RcuCell, Srcu, barrier, barrier_async, defer, defer_hurry, defer_lazy, grace_period,
+    read_lock, start_grace_period, statistics, synchronize_timeout,
 };
 
 use crate::events::{self, What};
@@ -18,6 +20,7 @@ use crate::kind::Kind;
 use crate::options::Broken;
 use crate::periods::DOMAINS;
 use crate::reader;
+use crate::waking::block_on;
 use crate::world::World;
 use crate::writer;
 
@@ -32,6 +35,10 @@ enum Fault {
     Callbacks,
     /// It ran entries that were queued in the parent.
     Inherited,
+    /// A reader in the way was not reported.
+    Unreported,
+    /// Something is left in a domain that a barrier has emptied.
+    Left,
     /// An oracle of the run has found something.
     Finding,
     /// It panicked.
@@ -134,6 +141,58 @@ fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> 
     }
 }
 
+/// Tasks that sleep until a worker of the child wakes them: nobody else polls there.
+fn check_tasks(hand: &Hand) {
+    let bell = &hand.place.bell;
+    block_on(bell, grace_period());
+    block_on(bell, barrier_async());
+    let srcu = Srcu::new();
+    let (mut guard, mut waits) = (Some(srcu.read_lock()), srcu.grace_period());
+    let ends_after_the_first_poll = poll_fn(|context| {
+        let polled = Pin::new(&mut waits).poll(context);
+        guard.take();
+        polled
+    });
+    block_on(bell, ends_after_the_first_poll);
+    block_on(bell, srcu.barrier_async());
+}
+
+/// A section in the way of its own thread's grace periods is reported. (An `Srcu` permits it.)
+fn check_reports(hand: &mut Hand) -> Result<(), Fault> {
+    let world = hand.world;
+    let (start, before) = (Instant::now(), world.stalls.load(Ordering::Relaxed));
+    let srcu = Srcu::new();
+    let stall = world.options.library.stall_after;
+    let stall = stall.unwrap_or(Duration::from_millis(20));
+    srcu.set_stall_after(stall);
+    let _guard = srcu.read_lock();
+    while world.stalls.load(Ordering::Relaxed) == before {
+        if srcu.synchronize_timeout(2 * stall).is_ok() {
+            return Err(Fault::NoGracePeriod);
+        }
+        if start.elapsed() > world.options.patience {
+            return Err(Fault::Unreported);
+        }
+        hand.beat();
+    }
+    Ok(())
+}
+
+/// Past a budget of its own, a domain still frees everything.
+fn check_limits() -> Result<(), Fault> {
+    let domain = Domain::new();
+    domain.set_budget(4 << 10, 16);
+    let cell = RcuCell::new_in([0u8; 200], &domain);
+    for round in 0..100 {
+        drop(cell.store([round; 200]));
+    }
+    domain.barrier();
+    match domain.statistics().queued {
+        0 => Ok(()),
+        _ => Err(Fault::Left),
+    }
+}
+
 /// Runs in the child.
 fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
     let before = code_done(hand.world);
@@ -162,8 +221,11 @@ fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
     if ran.load(Ordering::Relaxed) != 9 {
         return Err(Fault::Callbacks);
     }
+    check_tasks(hand);
+    check_limits()?;
     if hand.world.options.cast.has_domains() {
         check_domains(hand, ran)?;
+        check_reports(hand)?;
     }
     let inherits = hand.world.options.library.inherit_callbacks;
     if code_done(hand.world) != before && !inherits {
