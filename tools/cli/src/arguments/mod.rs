@@ -20,6 +20,7 @@ use clap_complete::Shell;
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::instructions::LoopCase;
 
+use crate::show::file::Permit;
 use std::path::{Path, PathBuf};
 use values::*;
 
@@ -117,11 +118,29 @@ pub struct Common {
 }
 
 /// The page that a measuring command can write.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Page {
     /// Also write a page with charts to this file; `-`: to standard output, in place of the tables
     #[arg(long, value_name = "FILE", value_parser = page_path)]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub force: Force,
+}
+
+/// Whether existing files are replaced.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Force {
+    /// Replace an existing file that this program did not write (never the input)
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Force {
+    /// What may be replaced by a command that reads these files.
+    pub fn permit<'a>(&self, inputs: &'a [&'a Path]) -> Permit<'a> {
+        let force = self.force;
+        Permit { force, inputs }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -138,6 +157,8 @@ pub struct Reproduce {
     /// Write no page
     #[arg(long, conflicts_with = "html")]
     pub no_html: bool,
+    #[command(flatten)]
+    pub force: Force,
 }
 
 impl Reproduce {

@@ -1,5 +1,6 @@
 //! The arguments of `record`.
 
+use super::Force;
 use super::torture::time;
 use clap::Args;
 use std::ffi::OsString;
@@ -23,10 +24,11 @@ or SIGHUP (what was recorded is kept).";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Record {
-    /// The file for the trace (`-`: standard output). It appears when the recording ends; a file that is no
-    /// trace is never overwritten
+    /// The file for the trace (`-`: standard output). It appears when the recording ends
     #[arg(long, short, value_name = "FILE", default_value = "trace.txt")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub force: Force,
     /// End after this time: a number with ms, s, m or h; a command that still runs is then ended
     #[arg(long = "for", value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub length: Option<Duration>,

@@ -1,6 +1,6 @@
 //! The arguments of `sim`.
 
-use super::count;
+use super::{Force, count};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -46,6 +46,8 @@ pub struct Sim {
     /// Write the run in the form of a kernel's trace; for one variant and one seed
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub force: Force,
 }
 
 fn seeds(text: &str) -> Result<u64, String> {

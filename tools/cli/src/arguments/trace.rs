@@ -1,6 +1,6 @@
 //! The arguments of `trace`.
 
-use super::count;
+use super::{Force, count};
 use clap::{Args, ValueEnum};
 use quiescent_trace::{CpuSet, Filter, Kind, Thread};
 use std::path::PathBuf;
@@ -47,6 +47,8 @@ pub struct Trace {
     /// File for the timeline
     #[arg(long, value_name = "FILE", required_if_eq("analysis", "timeline"))]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub force: Force,
     /// Print one line of JSON (schema quiescent/1) instead of tables
     #[arg(long)]
     pub json: bool,

@@ -1,7 +1,7 @@
 //! The arguments of `whatif`.
 
-use super::page_path;
 use super::trace::time;
+use super::{Force, page_path};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -53,6 +53,8 @@ pub struct Whatif {
     /// table
     #[arg(long, visible_alias = "output", value_name = "FILE", value_parser = page_path)]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub force: Force,
     /// Seed of the model's random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

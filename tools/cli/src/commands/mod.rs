@@ -217,11 +217,9 @@ fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
         compare: true,
         only,
     };
-    measure(
-        (common, &Page { html: None }),
-        instructions::text,
-        |control| instructions::run(&wanted, control),
-    )
+    measure((common, &Page::default()), instructions::text, |control| {
+        instructions::run(&wanted, control)
+    })
 }
 
 /// Runs a measurement and prints its report, or writes its page, or both.
@@ -230,7 +228,7 @@ fn measure(
     text: fn(&Report) -> String,
     run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
 ) -> Result<u8, Error> {
-    let page = Paper::settle(page.html.as_deref(), common.json)?;
+    let page = Paper::settle(page.html.as_deref(), common.json, page.force.permit(&[]))?;
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
     let mut report = run(Control::new(&stop, &bar))?;

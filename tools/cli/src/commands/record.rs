@@ -1,24 +1,20 @@
 //! `record`: checks the place of the trace, records, and prints a summary.
 //!
-//! The trace is written to a new file in the same folder and renamed when it is complete, also after an
-//! error; a special file is written to directly.
+//! The file appears when the recording is complete.
 
 use super::code;
 use crate::arguments::record::Record;
-use crate::show::file::{self, Place, Unfit};
+use crate::show::file::{self, Kind};
 use crate::show::interrupt::stop_pipe;
 use crate::show::output::{self, DONE, FINDING};
 use quiescent_live::events;
 use quiescent_live::record::{Options, Outcome, record};
 use quiescent_report::{Error, Report, Row};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::path::Path;
 
-/// The first bytes of a trace of this program, and of any trace of the kernel.
-const HEADING: &[u8] = b"# tracer:";
+/// A recording cannot be made again, so that none is replaced unasked.
+const RECORDING: Kind = Kind::data("--output");
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Record) -> Result<u8, Error> {
@@ -33,24 +29,15 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         length: options.length,
         command: options.command.clone(),
     };
-    let mut target = settle(&options.output)?;
+    let place = file::settle(&RECORDING, &options.output, options.force.permit(&[]))?;
     // Both before any thread is started.
     let tracing = quiescent_live::tracing(options.mount).map_err(|why| why.of("record"))?;
     let (stop, signals) = stop_pipe()?;
-    let mut writer: Box<dyn Write> = match &mut target {
-        TraceFile::Output => Box::new(BufWriter::new(io::stdout().lock())),
-        TraceFile::Special(file) => Box::new(BufWriter::new(file)),
-        TraceFile::File(file, _) => Box::new(BufWriter::new(file)),
-    };
+    let (mut out, file) = place.open()?;
     let outcome =
-        record(&tracing, &wanted, &mut *writer, signals.as_fd()).map_err(|why| why.of("record"))?;
-    drop(writer);
-    if let TraceFile::File(file, path) = target {
-        file.persist(&path).map_err(|why| {
-            let what = format!("cannot write {}", path.display());
-            Error::failed(what, why.error, "is the folder still there?")
-        })?;
-    }
+        record(&tracing, &wanted, &mut *out, signals.as_fd()).map_err(|why| why.of("record"))?;
+    out.flush().map_err(|why| place.failed(why))?;
+    file.keep()?;
     let stopped = code(&stop);
     if options.json {
         let line = report(options, &outcome, stopped != DONE).to_json() + "\n";
@@ -65,39 +52,6 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         DONE if failed => FINDING,
         code => code,
     })
-}
-
-/// The place of the trace.
-enum TraceFile {
-    Output,
-    /// A pipe, a device.
-    Special(File),
-    /// A new file in the same folder.
-    File(NamedTempFile, PathBuf),
-}
-
-fn settle(path: &Path) -> Result<TraceFile, Error> {
-    let refused = |why: &str| {
-        let remedy = "name another file with --output";
-        Error::Usage(format!("--output {}: {why}; {remedy}", path.display()))
-    };
-    let unwritten = |why: io::Error| refused(&format!("cannot be written ({why})"));
-    match file::place(path, |head| head.starts_with(HEADING)) {
-        Ok(Place::Output) => Ok(TraceFile::Output),
-        Ok(Place::Special(path)) => {
-            let file = File::options().write(true).open(path).map_err(unwritten)?;
-            Ok(TraceFile::Special(file))
-        }
-        Ok(Place::File(path)) => {
-            let new = file::beside(&path, "record").map_err(unwritten)?;
-            Ok(TraceFile::File(new, path))
-        }
-        Err(Unfit::Folder) => Err(refused("this is a folder")),
-        Err(Unfit::Foreign) => Err(refused(
-            "the existing file is no trace, and is not overwritten",
-        )),
-        Err(Unfit::Unreadable(why)) => Err(unwritten(why)),
-    }
 }
 
 fn text(options: &Record, outcome: &Outcome) -> String {

@@ -13,7 +13,11 @@ use quiescent_report::{Control, Error};
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Reproduce) -> Result<u8, Error> {
-    let paper = Paper::settle(options.page(), options.common.json)?;
+    let paper = Paper::settle(
+        options.page(),
+        options.common.json,
+        options.force.permit(&[]),
+    )?;
     let wanted = ReproduceOptions {
         program: this_program()?,
         quick: options.quick,

@@ -9,15 +9,17 @@ mod text;
 
 use super::code;
 use crate::arguments::sim::Sim;
+use crate::show::file::{self, Kind};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::{MachineKind, Plan, Stats, Workload, batch, report, settings};
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The trace of a run: a trace is an input of other commands, so that none is replaced unasked.
+pub const TRACE: Kind = Kind::data("--trace");
 
 /// The largest number of variants in all sweeps together.
 const MOST_VARIANTS: usize = 10_000;
@@ -171,18 +173,17 @@ fn traced(
             "--trace writes what a kernel would trace, and machine=threads has none: leave it out";
         return Err(Error::Usage(why.into()));
     }
-    let failed = |why| {
-        let what = format!("cannot write {}", path.display());
-        Error::failed(what, why, "is there such a folder, and room?")
-    };
-    let file = File::create(path).map_err(failed)?;
+    let workload = options.workload.as_deref().map(Path::new);
+    let inputs: Vec<&Path> = workload.into_iter().collect();
+    let place = file::settle(&TRACE, path, options.force.permit(&inputs))?;
+    let (mut out, file) = place.open()?;
     let plan = seeded(options, &variant.plan, 0);
     let mut machine = plan.machine();
     machine.keep_trace();
     plan.run_on(&mut machine, || stop.load(Ordering::Relaxed));
-    machine
-        .write_trace(&mut BufWriter::new(file))
-        .map_err(failed)?;
+    let written = machine.write_trace(&mut out);
+    written.map_err(|why| place.failed(why))?;
+    file.keep()?;
     Ok(vec![machine.stats()])
 }
 

@@ -20,7 +20,7 @@ use quiescent_torture::campaign::{Campaign, CampaignEvent, Run};
 use quiescent_torture::child::Request;
 use quiescent_torture::scenario::{Scenario, names};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
         return machines::run(options);
     }
     let campaign = campaign(options)?;
-    let paper = Paper::settle(options.page.html.as_deref(), options.json)?;
+    let paper = settled(options, &[])?;
     let stop = stop_flag()?;
     let printer = Printer {
         live: !options.quiet && !options.json && !options.tap && !paper.is_output(),
@@ -212,4 +212,14 @@ impl Printer {
             false => Ok(()),
         }
     }
+}
+
+/// The page of a run that reads these files.
+fn settled(options: &Torture, inputs: &[&Path]) -> Result<Paper, Error> {
+    let page = &options.page;
+    Paper::settle(
+        page.html.as_deref(),
+        options.json,
+        page.force.permit(inputs),
+    )
 }

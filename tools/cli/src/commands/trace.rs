@@ -7,18 +7,20 @@ mod text;
 
 use super::code;
 use crate::arguments::trace::Trace;
-use crate::show::file;
+use crate::show::file::{self, Kind};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING};
 use crate::show::progress::Bar;
 use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_trace::{Analysis, Findings, Reader, from_read, open};
 use std::fs::File;
-use std::io::{self, BufRead, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tempfile::NamedTempFile;
+
+/// The file for Perfetto.
+const TIMELINE: Kind = Kind::data("--output");
 
 /// The number of records between two checks of the stop flag.
 const RECORDS_AT_A_TIME: u32 = 4096;
@@ -37,18 +39,22 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         ));
     }
     let source = Source::open(&options.file)?;
-    let target = options
+    let output = options
         .output
         .as_deref()
-        .map(TimelineFile::new)
+        .map(|path| {
+            let inputs = [Path::new(&options.file)];
+            let permit = options.force.permit(&inputs);
+            file::settle(&TIMELINE, path, permit)?.open()
+        })
         .transpose()?;
-    let analysis = match (options.analysis.kind(), &target) {
+    let (out, file) = output.unzip();
+    let analysis = match (options.analysis.kind(), out) {
         (Some(kind), _) => Analysis::new(kind, options.filter()),
-        (None, Some(target)) => Analysis::timeline(options.filter(), target.writer()?),
+        (None, Some(out)) => Analysis::timeline(options.filter(), out),
         (None, None) => {
-            return Err(Error::Usage(
-                "timeline: name a file with --output FILE".into(),
-            ));
+            let why = "timeline: name a file with --output FILE";
+            return Err(Error::Usage(why.into()));
         }
     };
     let stop = stop_flag()?;
@@ -60,8 +66,8 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         &stop,
         &Bar::new(options.quiet),
     )?;
-    if let Some(target) = target {
-        target.keep()?;
+    if let Some(file) = file {
+        file.keep()?;
     }
     let stopped = stop.load(Ordering::Relaxed);
     let printed = match options.json {
@@ -190,59 +196,6 @@ fn read(
     }
     bar.end();
     analysis.finish(reader.summary()).map_err(unreadable)
-}
-
-/// The file of a timeline, which appears complete or not at all.
-struct TimelineFile {
-    path: PathBuf,
-    /// A new file in the same folder; none where the output is a special file (a pipe, `/dev/null`).
-    beside: Option<NamedTempFile>,
-}
-
-impl TimelineFile {
-    fn new(path: &Path) -> Result<Self, Error> {
-        let wrong = |why: String| {
-            let remedy = "name a file in a folder that exists and is writable";
-            Error::Usage(format!("--output {}: {why}; {remedy}", path.display()))
-        };
-        let special = match path.metadata() {
-            Ok(there) if there.is_dir() => return Err(wrong("this is a folder".into())),
-            Ok(there) => !there.is_file(),
-            Err(_) => false,
-        };
-        let beside = match special {
-            true => None,
-            false => Some(file::beside(path, "timeline").map_err(|why| wrong(why.to_string()))?),
-        };
-        Ok(TimelineFile {
-            path: path.to_path_buf(),
-            beside,
-        })
-    }
-
-    fn writer(&self) -> Result<Box<dyn Write>, Error> {
-        let file = match &self.beside {
-            Some(file) => file.reopen(),
-            None => File::options().write(true).open(&self.path),
-        };
-        let file = file.map_err(|why| self.failed(why))?;
-        Ok(Box::new(BufWriter::new(file)))
-    }
-
-    fn keep(self) -> Result<(), Error> {
-        match self.beside {
-            Some(file) => file.persist(&self.path).map(|_| ()).map_err(|why| {
-                let what = format!("cannot write {}", self.path.display());
-                Error::failed(what, why.error, "is the folder gone?")
-            }),
-            None => Ok(()),
-        }
-    }
-
-    fn failed(&self, why: io::Error) -> Error {
-        let what = format!("cannot write {}", self.path.display());
-        Error::failed(what, why, "is the disk full, or the file protected?")
-    }
 }
 
 /// All tables as rows: the case is a row's own name.

@@ -10,6 +10,7 @@ use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress};
 use quiescent_sim::whatif::{self, Reading, Request, Trace};
 use quiescent_trace::{Options, Reader, Window};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The number of records between two checks of the stop flag.
@@ -25,7 +26,9 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
         seed: options.seed,
     };
     whatif::check(&request)?;
-    let paper = Paper::settle(options.html.as_deref(), options.json)?;
+    let inputs = [Path::new(&options.file)];
+    let permit = options.force.permit(&inputs);
+    let paper = Paper::settle(options.html.as_deref(), options.json, permit)?;
     let known = Options {
         window: window(options)?,
         hz: options.hz,

@@ -3,6 +3,5 @@
 pub mod file;
 pub mod interrupt;
 pub mod output;
-mod page_file;
 pub mod paper;
 pub mod progress;

@@ -1,16 +1,22 @@
 //! A command's page, from the request to the file.
 //!
-//! Its place is checked before anything is measured ([`page_file`]), the clock starts there, and it is
-//! written when the tables have been printed, so that a full disk loses only the page. All commands with
-//! `--html` use this.
+//! Its place is checked before anything is measured ([`file`]), the clock starts there, and it is written
+//! when the tables have been printed, so that a full disk loses only the page. A page of this program is
+//! replaced. All commands with `--html` use this.
 
-use crate::show::file::Place;
+use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::output;
-use crate::show::page_file;
-use quiescent_report::Error;
-use quiescent_report::Occasion;
+use quiescent_report::{Error, Occasion, pages};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
+
+/// Pages are of this kind. `reproduce` writes one by default.
+const PAGE: Kind = Kind {
+    option: "--html",
+    what: "page",
+    ours: |head| pages::is_ours(&String::from_utf8_lossy(head)),
+    without: ", or leave the page out (`reproduce --no-html`; other commands: no --html)",
+};
 
 /// The place of the page, if there is one, and the start of its run.
 #[derive(Debug)]
@@ -22,8 +28,10 @@ pub struct Paper {
 
 impl Paper {
     /// Checks the place. `json`: standard output gets one document.
-    pub fn settle(path: Option<&Path>, json: bool) -> Result<Paper, Error> {
-        let place = path.map(page_file::settle).transpose()?;
+    pub fn settle(path: Option<&Path>, json: bool, permit: Permit) -> Result<Paper, Error> {
+        let place = path
+            .map(|path| file::settle(&PAGE, path, permit))
+            .transpose()?;
         if json && place == Some(Place::Output) {
             let why =
                 "--json and --html -: both would be standard output; name a file for the page";
@@ -65,8 +73,10 @@ impl Paper {
             version: env!("CARGO_PKG_VERSION").into(),
             stopped,
         };
-        if let Some(said) = page_file::write(place, &page(&occasion))? {
-            eprintln!("{said}");
+        let page = page(&occasion);
+        place.write(page.as_bytes())?;
+        if !self.is_output() {
+            eprintln!("page: {} ({} KiB)", place.name(), page.len().div_ceil(1024));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod common;
 mod command;
 mod doctor;
 mod domain;
+mod files;
 mod kernel;
 mod page;
 mod quiet;

@@ -72,10 +72,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("letter.txt");
     fs::write(&file, "Dear Sir").unwrap();
-    nonsense(&[(
-        &["record", "--output", file.to_str().unwrap()],
-        "not overwritten",
-    )]);
+    nonsense(&[(&["record", "--output", file.to_str().unwrap()], "--force")]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "Dear Sir");
 }
 
@@ -112,9 +109,13 @@ fn a_command_is_recorded_between_marks() {
     assert!(count("events") >= 1 && count("events") + count("missing_events") >= 8);
     let entries = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(entries, 1, "nothing else is left in the folder");
-    // The file is a trace, so it may be overwritten.
+    // A trace that cannot be made again is replaced only if that is asked for.
+    let again = ["record", "--output", name, "--for", "200ms"];
+    nonsense(&[(&again, "--force")]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), trace);
     let output = run(&[
         "record",
+        "--force",
         "--output",
         name,
         "--for",

@@ -5,6 +5,8 @@
 
 use super::super::code;
 use crate::arguments::torture::Torture;
+use crate::commands::sim;
+use crate::show::file::{self, Kind, Place};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{DONE, FINDING};
 use crate::show::paper::{Paper, quoted};
@@ -23,13 +25,25 @@ const MOST_RUNS: u64 = 3000;
 /// One machine in so many counts states and trace points, which takes half as long again.
 const TALLIED: u64 = 10;
 
+/// A machine with a finding: there is one copy of it, so that none is replaced unasked.
+const CASE: Kind = Kind::data("--keep");
+
 /// Runs the command; returns the exit code.
 pub fn run(options: &Torture) -> Result<u8, Error> {
-    let paper = Paper::settle(options.page.html.as_deref(), options.json)?;
+    let machines = &options.machines;
+    let inputs: Vec<&Path> = machines.replay.as_deref().into_iter().collect();
+    let paper = super::settled(options, &inputs)?;
+    let permit = options.page.force.permit(&inputs);
+    let (path, kind) = match &machines.replay {
+        Some(_) => (&machines.trace, &sim::TRACE),
+        None => (&machines.keep, &CASE),
+    };
+    let place = path.as_deref().map(|path| file::settle(kind, path, permit));
+    let place = place.transpose()?;
     let quiet = QuietPanics::new();
-    let result = match &options.machines.replay {
-        Some(path) => replay(options, path, &paper),
-        None => campaign(options, &paper),
+    let result = match &machines.replay {
+        Some(path) => replay(options, path, (&paper, place.as_ref())),
+        None => campaign(options, (&paper, place.as_ref())),
     };
     drop(quiet);
     result
@@ -51,6 +65,9 @@ impl Drop for QuietPanics {
     }
 }
 
+/// The page, and the place of the case or its trace.
+type Files<'a> = (&'a Paper, Option<&'a Place>);
+
 /// A case with a finding.
 struct Found {
     seed: Option<u64>,
@@ -59,7 +76,7 @@ struct Found {
     runs: u64,
 }
 
-fn campaign(options: &Torture, paper: &Paper) -> Result<u8, Error> {
+fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     let (first, n) = (options.seed.unwrap_or(1), options.machines.seeds);
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
@@ -79,8 +96,8 @@ fn campaign(options: &Torture, paper: &Paper) -> Result<u8, Error> {
         done += 1;
     }
     let found = failing.first().map(|&seed| smallest(seed));
-    if let (Some(path), Some(found)) = (&options.machines.keep, &found) {
-        write(path, found.case.to_text().as_bytes())?;
+    if let (Some(place), Some(found)) = (place, &found) {
+        place.write(found.case.to_text().as_bytes())?;
     }
     let mut report = Report::new("torture --sim", first);
     report.option("seeds", n);
@@ -162,7 +179,7 @@ fn smallest(seed: u64) -> Found {
     }
 }
 
-fn replay(options: &Torture, path: &Path, paper: &Paper) -> Result<u8, Error> {
+fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, Error> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|why| {
         Error::Usage(format!(
@@ -171,8 +188,8 @@ fn replay(options: &Torture, path: &Path, paper: &Paper) -> Result<u8, Error> {
     })?;
     let case = Case::from_text(&name.to_string(), &text);
     let case = case.map_err(|why| Error::Usage(why.to_string()))?;
-    if let Some(path) = &options.machines.trace {
-        write(path, &trace(&case))?;
+    if let Some(place) = place {
+        place.write(&trace(&case))?;
     }
     let outcome = run_case(&case, true);
     let found = outcome.finding.clone().map(|finding| Found {
@@ -192,11 +209,6 @@ fn replay(options: &Torture, path: &Path, paper: &Paper) -> Result<u8, Error> {
         Some(path),
     )?;
     Ok(if found.is_some() { FINDING } else { DONE })
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let refused = |why| Error::Usage(format!("{}: cannot be written: {why}", path.display()));
-    std::fs::write(path, bytes).map_err(refused)
 }
 
 /// Every count, as rows.
