@@ -2,8 +2,9 @@
 //! promised.
 
 use std::thread;
+use std::time::Duration;
 
-use crate::common::{Isolated, Reader, in_both_modes, isolated, until_threads};
+use crate::common::{Isolated, Reader, in_both_modes, isolated, until, until_threads};
 use quiescent::stats::Statistics;
 use quiescent::{FenceMode, RcuCell, read, statistics, synchronize};
 
@@ -108,6 +109,27 @@ fn one_fence_a_grace_period_when_others_are_outside() {
             }
             idle.into_iter().for_each(Reader::end);
         }
+    });
+}
+
+/// No delay between scans, as a kernel has one, could save anything: there are no scans.
+#[test]
+fn a_driver_looks_at_nothing_while_it_waits_for_a_reader() {
+    in_both_modes(|| {
+        let reader = Reader::inside("in the way");
+        let before = statistics();
+        thread::scope(|scope| {
+            scope.spawn(synchronize);
+            until("the driver sleeps", || statistics().sleeps > before.sleeps);
+            let asleep = statistics();
+            thread::sleep(Duration::from_millis(200));
+            let later = statistics();
+            assert_eq!((later.scans, later.steps), (asleep.scans, asleep.steps));
+            reader.end();
+        });
+        let after = statistics();
+        assert_eq!(after.sleeps - before.sleeps, 1);
+        assert_eq!(after.reader_wakeups - before.reader_wakeups, 1);
     });
 }
 
