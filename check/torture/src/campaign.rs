@@ -112,6 +112,14 @@ fn words(report: &Report, option: &str) -> Vec<String> {
 }
 
 impl Campaign {
+    /// The number of scenarios that a campaign of this duration reaches, at most: none runs for less than two
+    /// seconds.
+    pub fn reach(&self) -> usize {
+        let shortest = SHORTEST.as_secs_f64();
+        let most = (self.duration.as_secs_f64() / shortest).round();
+        (most as usize).clamp(1, self.scenarios.len().max(1))
+    }
+
     /// Runs the whole campaign, or until something is found, or until `stop`.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub struct Torture {
     #[arg(long, value_name = "NAME")]
     pub scenario: Vec<String>,
     /// List the scenarios and the parts that each stresses
-    #[arg(long, conflicts_with_all = ["scenario", "json", "tap", "html"])]
+    #[arg(long, conflicts_with_all = ["scenario", "tap", "html"])]
     pub list: bool,
     /// Duration of the whole campaign: a number with ms, s, m or h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time,

@@ -27,7 +27,11 @@ const MOST_VARIANTS: usize = 10_000;
 /// Runs the command; returns the exit code.
 pub fn run(options: &Sim) -> Result<u8, Error> {
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
-        return output::print(text::list().as_bytes()).map(|()| DONE);
+        let listed = match options.json {
+            true => text::list_json() + "\n",
+            false => text::list(),
+        };
+        return output::print(listed.as_bytes()).map(|()| DONE);
     };
     if name == replay::NAME {
         return replay::run(options);

@@ -14,11 +14,12 @@ use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::pages;
 use quiescent_report::pages::About;
-use quiescent_report::{Error, Progress};
+use quiescent_report::{Error, Progress, Report};
 use quiescent_torture::Broken;
 use quiescent_torture::campaign::{Campaign, CampaignEvent, Run};
 use quiescent_torture::child::Request;
 use quiescent_torture::scenario::{Scenario, names};
+use serde_json::json;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -30,7 +31,11 @@ const PROGRAM: &str = "quiescent-torture-run";
 /// Runs the command; returns the exit code.
 pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
-        return output::print(list()?.as_bytes()).map(|()| DONE);
+        let listed = match options.json {
+            true => list_json()? + "\n",
+            false => list()?,
+        };
+        return output::print(listed.as_bytes()).map(|()| DONE);
     }
     if options.machines.sim {
         return machines::run(options);
@@ -166,6 +171,17 @@ fn list() -> Result<String, Error> {
     Ok(text)
 }
 
+/// The same as one line of JSON: in `options`, a list of objects.
+fn list_json() -> Result<String, Error> {
+    let scenarios = names().into_iter().map(|name| {
+        let it = Scenario::named(name).map_err(usage)?;
+        Ok(json!({ "name": name, "about": it.about, "stresses": it.stresses }))
+    });
+    let mut report = Report::new("torture --list", 0);
+    report.option("scenarios", scenarios.collect::<Result<Vec<_>, Error>>()?);
+    Ok(report.to_json())
+}
+
 /// Prints the progress.
 struct Printer {
     live: bool,
@@ -179,12 +195,13 @@ impl Printer {
     }
 
     fn begin(&self, campaign: &Campaign) -> Result<(), Error> {
-        let what = format!(
-            "seed {}, {} scenarios, {} s\n",
-            campaign.request.seed,
-            campaign.scenarios.len(),
-            campaign.duration.as_secs_f64()
-        );
+        let (all, reach) = (campaign.scenarios.len(), campaign.reach());
+        let scenarios = match reach < all {
+            true => format!("{reach} of {all} scenarios (a longer --duration reaches more)"),
+            false => format!("{all} scenarios"),
+        };
+        let (seed, time) = (campaign.request.seed, campaign.duration.as_secs_f64());
+        let what = format!("seed {seed}, {scenarios}, {time} s\n");
         if self.tap {
             self.print(&format!("TAP version 13\n# {what}"))?;
         } else if self.live {

@@ -17,8 +17,8 @@ use tempfile::NamedTempFile;
 pub struct Kind {
     /// The option that names the file.
     pub option: &'static str,
-    /// What it contains, as a word.
-    pub what: &'static str,
+    /// What this program writes, as a word; none if an existing file is never recognised.
+    pub what: Option<&'static str>,
     /// True if the first bytes are those of such a file that this program wrote and can write again.
     pub ours: fn(&[u8]) -> bool,
     /// How to do without the file, behind another remedy; may be empty.
@@ -30,7 +30,7 @@ impl Kind {
     pub const fn data(option: &'static str) -> Kind {
         Kind {
             option,
-            what: "replaceable file",
+            what: None,
             ours: |_| false,
             without: "",
         }
@@ -87,7 +87,10 @@ pub fn settle(kind: &Kind, path: &Path, permit: Permit) -> Result<Place, Error> 
         Ok(_) if !permit.force => match beginning(&real) {
             Ok(head) if head.is_empty() || (kind.ours)(&head) => {}
             Ok(_) => {
-                let why = format!("the existing file is no {} of this program", kind.what);
+                let why = match kind.what {
+                    None => "this file exists".into(),
+                    Some(what) => format!("the existing file is no {what} of this program"),
+                };
                 return refused(&why, "name another file, or replace it with --force");
             }
             Err(why) => {
@@ -208,7 +211,7 @@ mod tests {
 
     const NOTES: Kind = Kind {
         option: "--notes",
-        what: "note",
+        what: Some("note"),
         ours: |head| head.starts_with(b"note"),
         without: ", or give no --notes",
     };

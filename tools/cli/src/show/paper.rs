@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime};
 /// Pages are of this kind. `reproduce` writes one by default.
 const PAGE: Kind = Kind {
     option: "--html",
-    what: "page",
+    what: Some("page"),
     ours: |head| pages::is_ours(&String::from_utf8_lossy(head)),
     without: ", or leave the page out (`reproduce --no-html`; other commands: no --html)",
 };

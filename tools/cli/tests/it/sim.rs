@@ -144,8 +144,9 @@ fn sweeps_and_seeds_give_the_same_report_whatever_the_jobs() {
 
 #[test]
 fn a_trace_is_the_same_bytes_again() {
-    let path = std::env::temp_dir().join(format!("quiescent-trace-{}.txt", std::process::id()));
     let once = |seed: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.txt");
         let arguments = ["sim", "fork", "--seconds", "1", "--seed", seed, "--trace"];
         let output = quiescent().args(arguments).arg(&path).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -154,7 +155,6 @@ fn a_trace_is_the_same_bytes_again() {
     let first = once("4");
     assert_eq!(first, once("4"));
     assert_ne!(first, once("5"));
-    fs::remove_file(&path).unwrap();
     for event in [
         "rcu_grace_period: rcu_preempt",
         "sched_switch: prev_comm=",
@@ -211,14 +211,21 @@ fn for_people_the_settings_come_first_and_warnings_are_plain() {
     place("rcu_preempt");
     place("A model: it leaves out");
     let list = text(&run(&["sim", "--list"]).stdout);
-    for words in [
-        "tab-switch",
-        "bridge",
-        "torture5s",
-        "cost.ipi_ns",
-        "rcu_normal_wake_from_gp",
-    ] {
-        assert!(list.contains(words), "{words}");
+    let json = report(&run(&["sim", "--list", "--json"]));
+    let names = |of: &str, key: &str| -> Vec<String> {
+        let list = json.options[of].as_array().unwrap().iter();
+        list.map(|it| it[key].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let settings = names("settings", "key");
+    for name in names("workloads", "name").iter().chain(&settings) {
+        assert!(list.contains(name), "{name}");
+    }
+    for words in ["tab-switch", "bridge", "torture5s"] {
+        assert!(names("workloads", "name").iter().any(|it| it == words));
+    }
+    for words in ["cost.ipi_ns", "rcu_normal_wake_from_gp"] {
+        assert!(settings.iter().any(|it| it == words), "{words}");
     }
 }
 

@@ -23,6 +23,25 @@ fn scenarios_are_listed_with_what_they_stress() {
         .lines()
         .filter(|line| line.trim_start().starts_with("- "));
     assert!(stressed >= 13 && reasons.count() >= stressed);
+    let json = report(&run(&["torture", "--list", "--json"]));
+    let scenarios = json.options["scenarios"].as_array().unwrap();
+    let named = scenarios.iter().map(|it| it["name"].as_str().unwrap());
+    assert!(named.eq(quiescent_torture::scenario::names()));
+}
+
+#[test]
+fn a_campaign_too_short_for_all_scenarios_says_how_many_it_reaches() {
+    let said = text(&run(&["torture", "--duration", "3s"]).stdout);
+    assert!(
+        said.contains("2 of ") && said.contains("a longer --duration"),
+        "{said}"
+    );
+    let words = "torture --scenario SOLE01 --duration 2s";
+    let said = text(&run(&words.split(' ').collect::<Vec<_>>()).stdout);
+    assert!(
+        said.contains("1 scenarios") && !said.contains("longer"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use quiescent_report::Report;
 use quiescent_report::text::Table;
 use quiescent_report::text::number::{short, spread};
 use quiescent_sim::{MachineKind, Options, Workload, settings};
+use serde_json::json;
 
 /// Printed under the figures of such a machine.
 pub fn leaves_out(kind: MachineKind) -> &'static str {
@@ -55,6 +56,32 @@ pub fn list() -> String {
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
     }
     text
+}
+
+/// The same as one line of JSON: in `options`, lists of objects.
+pub fn list_json() -> String {
+    let entry = |key: &str, value: String, about: &str, allowed: Option<&str>| json!({ "key": key, "value": value, "about": about, "allowed": allowed });
+    let options = Options::kernel_6_12(8, 1000);
+    let settings = |of: &'static [settings::Setting]| -> Vec<_> {
+        let of = of.iter();
+        of.map(|it| entry(it.key, it.get(&options), it.about, Some(it.allowed)))
+            .collect()
+    };
+    let workloads = Workload::built_in().map(|workload| {
+        let parameters = workload.parameters().iter();
+        let parameters =
+            parameters.map(|it| entry(&it.name, it.value.to_string(), &it.about, None));
+        json!({
+            "name": workload.name,
+            "about": workload.about().unwrap_or_default(),
+            "parameters": parameters.collect::<Vec<_>>(),
+        })
+    });
+    let mut report = Report::new("sim --list", 0);
+    report.option("workloads", workloads.collect::<Vec<_>>());
+    report.option("settings", settings(settings::SETTINGS));
+    report.option("thread_settings", settings(settings::THREAD_SETTINGS));
+    report.to_json()
 }
 
 /// The settings of a workload's machine.
