@@ -173,7 +173,7 @@ fn list() -> Result<String, Error> {
 
 /// The same as one line of JSON: in `options`, a list of objects.
 fn list_json() -> Result<String, Error> {
-    let scenarios = names().into_iter().map(|name| {
+    let scenarios = names().map(|name| {
         let it = Scenario::named(name).map_err(usage)?;
         Ok(json!({ "name": name, "about": it.about, "stresses": it.stresses }))
     });
