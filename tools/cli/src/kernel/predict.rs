@@ -221,6 +221,8 @@ fn run(options: Options, caller: u32, load: LoadKind, calls: &CallPattern, facts
     let work = Rounds {
         rounds: 1,
         calls: CALLS + 1,
+        awaits: 0,
+        callback: Queued::of(0),
         pause: calls.pause_ns,
         compute: calls.gap_ns,
         rest: 0,

@@ -234,7 +234,7 @@ impl Machine {
         let it = &mut cpus[cpu as usize];
         let group = it.member().group();
         let lazy_before = it.member().lazy();
-        let (pos, todo, wake_gp) = match group {
+        let (pos, todo, wake_gp, hidden) = match group {
             Some(group) => {
                 let group = groups[group as usize].as_mut().expect("it has members");
                 let call = offload::Call {
@@ -245,11 +245,12 @@ impl Machine {
                     early: false,
                 };
                 let queued = it.call_nocb(call, group, global, &view);
-                (queued.pos, queued.todo, false)
+                let hidden = queued.place == offload::Place::Bypass;
+                (queued.pos, queued.todo, false, hidden)
             }
             None => {
                 let called = it.call(global, 1, now.ns, &view);
-                (called.pos, Todo::default(), called.wake_gp)
+                (called.pos, Todo::default(), called.wake_gp, false)
             }
         };
         let lazy_now = it.member().lazy();
@@ -270,6 +271,7 @@ impl Machine {
         if self.stats.counts(self.now) {
             let counted = &mut self.stats.funcs[func];
             counted.queued += 1;
+            counted.shown += u64::from(!hidden);
             counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
             counted.broke += u64::from(!lazy && lazy_now < lazy_before);
         }

@@ -124,6 +124,7 @@ impl Machine {
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;
+                func.shown_invoked += u64::from(func.shown > 0);
                 func.delays.push(self.now - callback.queued_at);
             }
             self.oracle.invoked(callback.number, callback.since);

@@ -56,6 +56,10 @@ pub struct Func {
     pub broke: u64,
     /// Callbacks invoked.
     pub invoked: u64,
+    /// Callbacks whose queueing mainline's `rcu_callback` event shows: not those that go to a bypass.
+    pub shown: u64,
+    /// Callbacks invoked while a reader of the events has such an entry for the function, as `rcutop` counts.
+    pub shown_invoked: u64,
     /// How long each of those waited, in nanoseconds.
     pub delays: Vec<u64>,
 }
