@@ -150,6 +150,9 @@ pub struct Reproduce {
     /// Fewer calls, no instruction counts: a test that it works, without figures to quote
     #[arg(long)]
     pub quick: bool,
+    /// Print all tables, not only the first screen
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// Write the page with the charts to this file (`-`: to standard output, in place of the tables); when
     /// left out: reproduce.html; no file with --json
     #[arg(long, value_name = "FILE", value_parser = page_path)]

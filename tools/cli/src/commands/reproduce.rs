@@ -36,7 +36,10 @@ fn printed(options: &Reproduce, found: &Reproduced) -> String {
     if options.common.json {
         return found.report.to_json() + "\n";
     }
-    let text = reproduce::text(found);
+    let text = match options.full {
+        true => reproduce::text(found),
+        false => reproduce::first::text(found),
+    };
     match output::colour() {
         true => output::paint(&text),
         false => text,

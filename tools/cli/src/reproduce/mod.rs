@@ -12,8 +12,10 @@
 //! In all it takes a little more than two minutes.
 
 mod benchmark;
+pub mod first;
 pub mod page;
 mod published;
+mod sentences;
 mod threads;
 
 use self::benchmark::Benchmark;
