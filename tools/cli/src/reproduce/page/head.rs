@@ -1,6 +1,6 @@
 //! The head of the page: title, time, machine, and the result in a few numbers.
 
-use crate::reproduce::Reproduced;
+use crate::reproduce::{Reproduced, sentences};
 use quiescent_report::Occasion;
 use quiescent_report::html::html;
 use quiescent_report::html::layout::{Count, Head, News};
@@ -9,11 +9,9 @@ use quiescent_report::pages::head::{alarm, facts};
 /// The head of `reproduce`.
 pub(super) fn reproduced(found: &Reproduced, occasion: &Occasion) -> Head {
     let lead = html! {
-        "What "
-        code { "quiescent reproduce" }
-        " found: the library beside others on this machine, this machine's kernel, and the machine model \
-         beside real kernels and published figures. Peers were measured in turn, within this run; no figure \
-         is compared with one from another run, except where it is called published."
+        @for sentence in sentences::sentences(found) { (sentence) " " }
+        "Peers were measured in turn, within this run; no figure is compared with one from another run, except \
+         where it is called published."
     };
     Head {
         title: "quiescent: figures of one run".into(),
