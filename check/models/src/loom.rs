@@ -118,12 +118,12 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`].
+/// Sleeps while `word` holds `expected`, until [`futex_wake`]; false, as there are no time-outs.
 ///
 /// The kernel has full barriers between entering the queue and comparing, and between the caller's change of
 /// the word and the search of the queue; so one of the two sees the other. loom's SeqCst fences order a
 /// little more than C11's do: everything before an earlier one.
-pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
+pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> bool {
     let me = thread::current();
     let (id, address) = (me.id(), std::ptr::from_ref(word).addr());
     SLEEPERS.with_borrow_mut(|sleepers| sleepers.push((address, me)));
@@ -135,6 +135,7 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
         }
     }
     SLEEPERS.with_borrow_mut(|sleepers| sleepers.retain(|(_, t)| t.id() != id));
+    false
 }
 
 /// Wakes one sleeper on this address, which is only compared.

@@ -14,7 +14,7 @@
 
 use quiescent_engine::{Config, Pace};
 
-use crate::global::Process;
+use crate::global::{Process, stalls};
 
 use quiescent_core::defer::sweep::Until;
 use quiescent_core::defer::turns::turn_of_overflow;
@@ -31,6 +31,9 @@ pub const NEST_LIMIT: u64 = prim::NEST_LIMIT;
 pub const BLOCK: usize = prim::BLOCK;
 
 pub use quiescent_core::prim::witness::observe_frees;
+pub use slots::{QueueView, RecordView, SlotView, observe_stalls, thread_id};
+
+mod slots;
 
 /// Times and sizes of a domain with a clock: see [`Model::living`].
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +118,7 @@ impl Model {
 
     fn configured(spins_before: u16, spins_after: u16, adapt: impl FnOnce(&mut Config)) -> Model {
         witness::forget();
+        stalls::forget();
         let mut config = Config::threads();
         config.geometry.leaf_fanout = prim::LEAF_SLOTS as u32;
         config.pace = Pace::Direct {

@@ -2,8 +2,11 @@
 //! machine that `QUIESCENT_EXPLORE` names.
 
 use quiescent_models::explorer as primitives;
+use quiescent_on_explorer as rcu;
 
 mod common;
+#[path = "../slot_book.rs"]
+mod slot_book;
 
 mod asking;
 mod barrier_futures;
@@ -16,6 +19,7 @@ mod driver_takeover;
 mod fences;
 mod list;
 mod readers;
+mod slots;
 mod special;
 mod srcu;
 mod takeover;

@@ -91,10 +91,11 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`]. Time-outs fire only where the scenario
+/// Sleeps while `word` holds `expected`, until [`futex_wake`]; false, as nothing of the library depends on
+/// how it ends. Time-outs fire only where the scenario
 /// called [`allow_timeouts`] and nothing else can run. Returns at once outside an exploration.
 #[track_caller]
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
     let address = std::ptr::from_ref(word).addr();
     let timeout_ns = timeout.and_then(|time| u64::try_from(time.as_nanos()).ok());
     let timeout_ns = timeout_ns.filter(|&ns| ns < NEVER_NS);
@@ -123,6 +124,7 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
             Ok(())
         }
     });
+    false
 }
 
 /// Wakes one sleeper on this address, which is only compared.

@@ -14,8 +14,16 @@ pub(crate) fn reset() {
     THREADS.with_borrow_mut(Vec::clear);
 }
 
+/// The number of the calling model thread in order of creation.
+///
+/// # Panics
+/// Outside an execution.
+pub fn thread_index() -> usize {
+    shuttle::current::me().into()
+}
+
 fn with<R>(f: impl FnOnce(&mut [usize; CELLS]) -> R) -> R {
-    let me = usize::from(shuttle::current::me());
+    let me = thread_index();
     THREADS.with_borrow_mut(|threads| {
         if threads.len() <= me {
             threads.resize(me + 1, [0; CELLS]);

@@ -30,7 +30,7 @@ mod schedule;
 mod sleep;
 
 pub use crate::{LEAF_SLOTS, MAX_LEAVES};
-pub use cells::{tls_get, tls_set};
+pub use cells::{thread_index, tls_get, tls_set};
 pub use run::{Case, Failure, Kind, Report, run};
 pub use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 pub use shuttle::sync::{Mutex, MutexGuard};

@@ -162,7 +162,7 @@ fn time_outs_fire_only_where_allowed_and_last_of_all() {
             &AtomicU32::new(0),
             0,
             Some(std::time::Duration::from_secs(1)),
-        )
+        );
     };
     let allowed = move || {
         allow_timeouts();

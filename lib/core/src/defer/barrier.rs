@@ -164,7 +164,7 @@ impl State {
         }
         match self.refusal() {
             Some(error) => return Err(error),
-            None => prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
+            None => _ = prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
         }
         Ok(())
     }

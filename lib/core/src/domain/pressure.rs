@@ -23,8 +23,8 @@ use quiescent_engine::credit::Refill;
 use crate::os::alarm::Woken;
 use crate::parts::env::Env;
 use crate::parts::state::State;
-use crate::prim;
 use crate::prim::counters::count;
+use crate::prim::{self, Ordering};
 
 impl Env {
     /// The worker has slept; `by` says what woke it.
@@ -36,10 +36,21 @@ impl Env {
             Woken { timer: true, .. } => count(&counters.woken_timer),
             _ => {} // by a signal
         }
+        if self.is_late(by) {
+            count(&counters.late_wakeups);
+        }
         if by.low {
             count(&counters.pressure_events);
             self.states().for_each(State::memory_low);
         }
+    }
+
+    /// True if the timer has done the work of a kick: a domain was called and the worker was not kicked, or a
+    /// kick did not wake it.
+    fn is_late(&'static self, by: Woken) -> bool {
+        let is_called = |state: &State| state.called.load(Ordering::Relaxed) != 0;
+        let is_unkicked = || !by.kicked && self.states().any(is_called);
+        by.timer && !by.kick && (by.owed || is_unkicked())
     }
 }
 

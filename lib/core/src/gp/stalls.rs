@@ -15,7 +15,7 @@
 //! The blocking readers are read under the domain's lock, as numbers. Names and states are read from `/proc`
 //! without any lock, while the caller still has the role: no other thread can end the grace period meanwhile,
 //! so no number changes its meaning. A slot whose generation differs from the first scan belongs to a reader
-//! that has left since: it is not named.
+//! that has left since: it is not named. That is checked after the names were read.
 
 use std::time::Duration;
 
@@ -25,11 +25,6 @@ use crate::parts::numbers::Number;
 use crate::parts::shell::News;
 use crate::parts::stall::{StallReport, StalledReader};
 use crate::parts::state::State;
-use crate::prim::Ordering;
-use crate::reader::set::ReaderSet;
-use crate::reader::threads::UNREGISTERED;
-use crate::reader::word::{generation, nesting};
-use crate::reader::words::ReaderWords;
 
 /// The largest number of readers named in a report.
 const MOST: usize = 64;
@@ -85,27 +80,14 @@ impl State {
 
     /// The threads behind a reader that was seen with this stamp, if they are still in the same section.
     fn stalled_readers(&self, cpu: u32, stamp: u64, held_for: Duration) -> Vec<StalledReader> {
-        let (readers, threads) = (self.readers(), &self.env().threads.slots);
-        let words = match readers {
-            ReaderSet::Threads(slots) => slots.slot(cpu).map(|slot| &slot.words),
-            ReaderSet::Records(records) => records.of_cpu(cpu).map(|record| &record.words),
-            ReaderSet::Counted(..) => None,
-        };
-        let words = words.filter(|_| cpu >= UNREGISTERED.count_ones());
-        let same = |words: &ReaderWords| {
-            let word = words.reader.word.load(Ordering::Acquire);
-            nesting(word) != 0 && generation(word) == stamp
-        };
-        if words.is_some_and(|words| !same(words)) {
-            return Vec::new();
-        }
-        let location = words.and_then(|words| words.reader.location());
-        let named = readers.named(cpu, threads).into_iter();
-        let mut named: Vec<_> = named
+        let readers = self.readers();
+        let location = (readers.words(cpu)).and_then(|words| words.reader.location());
+        let named = readers.named(cpu, stamp, &self.env().threads.slots);
+        let mut named: Vec<_> = (named.into_iter())
             .map(|holdout| StalledReader::new(holdout, held_for))
             .collect();
-        if let (Some(reader), Some(words)) = (named.first_mut(), words) {
-            reader.location = location.filter(|_| same(words));
+        if let Some(reader) = named.first_mut() {
+            reader.location = location;
         }
         named
     }
@@ -113,7 +95,9 @@ impl State {
     /// Delivers a report. Called with no lock held, and without the driver role.
     pub fn report_stall(&'static self, stall: Option<StallReport>) {
         #[cfg(all(test, not(quiescent_model)))]
-        self.probe.reported.fetch_add(1, Ordering::Relaxed);
+        self.probe
+            .reported
+            .fetch_add(1, crate::prim::Ordering::Relaxed);
         let Some(stall) = stall else { return };
         if !self.telling.begin() {
             return;

@@ -123,7 +123,11 @@ impl State {
                 }
                 return Ok(Some(core));
             }
-            match waiter.sleep(end.map(|end| Duration::from_nanos(end - now))) {
+            let (state, late) = waiter.sleep(end.map(|end| Duration::from_nanos(end - now)));
+            if late && deadline.is_none_or(|deadline| deadline > look) {
+                count(&self.counters.late_wakeups); // a waiter at its own deadline may just miss the wake-up
+            }
+            match state {
                 DONE => return Ok(None),
                 crate::parts::waiters::DRIVE => {
                     let core = self.lock();

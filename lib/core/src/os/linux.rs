@@ -34,23 +34,25 @@ fn errno() -> i32 {
         .unwrap_or(libc::EINVAL)
 }
 
-/// Sleeps while `word` contains `expected`, at most for `timeout`. Returns early for any reason.
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+/// Sleeps while `word` contains `expected`, at most for `timeout`. Returns early for any reason; true if no
+/// thread had woken this one by then.
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
     let spec = timeout.map(|t| libc::timespec {
         tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: t.subsec_nanos().into(),
     });
     let spec: *const libc::timespec = spec.as_ref().map_or(std::ptr::null(), |s| s);
     // SAFETY: `word` and `spec` outlive the call; the kernel only reads them.
-    unsafe {
+    let result = unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
             expected,
             spec,
-        );
-    }
+        )
+    };
+    result != 0 && errno() == libc::ETIMEDOUT
 }
 
 /// Wakes one sleeper on the address `word`, which need not be mapped any more: a waiter whose word lived on

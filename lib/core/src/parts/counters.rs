@@ -39,6 +39,8 @@ pub struct Counters {
     pub hand_overs: Counter,
     /// Times a waiter that no driver had woken found the role free.
     pub found_free: Counter,
+    /// Wake-ups that a time-out had to replace: what they announce had happened.
+    pub late_wakeups: Counter,
     /// Objects lost because there was no memory for a queue entry.
     pub leaked: Counter,
     /// Objects and callbacks refused because of the budget.
@@ -87,6 +89,7 @@ impl Counters {
             sleeps: Counter::new(0),
             hand_overs: Counter::new(0),
             found_free: Counter::new(0),
+            late_wakeups: Counter::new(0),
             leaked: Counter::new(0),
             refused: Counter::new(0),
             helped: Counter::new(0),
@@ -123,6 +126,7 @@ impl Counters {
             sleeps,
             hand_overs,
             found_free,
+            late_wakeups,
             leaked,
             refused,
             helped,
@@ -155,6 +159,7 @@ impl Counters {
             sleeps,
             hand_overs,
             found_free,
+            late_wakeups,
             leaked,
             refused,
             helped,

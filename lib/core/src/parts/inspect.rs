@@ -16,17 +16,18 @@ const MOST_NAMED: usize = 64;
 impl State {
     /// The readers that the grace period in flight waits for, at most 64 of them.
     pub fn holdouts(&self) -> Vec<Holdout> {
-        let mut cpus = [0u32; MOST_NAMED];
+        let mut seen = [(0, 0); MOST_NAMED];
         let mut found = 0;
+        let readers = self.readers();
         let core = self.lock();
-        for (place, cpu) in cpus.iter_mut().zip(core.engine.holdouts()) {
-            *place = cpu;
+        for (place, cpu) in seen.iter_mut().zip(core.engine.holdouts()) {
+            *place = (cpu, readers.stamp(cpu));
             found += 1;
         }
         drop(core);
-        let readers = self.readers();
-        let named = cpus[..found].iter();
-        let named = named.flat_map(|&cpu| readers.named(cpu, &self.env().threads.slots));
+        let threads = &self.env().threads.slots;
+        let named = seen[..found].iter();
+        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp, threads));
         named.take(MOST_NAMED).collect()
     }
 

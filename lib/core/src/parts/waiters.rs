@@ -50,14 +50,16 @@ impl Waiter {
         }
     }
 
-    /// Sleeps until another thread changes the state, or for `timeout`; returns the state.
-    pub fn sleep(&self, timeout: Option<Duration>) -> u32 {
+    /// Sleeps until another thread changes the state and wakes this one, or for `timeout`; returns the state,
+    /// and whether it was the time-out that found it changed.
+    pub fn sleep(&self, timeout: Option<Duration>) -> (u32, bool) {
         let state = self.state.load(Ordering::Acquire);
         if state != WAITING {
-            return state;
+            return (state, false);
         }
-        prim::futex_wait(&self.state, WAITING, timeout);
-        self.state.load(Ordering::Acquire) // [WT-1]
+        let timed_out = prim::futex_wait(&self.state, WAITING, timeout);
+        let state = self.state.load(Ordering::Acquire); // [WT-1]
+        (state, timed_out && state != WAITING)
     }
 
     /// True if it has been asked to drive. Resets the request.

@@ -16,6 +16,8 @@
 //! one system call, which wakes no thread. A separate lock protects the timer and its setting. Its holder
 //! takes no other lock, except to ask the engine whether the timer is still needed.
 
+use std::sync::atomic::AtomicBool;
+
 #[cfg(not(quiescent_model))]
 use crate::os::alarm as os;
 use crate::os::alarm::Woken;
@@ -37,6 +39,9 @@ const PENDING: u32 = 2;
 #[derive(Debug)]
 pub struct Alarm {
     word: AtomicU32,
+    /// A kick has changed the word of the sleeping worker, and its event has not come yet. Used by the
+    /// worker, for a statistic only: the models do not see it.
+    owed: AtomicBool,
     /// The time that the timer is set to; 0 for none.
     set: Mutex<u64>,
     os: os::Descriptors,
@@ -47,6 +52,7 @@ impl Alarm {
         pub fn new() -> Alarm {
             Alarm {
                 word: AtomicU32::new(AWAKE),
+                owed: AtomicBool::new(false),
                 set: Mutex::new(0),
                 os: os::Descriptors::new(),
             }
@@ -80,11 +86,13 @@ impl Alarm {
     pub fn forked(&self, set: &mut u64) {
         let Alarm {
             word,
+            owed,
             set: _, // its lock is held: `set`
             os,
         } = self;
         os.close();
         word.store(AWAKE, Ordering::Relaxed);
+        owed.store(false, Ordering::Relaxed);
         *set = 0;
     }
 
@@ -169,7 +177,11 @@ impl Alarm {
         {
             woken = Some(self.os.sleep(&self.word, ASLEEP));
         }
-        self.word.swap(AWAKE, order); // [ALM-1]
+        let kicked = self.word.swap(AWAKE, order) == PENDING; // [ALM-1]
+        if let Some(woken) = &mut woken {
+            woken.kicked = kicked;
+            woken.owed = self.owed.swap(kicked && !woken.kick, Ordering::Relaxed);
+        }
         woken
     }
 }

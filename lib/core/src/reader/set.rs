@@ -5,13 +5,14 @@
 
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
-use crate::prim::{AtomicU32, Ordering};
+use crate::prim::{AtomicU32, Ordering, full_fence};
 use crate::reader::counted::Counted;
 use crate::reader::holdout::Holdout;
 use crate::reader::records::ReaderRecords;
 use crate::reader::registration::Threads;
-use crate::reader::threads::Slots;
-use crate::reader::word::FLAG_CLEAR;
+use crate::reader::threads::{Slots, UNREGISTERED};
+use crate::reader::word::{FLAG_CLEAR, generation, nesting};
+use crate::reader::words::ReaderWords;
 
 /// The readers of a domain.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +86,41 @@ impl ReaderSet<'_> {
         })
     }
 
-    /// The threads behind a reader that is inside a section, and the number of sections each has open.
-    pub fn named(&self, cpu: CpuId, threads: &Slots) -> Vec<Holdout> {
+    /// The words of a registered thread. None for unregistered readers, and for counts.
+    pub fn words(&self, cpu: CpuId) -> Option<&ReaderWords> {
+        match self {
+            _ if cpu < UNREGISTERED.count_ones() => None,
+            ReaderSet::Threads(slots) => slots.slot(cpu).map(|slot| &slot.words),
+            ReaderSet::Records(records) => records.of_cpu(cpu).map(|record| &record.words),
+            ReaderSet::Counted(..) => None,
+        }
+    }
+
+    /// The stamp of a registered thread, as a scan sees it now.
+    pub fn stamp(&self, cpu: CpuId) -> u64 {
+        let word = |words: &ReaderWords| words.reader.word.load(Ordering::Acquire);
+        self.words(cpu).map_or(0, |words| generation(word(words)))
+    }
+
+    /// The threads behind a reader that was seen with this stamp, and the number of sections each has open,
+    /// if they are still in the same section.
+    ///
+    /// That is checked *after* everything was read, also the name: the slot may have another owner meanwhile,
+    /// which blocks nothing, or none.
+    pub fn named(&self, cpu: CpuId, stamp: u64, threads: &Slots) -> Vec<Holdout> {
+        let named = self.inside_now(cpu, threads);
+        full_fence(); // the loads above, then the word: pairs with [REG-1], and with the release of a slot
+        let same = |words: &ReaderWords| {
+            let word = words.reader.word.load(Ordering::Acquire);
+            nesting(word) != 0 && generation(word) == stamp
+        };
+        match self.words(cpu).is_none_or(same) {
+            true => named,
+            false => Vec::new(),
+        }
+    }
+
+    fn inside_now(&self, cpu: CpuId, threads: &Slots) -> Vec<Holdout> {
         let thread = |number: u32| threads.slot(number).map_or(0, |slot| slot.thread());
         let one = |thread, open: u64| (open > 0).then(|| Holdout::new(thread, open as u32));
         match self {

@@ -331,7 +331,7 @@ impl Slots {
     /// so that a scan that remembers it still compares correctly.
     pub fn release(&self, slot: &Slot) {
         let cpu = slot.cpu() as usize;
-        slot.thread.store(0, Ordering::Relaxed);
+        slot.thread.store(0, Ordering::Release); // before the bit; without a thread no section is open
         if let Some(leaf) = self.leaf(cpu / LEAF_SLOTS) {
             leaf.bitmap
                 .fetch_and(!(1 << (cpu % LEAF_SLOTS)), Ordering::Release); // [REG-2]

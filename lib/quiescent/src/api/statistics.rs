@@ -49,6 +49,10 @@ pub struct Statistics {
     /// Times a waiter took the role from a driver that had made no progress for 0.1 s (stopped or starved),
     /// or found it free without having been asked, as the waiter that was asked to drive did not run.
     pub takeovers: u64,
+    /// Times that a time-out did the work of a wake-up: the thread that was to wake a waiter, or the worker,
+    /// had announced it and was stopped or starved before the system call. A wake-up that is lost counts
+    /// here, too; one of a driver that sleeps for a reader counts in `stalls`.
+    pub late_wakeups: u64,
     /// Times a stall report was due ([`set_stall_after`](crate::report::set_stall_after)). It was made if a
     /// reader still blocked the grace period then.
     pub stalls: u64,
@@ -243,6 +247,7 @@ fn of_state(state: &'static State) -> Statistics {
         sleeps: value(&c.sleeps),
         hand_overs: value(&c.hand_overs),
         takeovers: counts.takeovers + value(&c.found_free),
+        late_wakeups: value(&c.late_wakeups),
         fences_take: value(&c.fences_take),
         fences_issued: env.fences.issued(),
         fences_shared: value(&c.fences_shared),

@@ -15,6 +15,6 @@ pub(crate) mod thread_exit;
 pub(crate) mod write_lock;
 
 #[cfg(quiescent_model)]
-pub(crate) use model::{Process, env, home, local, with_local, write_lock};
+pub(crate) use model::{Process, env, home, local, stalls, with_local, write_lock};
 #[cfg(not(quiescent_model))]
 pub(crate) use process::{env, home, local, process, with_local};

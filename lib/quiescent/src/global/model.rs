@@ -120,17 +120,53 @@ impl Shell for Process {
     }
 
     fn is_heard(&self) -> bool {
-        report::is_heard()
+        stalls::begins() || report::is_heard()
     }
 
     fn tell(&self, news: News) {
         match news {
             News::Ready => report::ready(&self.env),
             News::Panicked { name } => report(&self.env, Report::Panicked { name }),
-            News::Slow { .. } | News::Stalled(_) | News::OverBudget { .. } => {}
+            News::Stalled(stall) => stalls::tell(&stall),
+            News::Slow { .. } | News::OverBudget { .. } => {}
         }
     }
 }
+
+/// Stall reports, for the scenario.
+pub(crate) mod stalls {
+    use std::cell::Cell;
+
+    use quiescent_core::parts::stall::StallReport;
+
+    type Observer = (fn(), fn(&StallReport));
+
+    thread_local! {
+        /// Model threads are fibers on one OS thread.
+        static OBSERVER: Cell<Option<Observer>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn observe(begun: fn(), made: fn(&StallReport)) {
+        OBSERVER.set(Some((begun, made)));
+    }
+
+    pub(crate) fn forget() {
+        OBSERVER.set(None);
+    }
+
+    /// A report begins; false if there is no observer.
+    pub(super) fn begins() -> bool {
+        let observer = OBSERVER.get();
+        observer.inspect(|(begun, _)| begun()).is_some()
+    }
+
+    pub(super) fn tell(stall: &StallReport) {
+        if let Some((_, made)) = OBSERVER.get() {
+            made(stall);
+        }
+    }
+}
+
 /// The lock between writers; a model does not fork.
 pub(crate) mod write_lock {
     use std::sync::PoisonError;

@@ -237,3 +237,42 @@ impl Workers {
             .then(|| prim::now_ns() + STUCK)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use crate::global::{env, process};
+    use crate::workers::roles::OVERFLOW;
+    use quiescent_core::parts::shell::{Shell, Taken};
+
+    /// A callback of a dropped domain ends inside the callback that emptied it, and the end of the outer one
+    /// is none of a callback.
+    #[test]
+    fn a_callback_that_ran_others_inside_does_not_cost_the_role() {
+        let overflow = &process().workers.watch.overflow;
+        OVERFLOW.set(overflow.role.load(Ordering::Relaxed) as usize);
+        let begin = || {
+            let taken = Taken {
+                queue: &env().common.dummy,
+                lane: quiescent_engine::Lane::ALL[0],
+                start: 0,
+                end: 1,
+                era: 0,
+            };
+            process().begin(|| "a callback", Some(taken));
+        };
+        begin();
+        begin();
+        assert_ne!(overflow.since.load(Ordering::Relaxed), 0, "it is watched");
+        process().end();
+        process().end();
+        assert!(!overflow.is_dismissed(), "it counts as replaced");
+        // Replaced it is if another thread has cleared the time before its end.
+        begin();
+        overflow.since.store(0, Ordering::Relaxed);
+        process().end();
+        assert!(overflow.is_dismissed());
+        OVERFLOW.set(0);
+    }
+}

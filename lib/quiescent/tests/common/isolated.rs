@@ -21,6 +21,8 @@ use std::time::Duration;
 
 use quiescent::Options;
 
+use super::healed;
+
 /// Tells a child which test it is.
 const CHILD: &str = "QUIESCENT_TEST_CHILD";
 
@@ -140,7 +142,9 @@ impl Isolated {
                         .expect("the first call of all");
                 }
                 quiescent::report::set_stall_after(STALL);
+                let start = healed::Start::new();
                 body();
+                start.check();
                 println!("{mark}");
             }
             Ok(_) => {} // another child of the same test

@@ -5,6 +5,7 @@
 
 pub mod children;
 pub mod deferral;
+pub mod healed;
 pub mod isolated;
 pub mod oracle;
 pub mod readers;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::common::children::in_child;
 use crate::common::deferral::{Gate, Ledger, flag, queue_somehow, until_at_rest};
+use crate::common::healed;
 use crate::common::{PATIENCE, Reader, in_both_modes, on_thread, sleepers, until};
 use shifted::{WALL, WALL_ASKED, catch_up, jump, jump_ahead};
 
@@ -280,6 +281,7 @@ fn deadlines_that_a_jump_passes_are_over() {
 #[test]
 fn a_jump_makes_no_storm_of_reports() {
     with_shifted_clocks(|| {
+        healed::expected();
         on_report(remember);
         set_stall_after(Duration::from_secs(600));
         // No reader blocks it.
@@ -355,6 +357,7 @@ fn windows_of_pressure_are_over_after_a_jump() {
 #[test]
 fn jumps_while_everybody_is_busy() {
     with_shifted_clocks(|| {
+        healed::expected();
         const THINGS: usize = 20_000;
         const JUMPS: u64 = 20;
         let ledger = Ledger::new(2 * THINGS);

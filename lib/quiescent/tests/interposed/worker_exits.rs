@@ -12,6 +12,7 @@ use std::thread;
 
 use crate::common::children::fork_code;
 use crate::common::deferral::{Gate, Ledger, Thing, library_threads, queue_somehow, until_at_rest};
+use crate::common::healed;
 use crate::common::{in_both_modes, isolated, on_thread, thread_id, thread_lives, until};
 use quiescent::intrusive::{self, Head};
 use quiescent::report::{Report, on_report};
@@ -258,6 +259,7 @@ fn an_end_that_unwinds_nothing_is_noticed() {
 #[test]
 fn one_that_was_stuck_before_ends_alone() {
     in_both_modes(|| {
+        healed::expected();
         on_report(remember);
         let gate = Gate::new();
         let ledger = Ledger::new(101);

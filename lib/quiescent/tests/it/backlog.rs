@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::common::deferral::{library_switches, library_threads, until_at_rest};
+use crate::common::healed;
 use crate::common::{in_both_modes, on_thread, until};
 use quiescent::{barrier, defer, defer_hurry, drain, statistics};
 
@@ -126,6 +127,7 @@ fn a_quiet_program_has_none() {
 #[test]
 fn a_second_worker_that_is_stuck_is_replaced() {
     in_both_modes(|| {
+        healed::expected();
         // The worker goes on as soon as another thread is in the producer's first callback, which does not
         // return before all behind it have been run.
         pile_up(

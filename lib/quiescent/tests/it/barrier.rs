@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::common::deferral::{Gate, Ledger, WAYS, flag, queue_somehow, until_at_rest};
+use crate::common::healed;
 use crate::common::{
     Reader, in_both_modes, kernel_threads, on_thread, panic_text, sleepers, until,
 };
@@ -231,6 +232,7 @@ fn it_does_not_wait_for_what_comes_later() {
 #[test]
 fn it_does_not_wait_for_a_later_callback_that_is_stuck() {
     in_both_modes(|| {
+        healed::expected();
         let (first, second) = (Gate::new(), Gate::new());
         let last = flag();
         defer_hurry(|| first.pass());

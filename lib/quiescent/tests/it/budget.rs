@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::common::deferral::{Gate, Ledger};
 use crate::common::{PATIENCE, Reader, in_both_modes, isolated, until};
-use quiescent::report::{Report, on_report};
+use quiescent::report::{Report, on_report, set_stall_after};
 use quiescent::stats::Fullness;
 use quiescent::tuning::set_budget;
 use quiescent::{
@@ -90,6 +90,7 @@ fn a_stalled_reader_holds_no_more_than_the_budget_of_those_who_ask() {
         const THREADS: u64 = 4;
         const OBJECTS: u64 = 1_000_000;
         set_budget(BUDGET, u64::MAX);
+        set_stall_after(Duration::ZERO); // the reader stays for as long as the million takes
         let reader = Reader::inside("stalled");
         let (taken, most) = (AtomicU64::new(0), AtomicU64::new(0));
         thread::scope(|scope| {

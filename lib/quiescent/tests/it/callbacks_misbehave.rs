@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::deferral::{Gate, Ledger, flag, library_threads, queue_somehow, until_at_rest};
+use crate::common::healed;
 use crate::common::{PATIENCE, in_both_modes, isolated, until};
 use quiescent::intrusive::{self, Head};
 use quiescent::report::{Report, on_report};
@@ -184,6 +185,7 @@ fn a_reporter_that_panics_stops_no_other_callback() {
 #[test]
 fn a_callback_that_never_returns_stops_no_other_callback() {
     in_both_modes(|| {
+        healed::expected();
         on_report(remember);
         let gate = Gate::new();
         defer_hurry(|| gate.pass());
@@ -237,6 +239,7 @@ impl Drop for Parks {
 #[test]
 fn several_that_never_return_stop_no_other_callback() {
     isolated(|| {
+        healed::expected();
         on_report(remember);
         let gate = Gate::new();
         // Closures and a destructor, two of them from a thread that is gone.
@@ -272,6 +275,7 @@ fn several_that_never_return_stop_no_other_callback() {
 #[test]
 fn a_reporter_that_waits_for_the_stuck_one_stops_no_other_callback() {
     isolated(|| {
+        healed::expected();
         /// What the callback holds, and the reporter wants: the lock of a log, say.
         static LOG: Mutex<u32> = Mutex::new(0);
         on_report(|_| *LOG.lock().expect("no panic") += 1);
@@ -298,6 +302,7 @@ fn a_reporter_that_waits_for_the_stuck_one_stops_no_other_callback() {
 #[test]
 fn a_reporter_may_queue_and_look() {
     in_both_modes(|| {
+        healed::expected();
         static SEEN: AtomicU32 = AtomicU32::new(0);
         hush();
         on_report(|_| {

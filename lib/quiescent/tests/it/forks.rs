@@ -13,6 +13,7 @@ use quiescent::{
 
 use crate::common::children::in_child;
 use crate::common::deferral::Gate;
+use crate::common::healed;
 use crate::common::tasks::{Bell, block_on};
 use crate::common::{Reader, in_both_modes, isolated, sleepers, until};
 
@@ -124,6 +125,7 @@ fn is_reported_in_the_child(stall: impl FnOnce()) {
 #[test]
 fn a_child_reports_a_stall_though_another_thread_was_in_the_reporter() {
     isolated(|| {
+        healed::expected();
         on_report(wait_in_the_first);
         set_stall_after(TIME);
         let domain = leaked();
@@ -154,6 +156,7 @@ fn a_child_reports_a_stall_though_another_thread_was_in_the_reporter() {
 #[test]
 fn a_child_reports_a_stuck_callback_though_another_thread_was_in_the_reporter() {
     isolated(|| {
+        healed::expected();
         on_report(wait_in_the_first);
         let gate = Gate::new();
         defer_hurry(|| gate.pass());

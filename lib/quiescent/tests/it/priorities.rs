@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, Scope};
 
+use crate::common::healed;
 use crate::common::{in_both_modes, thread_id, until};
 use quiescent::{defer, read_lock, start_grace_period, statistics, synchronize};
 
@@ -93,6 +94,7 @@ fn starved_driver<'s>(
     permitted: Permitted,
     busy: &'s AtomicBool,
 ) -> &'static AtomicBool {
+    healed::expected();
     let (inside, is_inside) = mpsc::channel();
     let (end, ended) = mpsc::channel::<()>();
     let reader = scope.spawn(move || {

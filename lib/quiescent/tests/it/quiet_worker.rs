@@ -11,7 +11,9 @@ use crate::common::deferral::{
 use crate::common::{Reader, in_both_modes, isolated, on_thread, until};
 use quiescent::stats::{Flushes, Statistics};
 use quiescent::tuning::{FlushTimes, PROMPT, set_flush_times};
-use quiescent::{RcuCell, Retired, barrier, defer, drain, read, statistics, synchronize};
+use quiescent::{
+    RcuCell, Retired, barrier, defer, defer_hurry, drain, read, statistics, synchronize,
+};
 
 /// Everything that the library does of itself.
 fn work(s: Statistics) -> [(&'static str, u64); 14] {
@@ -197,6 +199,52 @@ fn a_call_runs_without_help_of_the_program() {
     });
 }
 
+/// A timer is set that would do the work of a kick, too, only later: `late_wakeups` counts that.
+#[test]
+fn what_is_in_a_hurry_is_not_left_to_the_timer() {
+    in_both_modes(|| {
+        let soon = Duration::from_millis(100);
+        set_flush_times(FlushTimes {
+            lazy: soon,
+            prompt: soon,
+        });
+        for round in 0..6 {
+            drop(RcuCell::new(1u64).store(2)); // sets the timer
+            let ran = flag();
+            defer_hurry(|| ran.store(true, Ordering::Release));
+            until("it runs", || ran.load(Ordering::Acquire));
+            until("all of it goes", || statistics().queued == 0);
+            let now = statistics();
+            assert_eq!(now.late_wakeups, 0, "round {round}: {now:?}");
+        }
+    });
+}
+
+/// A timer that comes too early is set again, and what it is for still goes: once too often.
+#[test]
+fn a_flush_wakes_the_worker_once_by_the_timer() {
+    in_both_modes(|| {
+        defer(|| ()); // starts the worker
+        barrier();
+        until_at_rest();
+        let soon = Duration::from_millis(100);
+        set_flush_times(FlushTimes {
+            lazy: soon,
+            prompt: soon,
+        });
+        for round in 0..5 {
+            let before = statistics();
+            drop(RcuCell::new(vec![1]).store(vec![2]));
+            until("it goes", || statistics().queued == 0);
+            until_at_rest();
+            let now = statistics();
+            let woken = now.worker_wakeups.timer - before.worker_wakeups.timer;
+            let passes = now.worker_passes - before.worker_passes;
+            assert_eq!((woken, passes), (1, 1), "round {round}: {now:#?}");
+        }
+    });
+}
+
 #[test]
 fn what_is_lazy_goes_after_the_flush_time() {
     isolated(|| {
@@ -223,6 +271,7 @@ fn what_is_lazy_goes_after_the_flush_time() {
             took > quiescent::tuning::FLUSH / 2,
             "after {took:?}: {now:#?}"
         );
+        assert!(now.flushes.lazy > 0, "{now:#?}");
         until_at_rest();
         let passes = statistics().worker_passes;
         assert!(passes <= 4, "{passes}");

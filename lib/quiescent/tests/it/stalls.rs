@@ -12,6 +12,7 @@ mod reporters;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::common::healed;
 use crate::common::until;
 use quiescent::report::{Report, StallReport, on_report, set_stall_after};
 
@@ -32,6 +33,7 @@ fn remember(report: &Report) {
 
 /// Reports stalls after `time`, and remembers them.
 fn listen(time: Duration) {
+    healed::expected();
     on_report(remember);
     set_stall_after(time);
 }

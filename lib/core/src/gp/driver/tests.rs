@@ -116,5 +116,5 @@ impl Fixture {
 
 /// The waiter's state, without waiting.
 fn state(waiter: &Waiter) -> u32 {
-    waiter.sleep(Some(Duration::ZERO))
+    waiter.sleep(Some(Duration::ZERO)).0
 }

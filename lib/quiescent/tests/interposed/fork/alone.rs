@@ -2,6 +2,7 @@
 
 use std::ptr::NonNull;
 
+use quiescent::tuning::{FlushTimes, set_flush_times};
 use quiescent::{
     Options, Retired, barrier, defer, drain, read, start_grace_period, statistics, synchronize,
 };
@@ -102,10 +103,15 @@ fn inherited_code_is_run_where_it_was_asked_for() {
     });
 }
 
-/// Hurried ones too: the worker of the parent has taken them, and the child has none yet.
+/// The worker of the parent has taken them, and the child has none yet.
 #[test]
 fn what_the_worker_had_taken_over_is_freed_by_the_child() {
     isolated(|| {
+        let soon = 4 * crate::common::SHORT;
+        set_flush_times(FlushTimes {
+            lazy: soon,
+            prompt: soon,
+        });
         let reader = crate::common::Reader::inside("keeps it");
         retire_plain(100);
         // SAFETY: a box of ours, retired once.
@@ -119,6 +125,8 @@ fn what_the_worker_had_taken_over_is_freed_by_the_child() {
                 now.fences_take > 0 && now.scans > 0
             },
         );
+        // It has taken over all of it, at one time: nothing is left to be flushed but what the child queues.
+        assert_eq!((statistics().flushes.lazy, statistics().stalls), (1, 0));
         in_child(|| {
             assert!(statistics().queued > 100);
             defer(|| ()); // the first need: it brings a worker, and the worker looks at everything

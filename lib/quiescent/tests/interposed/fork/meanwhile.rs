@@ -252,8 +252,8 @@ fn futures_and_thread_ends_while_forking() {
     thread::scope(|scope| {
         let _stop = StopAtEnd(&stop);
         let tasks = scope.spawn(|| {
-            let mut woken = 0;
-            while !stop.load(Ordering::Relaxed) || woken == 0 {
+            // Once at least.
+            loop {
                 let reader = Reader::inside("in the way");
                 let (bell, mut future) = (Bell::new(), quiescent::grace_period());
                 assert!(bell.poll(&mut future).is_pending(), "a reader is inside");
@@ -262,9 +262,10 @@ fn futures_and_thread_ends_while_forking() {
                 // A poll would drive: no thread polls before the worker has woken the task.
                 until("the task is woken", || bell.rung() > 0);
                 assert!(bell.poll(&mut future).is_ready(), "woken too early");
-                woken += 1;
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
             }
-            woken
         });
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
@@ -279,6 +280,6 @@ fn futures_and_thread_ends_while_forking() {
             });
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(tasks.join().expect("no panic") > 0, "no task was woken");
+        tasks.join().expect("no panic");
     });
 }

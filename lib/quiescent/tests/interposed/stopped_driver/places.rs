@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_long};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::deferral::Gate;
+use crate::common::healed;
 use crate::common::until;
 
 /// What a thread is about to do when it is stopped.
@@ -26,6 +27,7 @@ thread_local! {
 
 /// The calling thread waits at `gate` the next time it comes to this place.
 pub fn stop_at(place: Place, gate: &'static Gate) {
+    healed::expected();
     STOP.set(Some((place, gate)));
 }
 

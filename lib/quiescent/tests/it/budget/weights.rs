@@ -17,6 +17,7 @@ use quiescent::{
 };
 
 use super::nothing_is_held;
+use crate::common::healed;
 use crate::common::{Numbers, Reader, isolated, until};
 
 const KIB: usize = 1024;
@@ -95,6 +96,7 @@ fn note(report: &Report) {
 #[test]
 fn what_is_shown_is_what_is_held() {
     isolated(|| {
+        healed::expected();
         telemetry::start().expect("a page");
         on_report(note);
         set_budget(u64::MAX, u64::MAX);
@@ -229,6 +231,7 @@ fn old_values_of_64_kib_are_reported_at_the_budget_and_refused() {
     }
     isolated(|| {
         on_report(note);
+        set_stall_after(Duration::ZERO); // the reader stays for as long as the updates take
         let cell = RcuCell::new(text()).weighed();
         let reader = Reader::inside("stalled");
         for _ in 0..UPDATES {

@@ -11,6 +11,7 @@ use quiescent::report::{Report, on_report, set_stall_after};
 use quiescent::tuning::set_budget;
 use quiescent::{Retired, barrier, defer_hurry, statistics, synchronize};
 
+use crate::common::healed;
 use crate::common::{Reader, SHORT, isolated, sleeps, thread_id, thread_lives, until};
 
 unsafe extern "C-unwind" {
@@ -122,6 +123,7 @@ fn end_worker_each_time(report: &Report) {
 #[test]
 fn a_reporter_of_stalls_that_ends_its_worker_is_called_again() {
     isolated(|| {
+        healed::expected();
         set_stall_after(2 * SHORT);
         on_report(end_worker_each_time);
         let inside = Reader::inside("inside");
@@ -136,6 +138,7 @@ fn a_reporter_of_stalls_that_ends_its_worker_is_called_again() {
 #[test]
 fn a_reporter_of_stuck_callbacks_that_ends_its_worker_is_called_again() {
     isolated(|| {
+        healed::expected();
         on_report(end_worker_each_time);
         for n in 0..2 {
             let (end, ended) = std::sync::mpsc::channel::<()>();

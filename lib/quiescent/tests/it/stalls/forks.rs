@@ -8,6 +8,7 @@ use quiescent::{barrier, defer_hurry, statistics, synchronize, synchronize_timeo
 
 use super::{REPORTED, TIME, listen, reported, until_reported};
 use crate::common::children::{fork, in_child, limit};
+use crate::common::healed;
 use crate::common::{Reader, in_both_modes, sleepers, until};
 
 #[test]
@@ -64,6 +65,7 @@ static FORKED: AtomicI32 = AtomicI32::new(0);
 #[test]
 fn a_reporter_may_fork() {
     in_both_modes(|| {
+        healed::expected();
         on_report(|_| {
             if FORKED.load(Ordering::Acquire) == 0 {
                 // SAFETY: the child does what children may do.

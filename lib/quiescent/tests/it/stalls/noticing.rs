@@ -12,6 +12,7 @@ use quiescent::{
 
 use super::{TIME, listen, reported, until_reported};
 use crate::common::deferral::{Gate, library_threads, until_at_rest};
+use crate::common::healed;
 use crate::common::{
     Reader, in_both_modes, isolated, on_thread, sleepers, sleeps, thread_id, until,
 };
@@ -238,6 +239,7 @@ fn at_most_64_are_named_and_the_rest_are_counted() {
 #[test]
 fn readers_without_a_slot_are_reported_together() {
     isolated(|| {
+        healed::expected();
         Options::new()
             .max_threads(1)
             .stall_after(TIME)

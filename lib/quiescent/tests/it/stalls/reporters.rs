@@ -12,6 +12,7 @@ use quiescent::{
 
 use super::{TIME, listen, reported};
 use crate::common::deferral::{Gate, flag, until_at_rest};
+use crate::common::healed;
 use crate::common::{PATIENCE, Reader, in_both_modes, sleepers, until};
 
 static CALLS: AtomicU32 = AtomicU32::new(0);
@@ -39,6 +40,7 @@ fn busy(report: &Report) {
 #[test]
 fn a_reporter_may_use_the_library() {
     in_both_modes(|| {
+        healed::expected();
         on_report(busy);
         set_stall_after(TIME);
         let slow = Reader::inside("slow");
@@ -66,6 +68,7 @@ fn a_reporter_may_use_the_library() {
 #[test]
 fn a_panic_in_a_reporter_is_contained() {
     in_both_modes(|| {
+        healed::expected();
         std::panic::set_hook(Box::new(|_| ()));
         on_report(|report| {
             CALLS.fetch_add(1, Ordering::Release);
@@ -95,6 +98,7 @@ static GATE: AtomicPtr<Gate> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A reporter that waits at a gate; it ignores reports of stuck callbacks.
 fn gate_the_reporter() -> &'static Gate {
+    healed::expected();
     let gate = Gate::new();
     GATE.store(std::ptr::from_ref(gate).cast_mut(), Ordering::Release);
     on_report(|report| {
@@ -195,6 +199,7 @@ fn patient(_: &Report) {
 #[test]
 fn a_reporter_that_polls_is_not_called_from_within_itself() {
     in_both_modes(|| {
+        healed::expected();
         on_report(patient);
         set_stall_after(TIME / 10);
         let slow = Reader::inside("slow");

@@ -1,0 +1,105 @@
+//! Slower mechanisms that do the work of faster ones: a test that only waits for a result passes with either.
+//!
+//! | instead of | this happens | after | counted in |
+//! |---|---|---|---|
+//! | the driver's work, or a request to drive | a waiter takes the role | 0.1 s | `takeovers` |
+//! | a reader's wake-up of a driver or the worker | the driver looks again | 10 s | `stalls` |
+//! | the wake-up of a waiter | its time-out | 0.1 s | `late_wakeups` |
+//! | a kick of the worker | the timer | a flush time | `late_wakeups` |
+//! | the return of a callback | the stand-by takes the role | 1 s | `callbacks_stuck` |
+//!
+//! In a process in which no thread is stopped all of them stay 0: [`isolated`](super::isolated) asserts that
+//! of every test that does not call [`expected`]. (A lost wake-up of `drain_word`, which `retire_wait` checks
+//! every 10 ms, needs no counter: `drain` sleeps on the same word without a time-out.)
+//!
+//! A scheduler may starve a thread, too. So each event but a stall is allowed for [`STARVED`] in which some
+//! thread of the machine waited for a processor (`/proc/pressure/cpu`): none on a machine that is idle, and
+//! any number if the kernel does not say.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use quiescent::statistics;
+
+/// A thread that is replaced was starved for longer.
+const STARVED: Duration = Duration::from_millis(100);
+
+static EXPECTED: AtomicBool = AtomicBool::new(false);
+
+/// This test stops or starves threads, has callbacks that do not return, or reports of stalls.
+pub fn expected() {
+    EXPECTED.store(true, Ordering::Relaxed);
+}
+
+/// The time for which some thread of the machine has waited for a processor; `None` if the kernel does not
+/// say.
+fn starved() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let some = text.lines().find(|line| line.starts_with("some"))?;
+    let total = some.rsplit_once("total=")?.1;
+    total.trim().parse().ok().map(Duration::from_micros)
+}
+
+/// The time for which the calling thread was ready and had no processor, by the kernel's account of it.
+fn delayed() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).map(str::parse);
+    Duration::from_nanos(nanos.and_then(Result::ok).unwrap_or(0))
+}
+
+/// The delays of all threads of a step that has no other ones, in nanoseconds: a bound closer than that of
+/// [`Start`], as no other process counts.
+#[derive(Default)]
+pub struct Delays(AtomicU64);
+
+impl Delays {
+    /// Runs a thread of the step.
+    pub fn of<T>(&self, thread: impl FnOnce() -> T) -> T {
+        let before = delayed();
+        let result = thread();
+        let delay = delayed() - before;
+        self.0.fetch_add(delay.as_nanos() as u64, Ordering::Relaxed);
+        result
+    }
+
+    /// The step is over: roles were `taken` in it no more often than one of its threads was starved. (It may
+    /// itself take half of the time after which waiters look.)
+    pub fn explain(&self, taken: u64) {
+        let delay = Duration::from_nanos(self.0.load(Ordering::Relaxed));
+        let allowed = 2 * delay.as_millis() / STARVED.as_millis();
+        assert!(
+            u128::from(taken) <= allowed,
+            "{taken} takeovers, and its threads waited for a processor for {delay:?}"
+        );
+    }
+}
+
+/// The start of a test.
+pub struct Start(Option<Duration>);
+
+impl Start {
+    pub fn new() -> Start {
+        Start(starved())
+    }
+
+    /// The test is over.
+    pub fn check(self) {
+        if EXPECTED.load(Ordering::Relaxed) {
+            return;
+        }
+        let now = statistics();
+        let starved = self.0.zip(starved()).map(|(before, now)| now - before);
+        let allowed = starved.map_or(u128::MAX, |it| it.as_millis() / STARVED.as_millis());
+        let healed = now.takeovers + now.late_wakeups + now.callbacks_stuck;
+        assert!(
+            now.stalls == 0 && u128::from(healed) <= allowed,
+            "a slower mechanism did the work of a faster one: {} stalls, {} takeovers, {} late wake-ups, {} \
+             stuck callbacks; threads of the machine waited for a processor for {starved:?}",
+            now.stalls,
+            now.takeovers,
+            now.late_wakeups,
+            now.callbacks_stuck,
+        );
+    }
+}
