@@ -6,8 +6,8 @@ use quiescent_report::Control;
 
 use super::{Comparison, Listing, Outcome, Shown};
 use super::{
-    android, bridge, chromeos_idle, early_qs, fast_no_hz, idle, loads, memory_pressure, nohz_full,
-    percpu_ref, pipeline, replays, swipe, synchronize, waits, what_if,
+    android, bridge, chromeos_idle, early_qs, fast_no_hz, flood, idle, loads, memory_pressure,
+    nohz_full, percpu_ref, pipeline, replays, swipe, synchronize, waits, what_if,
 };
 
 /// An experiment as it is run.
@@ -50,6 +50,8 @@ const EXPERIMENTS: &[Experiment] = experiments! {
     "memory-pressure", memory_pressure::memory_pressure => "lazy callbacks and the shrinker (statements)";
     "nohz-full", nohz_full::nohz_full
         => "CPUs that run without a tick, and who turns it on (the rules)";
+    "flood", flood::flood
+        => "CPU time of RCU where callbacks are frequent, offloaded and not (statements)";
     "local-video", idle::local_video
         => "wake-ups and package states while a video is played, in sentences (published)";
     "lazy-power", idle::lazy_power

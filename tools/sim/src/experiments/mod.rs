@@ -15,6 +15,7 @@ mod claims;
 mod data;
 pub mod early_qs;
 pub mod fast_no_hz;
+pub mod flood;
 mod frame;
 pub mod idle;
 mod listing;

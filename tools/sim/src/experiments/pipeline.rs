@@ -2,9 +2,9 @@
 //! has queued it.
 //!
 //! Published is a trace of 66 ms: 25 closes, of which four queue a `file_free_rcu`, and six
-//! `rcu_work_rcufn` of work items. The workload repeats its whole cycle (a test counts both). The work items' callbacks are not
-//! lazy, so they flush the lazy ones on their CPUs, thirty times a second; the same machine without them
-//! (`works=0`) shows what laziness alone does.
+//! `rcu_work_rcufn` of work items. The workload repeats its whole cycle (a test counts both). The work
+//! items' callbacks are not lazy, so they flush the lazy ones on their CPUs, thirty times a second; the same
+//! machine without them (`works=0`) shows what laziness alone does.
 //!
 //! Two ways lead from a callback back to its call. The machine knows it (each callback carries its call), and
 //! a reader of the trace infers it: the call is the one in which the queueing task was, and the callback is

@@ -1,7 +1,8 @@
 //! Where a published figure is from: the source, the place in it, and what stands there.
 //!
 //! `data/published-figures.json` has this for every figure, and names the figures of the model that are
-//! judged by it ([`Found::metrics`]). A figure that was found in no source is marked there and has no place here. Claims without a place are this project's own: they follow from a mechanism, not from a publication.
+//! judged by it ([`Found::metrics`]). A figure that was found in no source is marked there and has no place
+//! here. Claims without a place are this project's own: they follow from a mechanism, not from a publication.
 
 use std::collections::BTreeMap;
 

@@ -209,15 +209,16 @@ impl Machine {
         }
     }
 
-    /// `call_rcu` on `cpu`, with this function, which does this.
+    /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
     pub(crate) fn call(
         &mut self,
         cpu: CpuId,
         (func, then): (usize, Then),
         lazy: bool,
         can_wake: bool,
-    ) {
-        let counts = lazy && !self.rcu.cpus[cpu as usize].is_offloaded();
+    ) -> u64 {
+        let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
+        let counts = lazy && !offloaded;
         let knows_lazy =
             matches!(self.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
         let callback = Callback {
@@ -279,6 +280,10 @@ impl Machine {
             self.wake(self.gp_thread, cpu);
         }
         self.carry_out(cpu, group, todo);
+        match offloaded {
+            true => self.queues_under_lock(cpu, hidden),
+            false => 0,
+        }
     }
 
     /// Wakes the threads that the engine names for offloading.

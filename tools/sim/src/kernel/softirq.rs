@@ -167,7 +167,7 @@ impl Machine {
             self.cores[whose as usize].soft_rcu = true;
         }
         self.carry_out(cpu, group, after.todo);
-        invoked * each
+        invoked * each + self.invokes_under_lock(whose, cpu, 0, invoked)
     }
 
     /// A wake-up of an offload thread that was put off is made now.

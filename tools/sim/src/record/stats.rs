@@ -147,8 +147,13 @@ pub struct Totals {
     pub softirqs: u64,
     /// Batches of callbacks.
     pub batches: u64,
-    /// CPU time that RCU took, in nanoseconds: its threads, soft interrupts and callbacks.
+    /// CPU time that RCU took, in nanoseconds: its threads with the switches to and from them, soft
+    /// interrupts, callbacks, and locks of offloaded ones.
     pub rcu_ns: u64,
+    /// Times that a CPU found a lock of offloaded callbacks held by another.
+    pub lock_waits: u64,
+    /// How long CPUs waited for such locks, in nanoseconds.
+    pub lock_wait_ns: u64,
 }
 
 /// What a run has shown, within its window.

@@ -37,22 +37,28 @@ impl<'a> Judged<'a> {
             found,
             case: &it.case,
             metric: it.metric,
-            published: claims::bound(it),
+            published: format!("{} {}", claims::bound(it), it.unit),
             model: format!("{} {}", short(it.model), it.unit),
             verdict: claims::said(it),
             basis: it.basis.name(),
         }
     }
 
-    fn line(&self) -> String {
+    /// A line of the table; what it is judged by is left out if the line above has it.
+    fn line(&self, part: &str, again: bool) -> String {
         let (from, says) = match self.found {
+            _ if again => (String::new(), ""),
             Some(it) => (format!("{}: {}", it.source, it.place), it.says.as_str()),
             None => ("none found".into(), ""),
         };
         let metric = self.metric.replace('_', " ");
+        let case = match self.case.starts_with(part) {
+            true => self.case.to_owned(),
+            false => format!("{part} {}", self.case),
+        };
         format!(
-            "| {from} | {says} | {}: {metric} | {} | {} | {} | {} |\n",
-            self.case, self.published, self.model, self.verdict, self.basis
+            "| {from} | {says} | {case}: {metric} | {} | {} | {} | {} |\n",
+            self.published, self.model, self.verdict, self.basis
         )
     }
 }
@@ -79,8 +85,10 @@ pub fn table(modelled: &Modelled) -> String {
          |---|---|---|---|---|---|---|\n",
     );
     for part in modelled.parts() {
+        let mut last = None;
         for it in judged(&places, part.name, &part.outcome) {
-            text += &it.line();
+            text += &it.line(part.name, last == Some(it.found));
+            last = Some(it.found);
         }
     }
     text
