@@ -28,6 +28,12 @@ pub struct Sim {
     /// repeated)
     #[arg(long, value_name = "KEY=A,B,…")]
     pub sweep: Vec<String>,
+    /// A setting with two values: as --sweep, and what the second saves beside the first
+    #[arg(long, value_name = "KEY=A,B", conflicts_with = "sweep")]
+    pub compare: Option<String>,
+    /// Name the variants that no other one beats in both latency and cost
+    #[arg(long, requires = "sweep")]
+    pub recommend: bool,
     /// The same as --set cpus=N
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub cpus: Option<String>,

@@ -5,6 +5,7 @@
 //! once.
 
 mod replay;
+mod saved;
 mod text;
 
 use super::code;
@@ -48,19 +49,30 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         ),
     };
     let mut report = describe(options, &workload, &variants);
-    for (variant, runs) in variants.iter().zip(&runs) {
-        for figure in report::figures(runs) {
+    let figures: Vec<_> = runs.iter().map(|runs| report::figures(runs)).collect();
+    for (variant, figures) in variants.iter().zip(&figures) {
+        for figure in figures {
             let case = figure.about.case(&variant.case);
             let (metric, unit) = (figure.metric, figure.unit);
             let row = Row::of("model", &case, metric, unit, &figure.values);
             report.rows.extend(row);
         }
     }
+    if let [first, second] = &figures[..] {
+        let saved = saved::rows(&workload.name, first, second);
+        report.rows.extend(saved);
+    }
     let stopped = stop.load(Ordering::Relaxed);
     report.option("stopped", stopped);
     let printed = match options.json {
         true => report.to_json() + "\n",
-        false => text::text(&report, &variants, options.seeds),
+        false => {
+            let text = text::text(&report, &variants, options.seeds);
+            match options.recommend {
+                true => text + "\n" + &saved::recommendation(&report, &variants),
+                false => text,
+            }
+        }
     };
     output::print(printed.as_bytes())?;
     Ok(code(&stop))
@@ -70,9 +82,10 @@ fn usage(why: quiescent_sim::Error) -> Error {
     Error::Usage(why.to_string())
 }
 
-/// A variant: its settings and its name.
+/// A variant: its settings, its name, and the part of the name in which variants differ.
 struct Variant {
     case: String,
+    varies: String,
     plan: Plan,
 }
 
@@ -85,8 +98,9 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
     }
     let unnamed = fixed.len();
     fixed.extend(settings::assignments(&options.set).map_err(usage)?);
+    let common = fixed.len();
     let mut points: Vec<Vec<(&str, &str)>> = vec![fixed];
-    for sweep in &options.sweep {
+    for sweep in options.sweep.iter().chain(&options.compare) {
         let (key, values) = settings::assignment(sweep).map_err(usage)?;
         let values: Vec<&str> = match values.contains(';') {
             true => values.split(';').collect(),
@@ -111,11 +125,14 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
         if let Some(seconds) = options.seconds {
             plan.length = seconds * 1_000_000_000;
         }
-        let named = point[unnamed..]
+        let words: Vec<String> = point
             .iter()
-            .map(|(key, value)| format!(" {key}={value}"));
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let named = words[unnamed..].iter().map(|it| format!(" {it}"));
         let case = workload.name.clone() + &named.collect::<String>();
-        Ok(Variant { case, plan })
+        let varies = words[common..].join(" ");
+        Ok(Variant { case, varies, plan })
     };
     points.into_iter().map(variant).collect()
 }
@@ -123,7 +140,11 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
 /// The plan with one of the seeds. `seed` may have been set like any setting; the others follow it.
 fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
     let mut plan = plan.clone();
-    let set = options.set.iter().chain(&options.sweep);
+    let set = options
+        .set
+        .iter()
+        .chain(&options.sweep)
+        .chain(&options.compare);
     let first = match set
         .into_iter()
         .any(|it| it.trim_start().starts_with("seed="))
@@ -165,7 +186,7 @@ fn traced(
     stop: &AtomicBool,
 ) -> Result<Vec<Stats>, Error> {
     let [variant] = variants else {
-        let why = "--trace writes one run: leave out --sweep";
+        let why = "--trace writes one run: leave out --sweep and --compare";
         return Err(Error::Usage(why.into()));
     };
     if options.seeds != 1 {

@@ -1,6 +1,6 @@
 //! The text output of `sim`: every setting, then tables with a column for each variant.
 
-use super::Variant;
+use super::{Variant, saved};
 use quiescent_report::Report;
 use quiescent_report::text::Table;
 use quiescent_report::text::number::{short, spread};
@@ -106,15 +106,30 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
     for warning in warnings.into_iter().flatten() {
         text += &format!("warning: {}\n", word(warning));
     }
-    let cases: Vec<&str> = variants.iter().map(|it| it.case.as_str()).collect();
-    for cases in cases.chunks(MOST_COLUMNS) {
-        for part in PARTS {
+    let said = saved::sentence(report, variants);
+    if !said.is_empty() {
+        text += &format!("\n{said}");
+    }
+    let saved = format!(
+        "{}{}",
+        report.options["workload"].as_str().unwrap_or_default(),
+        saved::SAVED
+    );
+    let mut columns: Vec<Column> = variants
+        .iter()
+        .map(|it| (it.case.as_str(), it.varies.as_str()))
+        .collect();
+    if let [_, _] = variants {
+        columns.push((&saved, "saved, %"));
+    }
+    for columns in columns.chunks(MOST_COLUMNS) {
+        for part in parts(report) {
             if part.1 == "cpu"
                 && report.options.get("cpus").and_then(|it| it.as_u64()) > Some(MOST_CPUS)
             {
                 continue;
             }
-            let table = table(report, cases, part);
+            let table = table(report, columns, part);
             if !table.is_empty() {
                 text += &format!("\n{}", table.render());
             }
@@ -134,7 +149,8 @@ fn head(report: &Report, first: &Variant, seeds: u64) -> String {
     let mut text = format!("{workload}: {about}\n");
     for (name, sentences) in [("assumes", "assumes"), ("FITTED", "fitted")] {
         for sentence in report.options[sentences].as_array().into_iter().flatten() {
-            text += &format!("  {name}: {}\n", sentence.as_str().unwrap_or_default());
+            let words = sentence.as_str().unwrap_or_default().split(' ');
+            text += &lines(words.map(str::to_owned), &format!("{name}: "));
         }
     }
     let seed = report.seed;
@@ -154,16 +170,26 @@ fn head(report: &Report, first: &Variant, seeds: u64) -> String {
         .chain(machine)
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    let mut line = String::new();
-    for word in all {
-        if !line.is_empty() && line.len() + word.len() > 110 {
+    text + &lines(all.into_iter(), "")
+}
+
+/// Words, in lines of at most [`WIDTH`] columns.
+fn lines(words: impl Iterator<Item = String>, before: &str) -> String {
+    let (mut text, mut line) = (String::new(), before.to_owned());
+    let mut is_empty = true;
+    for word in words {
+        if !is_empty && line.chars().count() + word.chars().count() > WIDTH {
             text += &format!("  {}\n", line.trim_end());
-            line.clear();
+            line = " ".repeat(before.len());
         }
         line += &format!("{word} ");
+        is_empty = false;
     }
     text + "  " + line.trim_end() + "\n"
 }
+
+/// The width of a line, without its margin.
+const WIDTH: usize = 110;
 
 /// The rows of each table: the text between case and name, the column's head.
 const PARTS: [(&str, &str); 11] = [
@@ -177,19 +203,35 @@ const PARTS: [(&str, &str); 11] = [
     (", idle for ", "idle for"),
     (KEPT_OUT, "package state not reached, and why"),
     (", package woken by ", "package woken by"),
-    (", power ", "power by the profile"),
+    (POWER, "power by the profile"),
 ];
+
+/// The parts, watts first where they were asked for.
+fn parts(report: &Report) -> Vec<(&'static str, &'static str)> {
+    let power = |part: &(&str, &str)| part.0 == POWER;
+    let wanted = report.rows.iter().any(|row| row.case.contains(POWER));
+    let mut parts = PARTS.to_vec();
+    parts.sort_by_key(|part| !(wanted && power(part)));
+    parts
+}
+
+/// What stands before a profile's name.
+const POWER: &str = ", power ";
 
 /// Smaller shares of time, in per cent, in which the package was kept out of a state are left out.
 const KEPT_OUT: &str = ", kept out of ";
 const LEAST_PCT: f64 = 0.05;
 
+/// The case of a column's rows, and its head.
+type Column<'a> = (&'a str, &'a str);
+
 /// A table of the rows of a part: a line for each row of the report, a column for each variant.
-fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
-    let columns = match cases {
+fn table(report: &Report, all: &[Column], (part, head): (&str, &str)) -> Table {
+    let columns = match all {
         [_] => vec!["value"],
-        cases => cases.to_vec(),
+        all => all.iter().map(|it| it.1).collect(),
     };
+    let cases: Vec<&str> = all.iter().map(|it| it.0).collect();
     let words: &[&str] = match part {
         "" => &[head, "unit"],
         _ => &[head, "figure", "unit"],
@@ -198,7 +240,7 @@ fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
     let mut table = Table::new(&heads, words.len());
     let mut lines: Vec<(&str, &str, &str)> = Vec::new();
     for row in &report.rows {
-        for case in cases {
+        for case in cases.iter().filter(|it| !it.ends_with(saved::SAVED)) {
             let Some(name) = row.case.strip_prefix(case).and_then(|it| named(it, part)) else {
                 continue;
             };
@@ -214,7 +256,7 @@ fn table(report: &Report, cases: &[&str], (part, head): (&str, &str)) -> Table {
         if part.is_empty() {
             cells.remove(0);
         }
-        for case in cases {
+        for case in &cases {
             let of = |row: &&quiescent_report::Row| {
                 let rest = row.case.strip_prefix(case).and_then(|it| named(it, part));
                 rest == Some(name) && row.metric == metric
