@@ -182,7 +182,11 @@ mod tests {
     fn who_comes_while_another_holds_a_lock_spins_and_a_line_moves() {
         let mut lock = Lock::default();
         let taking = |spins, moves| Taking { spins, moves };
-        assert_eq!(lock.take(1, 1000, 50, 100), taking(0, false), "not taken yet");
+        assert_eq!(
+            lock.take(1, 1000, 50, 100),
+            taking(0, false),
+            "not taken yet"
+        );
         assert_eq!(lock.take(1, 1010, 50, 100), taking(0, false), "its own");
         assert_eq!(lock.take(2, 1030, 700, 100), taking(30, true));
         // Held from 1160 to 1860, and not before.
