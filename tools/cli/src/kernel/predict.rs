@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::load::{ALWAYS, Load};
 use quiescent_report::Control;
 use quiescent_sim::chance::Chance;
-use quiescent_sim::{Hog, IdleLoop, Machine, Options, Rounds, Smp, Stats, Turns};
+use quiescent_sim::{Hog, IdleLoop, Machine, Options, Queued, Rounds, Smp, Stats, Turns};
 use std::collections::BTreeMap;
 
 /// Calls of each configuration, and one before them that does not count.
@@ -221,6 +221,8 @@ fn run(options: Options, caller: u32, load: LoadKind, calls: &CallPattern, facts
     let work = Rounds {
         rounds: 1,
         calls: CALLS + 1,
+        awaits: 0,
+        callback: Queued::of(0),
         pause: calls.pause_ns,
         compute: calls.gap_ns,
         rest: 0,

@@ -197,7 +197,7 @@ mod tests {
             7,
             "those that were measured, but for the race"
         );
-        let missed: Vec<_> = all().filter(|it| !it.holds()).collect();
+        let missed: Vec<_> = all().filter(|it| it.holds() == Some(false)).collect();
         assert_eq!(missed.len(), 1, "{missed:?}");
         assert_eq!((missed[0].metric, missed[0].model), ("fences", 4.0));
     }

@@ -1,6 +1,9 @@
 //! `chromeos-idle`: callbacks by function, queued and executed in five seconds of an idle machine, before
 //! lazy callbacks and with them.
 //!
+//! `rcutop` counts events: queueing a callback into a bypass has none, and an invocation counts only if the
+//! window's table has the function. So bursts on offloaded CPUs show more callbacks executed than queued.
+//!
 //! The published queued counts are the workload's rates; the model computes when they are executed. A figure
 //! is the mean of `WINDOWS` windows, each with a seed of its own, because one window of five seconds has 7
 //! callbacks of a function, or 3.
@@ -19,7 +22,7 @@ use super::claims::{Named, Shown, shown};
 use super::data::published;
 use super::loads::{notes, run, runs};
 use super::{Basis, Judged, Line, Listing, Outcome, mean};
-use crate::record::stats::Stats;
+use crate::record::stats::{Func, Stats};
 
 /// Windows, each with its own seed.
 const WINDOWS: u64 = 20;
@@ -50,14 +53,32 @@ fn windows(seed: u64, sets: &[(&str, &str)]) -> Vec<Stats> {
     runs("chromeos-idle", WINDOWS, seed, sets)
 }
 
+/// Settings and parameters of a run.
+type Sets<'a> = &'a [(&'a str, &'a str)];
+
+/// A number of callbacks of a function.
+type Count = fn(&Func) -> u64;
+
+/// Queued and executed, all of them.
+const ALL: [Count; 2] = [|it| it.queued, |it| it.invoked];
+
+/// The same as `rcutop` counts from the kernel's events: `rcu_callback` does not show what goes to a bypass,
+/// and what is invoked counts only if the window's table has the function.
+const AS_SHOWN: [Count; 2] = [|it| it.shown, |it| it.shown_invoked];
+
 /// All callbacks of a window that were queued, or executed.
-fn count(stats: &Stats, of: fn(&crate::record::stats::Func) -> u64) -> f64 {
+fn count(stats: &Stats, of: Count) -> f64 {
     stats.funcs.iter().map(of).sum::<u64>() as f64
 }
 
 /// The published table, with the means of these windows beside.
-fn listing(case: &str, published: &BTreeMap<String, [f64; 2]>, runs: &[Stats]) -> Listing {
-    let of = |name: &str, count: fn(&crate::record::stats::Func) -> u64| {
+fn listing(
+    case: &str,
+    published: &BTreeMap<String, [f64; 2]>,
+    runs: &[Stats],
+    columns: [Count; 2],
+) -> Listing {
+    let of = |name: &str, count: Count| {
         let each = runs.iter().map(|it| {
             let func = it.funcs.iter().find(|it| it.name == name);
             func.map_or(0, count) as f64
@@ -67,7 +88,7 @@ fn listing(case: &str, published: &BTreeMap<String, [f64; 2]>, runs: &[Stats]) -
     let line = |(name, figures): (&String, &[f64; 2])| Line {
         name: name.clone(),
         published: Some(figures.to_vec()),
-        model: vec![of(name, |it| it.queued), of(name, |it| it.invoked)],
+        model: columns.map(|count| of(name, count)).into(),
     };
     let mut lines: Vec<Line> = published.iter().map(line).collect();
     // The most first, as such tables are looked at.
@@ -80,35 +101,43 @@ fn listing(case: &str, published: &BTreeMap<String, [f64; 2]>, runs: &[Stats]) -
     }
 }
 
-/// Executed over queued, in all windows together.
-fn ratio(runs: &[Stats]) -> f64 {
-    let sum = |of: fn(&crate::record::stats::Func) -> u64| {
-        runs.iter().map(|it| count(it, of)).sum::<f64>()
-    };
-    sum(|it| it.invoked) / sum(|it| it.queued)
+/// The second over the first, in all windows together.
+fn ratio(runs: &[Stats], columns: [Count; 2]) -> f64 {
+    let [queued, executed] = columns.map(|of| runs.iter().map(|it| count(it, of)).sum::<f64>());
+    executed / queued
 }
 
-/// Before laziness: not offloaded, and offloaded.
+/// Before laziness, as `rcutop` counts: one by one, not offloaded and offloaded; and offloaded, as many as
+/// were executed, in bursts.
 fn before(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outcome) {
     let sum = |column: usize| published.values().map(|it| it[column]).sum::<f64>();
-    for rcu in ["default", "offload"] {
-        let case = format!("chromeos-idle rcu={rcu}");
-        let runs = windows(seed, &[("rcu", rcu)]);
-        let more = |it: &Stats| count(it, |it| it.invoked) - count(it, |it| it.queued);
-        let (least, most) = runs.iter().map(more).fold((0.0, 0.0), |(least, most), it| {
-            (f64::min(least, it), f64::max(most, it))
-        });
+    // The bursts were assumed with a view to the table.
+    let bursts = [("rcu", "offload"), ("before", "0"), ("bursts", "1")];
+    let cases: [(&str, Sets<'_>, Basis); 3] = [
+        ("rcu=default", &[("rcu", "default")], Basis::Assumed),
+        ("rcu=offload", &[("rcu", "offload")], Basis::Assumed),
+        ("rcu=offload bursts=1", &bursts, Basis::Fitted),
+    ];
+    for (name, sets, basis) in cases {
+        let case = format!("chromeos-idle {name}");
+        let runs = windows(seed, sets);
+        let each = |of: Count| mean(runs.iter().map(|it| count(it, of)));
         outcome.notes.push(format!(
-            "rcu={rcu}: of {} callbacks a window those that were in flight when it began make {least:+} to \
-             {most:+} executed beyond those queued; published are {:+} of {}",
+            "{name}: {:.0} queued and {:.0} executed a window; rcutop counts {:.0} and {:.0}, and \
+             published are {} and {}",
+            each(ALL[0]),
+            each(ALL[1]),
+            each(AS_SHOWN[0]),
+            each(AS_SHOWN[1]),
             sum(0),
-            sum(1) - sum(0),
-            sum(0),
+            sum(1),
         ));
-        let by = Judged::published("chromeos-idle", 0.1, Basis::Assumed);
+        let by = Judged::published("chromeos-idle", 0.1, basis);
         let named = ("executed_ratio_to_queued", "of the queued");
-        outcome.compare(by, &*case, named, [sum(1) / sum(0), ratio(&runs)]);
-        outcome.listings.push(listing(&case, published, &runs));
+        outcome.compare(by, &*case, named, [sum(1) / sum(0), ratio(&runs, AS_SHOWN)]);
+        outcome
+            .listings
+            .push(listing(&case, published, &runs, AS_SHOWN));
     }
 }
 
@@ -118,7 +147,7 @@ fn lazy(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outcome
     let case = "chromeos-idle rcu=lazy";
     let runs = windows(seed, &LAZY);
     let executed = runs.iter().map(|it| count(it, |it| it.invoked));
-    outcome.listings.push(listing(case, published, &runs));
+    outcome.listings.push(listing(case, published, &runs, ALL));
     shown! { outcome;
         case, EXECUTED => executed.fold(0.0, f64::max),
             AtMost(0.0) => "with lazy callbacks nothing is executed in five seconds";
@@ -165,7 +194,7 @@ fn long(seed: u64, outcome: &mut Outcome) {
     let case = "chromeos-idle rcu=lazy, for long";
     shown! { outcome;
         case, ("windows_without_executed_pct", "%") => share;
-        case, ("executed_ratio_to_queued", "of the queued") => ratio(&runs);
+        case, ("executed_ratio_to_queued", "of the queued") => ratio(&runs, ALL);
     }
 }
 
@@ -179,10 +208,10 @@ pub fn chromeos_idle(seed: u64) -> Outcome {
         "queued is an input: the published counts are the workload's rates. Executed is the model's".into(),
     );
     outcome.notes.push(
-        "why the table before laziness has more executed than queued is not known: in the model a grace \
-         period's worth of callbacks from before the \
-         window is far too little. What waits for seconds would do it, and so would a burst just before, or \
-         callbacks that are queued where the tool does not look"
+        "why the table before laziness has more executed than queued: one by one all callbacks are seen, and \
+         the ratio is 1, however rcutop counts. In bursts an offloaded CPU puts all but sixteen a jiffy into \
+         its bypass, of which the event of queueing says nothing, while that of invoking does. That can \
+         explain the table; that it does is not shown, since the bursts are assumed"
             .into(),
     );
     notes("chromeos-idle", &mut outcome);
@@ -202,12 +231,16 @@ mod tests {
         // Lazy windows differ: some execute nothing, and some much.
         let share = &outcome.shown[outcome.shown.len() - 2];
         assert!((5.0..=95.0).contains(&share.model), "{share:?}");
-        // Without laziness as many go as come.
-        for it in &outcome.comparisons {
+        // Without laziness as many go as come; of bursts rcutop sees more go than come.
+        let [default, offload, bursts] = &outcome.comparisons[..] else {
+            panic!("three machines");
+        };
+        for it in [default, offload] {
             assert!((0.95..1.05).contains(&it.model), "{it:?}");
         }
-        let [_, offload, lazy] = &outcome.listings[..] else {
-            panic!("three tables");
+        assert!(bursts.model > 1.3 && bursts.holds().is_none(), "{bursts:?}");
+        let [_, offload, _, lazy] = &outcome.listings[..] else {
+            panic!("four tables");
         };
         assert_eq!((offload.lines.len(), lazy.lines.len()), (11, 12));
         for it in offload.lines.iter().chain(&lazy.lines) {

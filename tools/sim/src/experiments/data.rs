@@ -43,15 +43,24 @@ pub(super) fn measurements() -> Measurements {
     }
 }
 
+/// The file of published figures.
 #[derive(Deserialize)]
-struct Published {
-    experiments: BTreeMap<String, serde_json::Value>,
+pub(super) struct Published {
+    #[cfg_attr(not(test), expect(dead_code))]
+    pub sources: BTreeMap<String, String>,
+    pub experiments: BTreeMap<String, serde_json::Value>,
+    #[cfg_attr(not(test), expect(dead_code))]
+    pub cstates_us: serde_json::Value,
+}
+
+/// All of it.
+pub(super) fn all_published() -> Published {
+    parse(PUBLISHED)
 }
 
 /// The published experiment of this name.
 pub(super) fn published<T: for<'a> Deserialize<'a>>(name: &str) -> T {
-    let mut file: Published = parse(PUBLISHED);
-    let experiment = file.experiments.remove(name);
+    let experiment = all_published().experiments.remove(name);
     let read = serde_json::from_value(experiment.unwrap_or_default());
     read.expect("the data that is built in is read by a test")
 }

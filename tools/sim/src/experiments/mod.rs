@@ -15,6 +15,7 @@ mod claims;
 mod data;
 pub mod early_qs;
 pub mod fast_no_hz;
+pub mod flood;
 mod frame;
 pub mod idle;
 mod listing;
@@ -25,6 +26,7 @@ pub mod percpu_ref;
 pub mod pipeline;
 pub mod replays;
 pub mod show;
+mod sources;
 pub mod swipe;
 pub mod synchronize;
 pub mod threads;
@@ -36,6 +38,7 @@ pub(crate) use crate::base::mean::{mean, median};
 pub use catalogue::{Modelled, Part, run};
 pub use claims::{Bound, Claim, Shown};
 pub use listing::{Line, Listing};
+pub use sources::Found;
 
 /// Where a real figure comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,9 +161,24 @@ impl Comparison {
         }
     }
 
-    /// Is the model near enough?
-    pub fn holds(&self) -> bool {
+    /// Is the model's figure within the bound?
+    pub fn is_near(&self) -> bool {
         (self.ratio() - 1.0).abs() <= self.allowed
+    }
+
+    /// Is that met? None for a fitted figure: a parameter was set so that it comes out.
+    ///
+    /// ```
+    /// use quiescent_sim::experiments::{Basis, Comparison, Source};
+    /// let (real, model, allowed) = (24.2, 24.0, 0.15);
+    /// let (case, source, basis) = ("bridge".into(), Source::Published, Basis::Assumed);
+    /// let (experiment, metric, unit) = ("bridge", "total_s", "s");
+    /// let it = Comparison { experiment, case, metric, unit, source, real, model, allowed, basis };
+    /// assert_eq!(it.holds(), Some(true));
+    /// assert_eq!(Comparison { basis: Basis::Fitted, ..it }.holds(), None);
+    /// ```
+    pub fn holds(&self) -> Option<bool> {
+        (self.basis != Basis::Fitted).then(|| self.is_near())
     }
 }
 

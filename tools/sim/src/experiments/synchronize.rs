@@ -166,7 +166,14 @@ mod tests {
         assert_eq!(outcome.comparisons.len(), 108);
         let mut errors: Vec<f64> = Vec::new();
         for it in &outcome.comparisons {
-            assert!(it.holds(), "{}: {} and not {}", it.case, it.model, it.real);
+            assert_eq!(
+                it.holds(),
+                Some(true),
+                "{}: {} and not {}",
+                it.case,
+                it.model,
+                it.real
+            );
             errors.push((it.ratio() - 1.0).abs());
         }
         errors.sort_by(f64::total_cmp);

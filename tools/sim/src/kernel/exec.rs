@@ -285,7 +285,8 @@ impl Machine {
         self.look_after_full_tick(cpu);
         self.tasks[next].cpu = Some(cpu);
         self.say_switch(cpu, Some(next));
-        Act::Busy(self.options.costs.switch)
+        let rcus = self.tasks[next].is_rcus() || from.is_some_and(|it| self.tasks[it].is_rcus());
+        self.switching(rcus)
     }
 
     /// The CPU runs no task any more; returns the task that ran, and its time.
@@ -335,6 +336,15 @@ impl Machine {
         }
         self.note_switch(cpu, Some(task));
         self.say_switch(cpu, None);
-        Act::Busy(self.options.costs.switch)
+        self.switching(self.tasks[task].is_rcus())
+    }
+
+    /// A switch to or from a task; one of RCU's threads is RCU's CPU time.
+    fn switching(&mut self, rcus: bool) -> Act {
+        let cost = self.options.costs.switch;
+        if rcus {
+            self.took(cost);
+        }
+        Act::Busy(cost)
     }
 }

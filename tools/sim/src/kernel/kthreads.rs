@@ -158,8 +158,9 @@ impl Machine {
             let Some(member) = it.next_member() else {
                 break;
             };
-            cost += self.options.costs.scan;
             let visited = cpus[member as usize].visit(tick, it, global, &view);
+            cost += self.looks_under_lock(cpu, member, cost, visited.flushed > 0);
+            cost += self.options.costs.scan;
             self.carry_out(cpu, Some(group), visited.todo);
             if self.takes_steps() {
                 return Act::Busy(self.step_cost());
@@ -255,8 +256,8 @@ impl Machine {
                 lazy,
                 can_wake,
             } => {
-                self.call(cpu, (func, Then::Nothing), lazy, can_wake);
-                Act::Busy(self.options.costs.callback)
+                let locks = self.call(cpu, (func, Then::Nothing), lazy, can_wake);
+                Act::Busy(self.options.costs.callback + locks)
             }
             Op::Enter { name, argument } => self.enter_call(cpu, task, name, argument),
             Op::Leave => self.leave_call(task),
@@ -273,8 +274,8 @@ impl Machine {
             Op::Reclaim { above, lazy } => self.reclaim(cpu, above, lazy),
             Op::AwaitCallback { func, lazy } => {
                 self.waits_for_gp(task, false);
-                self.call(cpu, (func, Then::Wakes(task)), lazy, true);
-                self.then_sleeps(cpu, self.options.costs.callback)
+                let locks = self.call(cpu, (func, Then::Wakes(task)), lazy, true);
+                self.then_sleeps(cpu, self.options.costs.callback + locks)
             }
             Op::SleepUntil(at) => {
                 self.tasks[task].deferred = false;
@@ -353,6 +354,7 @@ impl Machine {
     }
 
     pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
+        let mut cost = self.options.costs.callback;
         if self.options.wake_from_gp {
             let leaf = self.rcu.leaf_of(cpu);
             let (global, _, _, view) = self.rcu.parts();
@@ -361,8 +363,8 @@ impl Machine {
             self.effects(cpu, &effects);
         } else {
             let func = self.func("wakeme_after_rcu");
-            self.call(cpu, (func, Then::Wakes(task)), false, true);
+            cost += self.call(cpu, (func, Then::Wakes(task)), false, true);
         }
-        self.then_sleeps(cpu, self.options.costs.callback)
+        self.then_sleeps(cpu, cost)
     }
 }

@@ -1,6 +1,6 @@
 //! The machine: its parts, and the loop that lets time pass.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use quiescent_engine::{CpuId, Pos};
 
@@ -14,6 +14,7 @@ use crate::kernel::expedited::Expediting;
 use crate::kernel::faults::Faulty;
 use crate::kernel::film::Camera;
 use crate::kernel::idling::Idling;
+use crate::kernel::locks::Locks;
 use crate::kernel::rcu::Rcu;
 use crate::kernel::syscalls::SysCalls;
 use crate::kernel::tally::Tally;
@@ -65,6 +66,8 @@ pub struct Machine {
     pub(crate) idling: Option<Box<Idling>>,
     pub(crate) tally: Tally,
     pub(crate) syscalls: SysCalls,
+    /// Of offloaded CPUs that have queued.
+    pub(crate) locks: BTreeMap<CpuId, Locks>,
     /// The film's recording, on request.
     pub(crate) camera: Option<Box<Camera>>,
 }
@@ -114,6 +117,7 @@ impl Machine {
             idling: Idling::new(&options),
             tally: Tally::default(),
             syscalls: SysCalls::default(),
+            locks: BTreeMap::new(),
             camera: None,
             rcu,
             options,

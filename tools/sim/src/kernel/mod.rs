@@ -17,6 +17,7 @@
 //! | `idle`, `idling` | the idle loop; idle states, what wakes CPUs out of them |
 //! | `full` | CPUs that run without a tick (`nohz_full`) |
 //! | `hotplug`, `toggle` | CPUs that go offline; CPUs that change between offloaded and not; the shrinker |
+//! | `locks` | locks of offloaded callbacks, and cache lines that move |
 //! | `syscalls` | which system call each callback comes from |
 //! | `faults` | what goes wrong, if that is asked for |
 //! | `tally`, `pending` | how much a run has tested; what is still to be done, in words |
@@ -34,6 +35,7 @@ mod hotplug;
 mod idle;
 mod idling;
 mod kthreads;
+mod locks;
 mod look;
 pub(crate) mod machine;
 mod outside;

@@ -209,15 +209,16 @@ impl Machine {
         }
     }
 
-    /// `call_rcu` on `cpu`, with this function, which does this.
+    /// `call_rcu` on `cpu`, with this function, which does this. What its locks take.
     pub(crate) fn call(
         &mut self,
         cpu: CpuId,
         (func, then): (usize, Then),
         lazy: bool,
         can_wake: bool,
-    ) {
-        let counts = lazy && !self.rcu.cpus[cpu as usize].is_offloaded();
+    ) -> u64 {
+        let offloaded = self.rcu.cpus[cpu as usize].is_offloaded();
+        let counts = lazy && !offloaded;
         let knows_lazy =
             matches!(self.options.idle_rule, IdleRule::FastNoHz(it) if it.lazy_delay.is_some());
         let callback = Callback {
@@ -234,7 +235,7 @@ impl Machine {
         let it = &mut cpus[cpu as usize];
         let group = it.member().group();
         let lazy_before = it.member().lazy();
-        let (pos, todo, wake_gp) = match group {
+        let (pos, todo, wake_gp, hidden) = match group {
             Some(group) => {
                 let group = groups[group as usize].as_mut().expect("it has members");
                 let call = offload::Call {
@@ -245,11 +246,12 @@ impl Machine {
                     early: false,
                 };
                 let queued = it.call_nocb(call, group, global, &view);
-                (queued.pos, queued.todo, false)
+                let hidden = queued.place == offload::Place::Bypass;
+                (queued.pos, queued.todo, false, hidden)
             }
             None => {
                 let called = it.call(global, 1, now.ns, &view);
-                (called.pos, Todo::default(), called.wake_gp)
+                (called.pos, Todo::default(), called.wake_gp, false)
             }
         };
         let lazy_now = it.member().lazy();
@@ -270,6 +272,7 @@ impl Machine {
         if self.stats.counts(self.now) {
             let counted = &mut self.stats.funcs[func];
             counted.queued += 1;
+            counted.shown += u64::from(!hidden);
             counted.lazily += u64::from(lazy_now > lazy_before || counts && knows_lazy);
             counted.broke += u64::from(!lazy && lazy_now < lazy_before);
         }
@@ -277,6 +280,10 @@ impl Machine {
             self.wake(self.gp_thread, cpu);
         }
         self.carry_out(cpu, group, todo);
+        match offloaded {
+            true => self.queues_under_lock(cpu, hidden),
+            false => 0,
+        }
     }
 
     /// Wakes the threads that the engine names for offloading.

@@ -124,6 +124,7 @@ impl Machine {
             if self.stats.counts(self.now) {
                 let func = &mut self.stats.funcs[callback.func];
                 func.invoked += 1;
+                func.shown_invoked += u64::from(func.shown > 0);
                 func.delays.push(self.now - callback.queued_at);
             }
             self.oracle.invoked(callback.number, callback.since);
@@ -166,7 +167,7 @@ impl Machine {
             self.cores[whose as usize].soft_rcu = true;
         }
         self.carry_out(cpu, group, after.todo);
-        invoked * each
+        invoked * each + self.invokes_under_lock(whose, cpu, 0, invoked)
     }
 
     /// A wake-up of an offload thread that was put off is made now.

@@ -122,6 +122,11 @@ impl Task {
         }
     }
 
+    /// Is it one of RCU's threads?
+    pub fn is_rcus(&self) -> bool {
+        !matches!(self.kind, Kind::Work(_))
+    }
+
     /// Does a task that wakes up take the CPU from it, and do others have their turn?
     pub fn gives_way(&self) -> bool {
         matches!(self.kind, Kind::Work(_) | Kind::Ksoftirqd)

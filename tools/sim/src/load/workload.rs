@@ -21,7 +21,7 @@
 //!
 //! | `work` | what the task does | fields |
 //! |---|---|---|
-//! | `rounds` | rounds of `synchronize_rcu` calls | `rounds`, `calls`, `pause`, `compute`, `rest` |
+//! | `rounds` | `synchronize_rcu` calls in rounds | `rounds`, `calls`, `awaits`, `pause`, `compute`, `rest` |
 //! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep` |
 //! | `queue` | queues callbacks | `rate`, `times`, `compute`, `between`, `stop`, `callbacks` |
 //! | `read` | one section after the other | `sections` (0: for ever), `inside`, `outside`, `sleeps` |
@@ -29,9 +29,10 @@
 //! | `reclaim` | calls the shrinker | `every` (0: never), `above` (bytes), `lazy` |
 //! | `close` | closes buffers at each frame | `rate`, `compute`, `buffers`, `close`, `stop`, `callbacks` |
 //!
-//! * `rounds`: `rest` follows each round.
+//! * `rounds`: `calls`, then `awaits` times its one callback, which is queued and waited for; `rest` follows
+//!   each round.
 //! * `queue`, `close`: nothing is queued from `stop` on. Each close is a system call of length `close`, and
-//!   it queues the callbacks.
+//!   it queues the callbacks, if the file names any.
 //! * All but `reclaim` have `vary`.
 //! * `reclaim`: if callbacks hold more than `above` bytes, it asks the shrinker to flush `lazy` callbacks.
 //!

@@ -56,6 +56,10 @@ pub struct Func {
     pub broke: u64,
     /// Callbacks invoked.
     pub invoked: u64,
+    /// Callbacks whose queueing mainline's `rcu_callback` event shows: not those that go to a bypass.
+    pub shown: u64,
+    /// Callbacks invoked while a reader of the events has such an entry for the function, as `rcutop` counts.
+    pub shown_invoked: u64,
     /// How long each of those waited, in nanoseconds.
     pub delays: Vec<u64>,
 }
@@ -143,8 +147,13 @@ pub struct Totals {
     pub softirqs: u64,
     /// Batches of callbacks.
     pub batches: u64,
-    /// CPU time that RCU took, in nanoseconds: its threads, soft interrupts and callbacks.
+    /// CPU time that RCU took, in nanoseconds: its threads with the switches to and from them, soft
+    /// interrupts, callbacks, and locks of offloaded ones.
     pub rcu_ns: u64,
+    /// Times that a CPU found a lock of offloaded callbacks held by another.
+    pub lock_waits: u64,
+    /// How long CPUs waited for such locks, in nanoseconds.
+    pub lock_wait_ns: u64,
 }
 
 /// What a run has shown, within its window.

@@ -47,6 +47,8 @@ fn caller(machine: &mut Threads, name: &str, start: u64, calls: u64) {
     let work = Rounds {
         rounds: 1,
         calls,
+        awaits: 0,
+        callback: Queued::of(0),
         pause: 1000,
         compute: 0,
         rest: 0,

@@ -5,7 +5,6 @@ use quiescent_report::Occasion;
 use quiescent_report::html::html;
 use quiescent_report::html::layout::{Count, Head, News};
 use quiescent_report::pages::head::{alarm, facts};
-use quiescent_sim::experiments::Basis;
 
 /// The head of `reproduce`.
 pub(super) fn reproduced(found: &Reproduced, occasion: &Occasion) -> Head {
@@ -42,17 +41,19 @@ fn counts(found: &Reproduced) -> Vec<Count> {
         return counts;
     }
     let all = || found.modelled.comparisons();
-    let own = || all().filter(|it| it.basis != Basis::Fitted);
-    let near = own().filter(|it| it.holds()).count();
-    let fitted = all().count() - own().count();
+    let judged = |wanted| all().filter(move |it| it.holds() == wanted).count();
     let says = found.modelled.shown().filter_map(|it| it.holds());
     let (kept, broken): (Vec<bool>, Vec<bool>) = says.partition(|it| *it);
     counts.extend([
-        Count::of(News::Good, near, "model figures within their bound"),
-        Count::of(News::Bad, own().count() - near, "model figures outside it"),
+        Count::of(
+            News::Good,
+            judged(Some(true)),
+            "model figures within their bound",
+        ),
+        Count::of(News::Bad, judged(Some(false)), "model figures outside it"),
         Count::of(
             News::None,
-            fitted,
+            judged(None),
             "fitted model figures, which are no predictions",
         ),
     ]);

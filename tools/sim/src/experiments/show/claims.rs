@@ -20,7 +20,7 @@ pub(super) fn bound(it: &Shown) -> String {
 
 /// The verdict in a word; nothing where nothing was said.
 pub(super) fn said(it: &Shown) -> &'static str {
-    it.holds().map_or("", verdict)
+    it.claim.as_ref().map_or("", |_| verdict(it.holds()))
 }
 
 /// All of them as a table; empty if there are none.
@@ -62,6 +62,7 @@ pub(super) fn json(all: &[Shown]) -> serde_json::Value {
         serde_json::json!({
             "says": claim.says, "case": it.case, "metric": it.metric, "unit": it.unit,
             "model": it.model, "at_least": least, "at_most": most, "met": it.holds(),
+            "basis": it.basis.name(),
         })
     });
     each.collect()

@@ -4,9 +4,11 @@ mod claims;
 mod listings;
 pub mod page;
 mod rows;
+mod table;
 mod text;
 
 pub use rows::{report, rows};
+pub use table::table;
 pub use text::text;
 
 use quiescent_report::OURS;
@@ -22,9 +24,11 @@ fn subject(source: Source) -> &'static str {
     }
 }
 
-fn verdict(holds: bool) -> &'static str {
+/// The verdict on what holds or not; a figure without one was fitted.
+fn verdict(holds: Option<bool>) -> &'static str {
     match holds {
-        true => "met",
-        false => "MISSED",
+        Some(true) => "met",
+        Some(false) => "MISSED",
+        None => "fitted",
     }
 }

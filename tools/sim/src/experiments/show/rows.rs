@@ -3,7 +3,7 @@
 
 use quiescent_report::{Report, Row};
 
-use super::{claims, listings, subject};
+use super::{claims, listings, subject, table};
 use crate::experiments::{Modelled, Part, Source};
 
 /// Every figure, the real one and the model's.
@@ -43,6 +43,7 @@ pub fn report(modelled: &Modelled, report: &mut Report) {
             serde_json::json!({
                 "basis": basis,
                 "claims": claims::json(&outcome.shown),
+                "published": table::json(name, outcome),
                 "notes": outcome.notes,
             }),
         );

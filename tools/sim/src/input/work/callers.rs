@@ -1,18 +1,24 @@
 //! Tasks that wait for grace periods, and tasks that keep a CPU busy.
 
+use super::Queued;
 use crate::base::chance::Chance;
 use crate::input::op::{Op, Work};
 
-/// Calls `synchronize_rcu` in rounds: some calls with pauses after them, then a rest.
+/// Waits in rounds: some calls of `synchronize_rcu` and some callbacks of its own that it waits for, with
+/// pauses after them, then a rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds {
     /// Rounds that are left.
     pub rounds: u64,
     /// Calls of a round.
     pub calls: u64,
-    /// Nanoseconds of the pause after each call.
+    /// After the calls of a round, so many callbacks are queued, each waited for.
+    pub awaits: u64,
+    /// That callback.
+    pub callback: Queued,
+    /// Nanoseconds of the pause after each wait.
     pub pause: u64,
-    /// Nanoseconds that the task computes before each call.
+    /// Nanoseconds that the task computes before each wait.
     pub compute: u64,
     /// Nanoseconds of the rest after each round.
     pub rest: u64,
@@ -46,7 +52,7 @@ impl Work for Rounds {
         loop {
             match self.at.step {
                 CallerStep::Begin => {
-                    if self.rounds == 0 || self.calls == 0 {
+                    if self.rounds == 0 || self.calls + self.awaits == 0 {
                         return Op::Exit;
                     }
                     self.at.step = CallerStep::Call;
@@ -56,13 +62,16 @@ impl Work for Rounds {
                 }
                 CallerStep::Call => {
                     self.at.step = CallerStep::Called;
+                    if self.at.called >= self.calls {
+                        return self.callback.awaited();
+                    }
                     return Op::Synchronize;
                 }
                 CallerStep::Called => {
                     self.at.step = CallerStep::Begin;
                     self.at.called += 1;
                     let mut sleep = self.pause;
-                    if self.at.called == self.calls {
+                    if self.at.called == self.calls + self.awaits {
                         self.at.called = 0;
                         self.rounds -= 1;
                         sleep = self.rest;
@@ -117,6 +126,8 @@ mod tests {
         let mut work = Rounds {
             rounds: 2,
             calls: 2,
+            awaits: 0,
+            callback: Queued::of(7),
             pause: 5,
             compute: 3,
             rest: 70,
@@ -136,5 +147,27 @@ mod tests {
         assert_eq!(done[..6], round(100));
         assert_eq!(done[6..12], round(300));
         assert_eq!(done[12], Op::Exit);
+    }
+
+    #[test]
+    fn callbacks_are_waited_for_after_the_calls_of_each_round() {
+        let mut work = Rounds {
+            rounds: 2,
+            calls: 1,
+            awaits: 2,
+            callback: Queued::of(7),
+            pause: 0,
+            compute: 0,
+            rest: 0,
+            vary: false,
+            chance: Chance::new(1),
+            at: CallerState::default(),
+        };
+        let done: Vec<Op> = (0..7).map(|now| work.next(now)).collect();
+        let wait = Queued::of(7).awaited();
+        let round = [Op::Synchronize, wait.clone(), wait];
+        assert_eq!(done[..3], round);
+        assert_eq!(done[3..6], round);
+        assert_eq!(done[6], Op::Exit);
     }
 }

@@ -32,6 +32,14 @@ impl Queued {
             can_wake: self.can_wake,
         }
     }
+
+    /// It is queued, and waited for.
+    pub(crate) const fn awaited(self) -> Op {
+        Op::AwaitCallback {
+            func: self.func,
+            lazy: self.lazy,
+        }
+    }
 }
 
 /// Sleeps, works, queues callbacks, and sleeps again.

@@ -55,10 +55,7 @@ impl Work for Switcher {
                 }
                 SwitcherStep::Switch => {
                     self.at.0 = SwitcherStep::Rest;
-                    return Op::AwaitCallback {
-                        func: self.callback.func,
-                        lazy: self.callback.lazy,
-                    };
+                    return self.callback.awaited();
                 }
                 SwitcherStep::Rest => {
                     self.at.0 = SwitcherStep::Work;

@@ -187,5 +187,9 @@ pub fn warnings(options: &Options) -> Vec<String> {
             "cost.ipi_ns does nothing with smp=serial: an interrupt is taken when the executing CPU halts",
         );
     }
+    let locks = |it: &Options| (it.costs.lock, it.costs.line);
+    if locks(options) != locks(&default) && options.smp == Smp::Serial {
+        warn("cost.lock_ns and cost.line_ns do nothing with smp=serial: its CPUs run in turn");
+    }
     said
 }

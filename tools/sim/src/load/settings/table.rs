@@ -305,6 +305,8 @@ pub static SETTINGS: &[Setting] = table! {
     cost "cost.work_ns" (costs.work)
         "work before the first callback of an arrival, where a workload does not say otherwise";
     cost "cost.ipi_ns" (costs.ipi) "how long an interrupt takes to reach another CPU (smp=parallel)";
+    cost "cost.lock_ns" (costs.lock) "ASSUMED: a lock of offloaded callbacks, free (smp=parallel)";
+    cost "cost.line_ns" (costs.line) "ASSUMED: a cache line that another CPU has changed (smp=parallel)";
 };
 
 /// Settings that only a machine of threads has, in the order in which they are carried out.

@@ -46,7 +46,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
     let kernels = |it: &Workload| it.plan(&[]).unwrap().options.kind == MachineKind::Kernel;
     for it in Workload::built_in().filter(kernels) {
         let trace = |seed: &str| {
-            let mut plan = it.plan(&[("seed", seed), ("cpus", "9")]).unwrap();
+            let mut plan = it.plan(&[("seed", seed), ("cpus", "12")]).unwrap();
             (plan.length, plan.warm_up) = (200_000_000, 0);
             let mut machine = plan.machine();
             machine.keep_trace();

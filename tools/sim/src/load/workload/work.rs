@@ -28,7 +28,7 @@ const ALL: u64 = 1_000_000_000;
 /// A pattern: its callbacks' functions have no number yet, and its chance is not the task's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    Rounds(Rounds),
+    Rounds(Rounds, Option<Function>),
     Turns(Turns),
     Queue(Queuer, Vec<Function>),
     Read(Reads),
@@ -55,7 +55,7 @@ impl Pattern {
             return Err(it.wrong(why));
         }
         match word {
-            Some(0) => rounds(it),
+            Some(0) => rounds(it, callbacks()?, options.kind),
             Some(1) => turns(it),
             Some(2) => queue(it, callbacks()?, options.costs.work),
             Some(3) => read(it),
@@ -70,7 +70,11 @@ impl Pattern {
     pub fn work(&self, machine: &mut impl Stage, chance: Chance) -> Box<dyn Work> {
         let mut queued = |all: Vec<Function>| all.iter().map(|it| it.queued(machine)).collect();
         match self.clone() {
-            Pattern::Rounds(it) => Box::new(Rounds { chance, ..it }),
+            Pattern::Rounds(it, function) => Box::new(Rounds {
+                chance,
+                callback: function.map_or(it.callback, |it| it.queued(machine)),
+                ..it
+            }),
             Pattern::Turns(it) => Box::new(Turns { chance, ..it }),
             Pattern::Queue(it, all) => Box::new(Queuer {
                 chance,
@@ -94,17 +98,33 @@ impl Pattern {
 
     /// Does it run for ever, or does no run wait for it, unless the file says otherwise?
     pub fn is_endless(&self) -> bool {
-        !matches!(self, Pattern::Rounds(_) | Pattern::Switch(..))
+        !matches!(self, Pattern::Rounds(..) | Pattern::Switch(..))
     }
 }
 
 /// What a pattern's chance is before a task has its own.
 const NO_CHANCE: Chance = Chance::new(0);
 
-fn rounds(it: &Fields<'_>) -> Result<Found, Error> {
+fn rounds(
+    it: &Fields<'_>,
+    mut functions: Vec<Function>,
+    kind: MachineKind,
+) -> Result<Found, Error> {
+    let awaits = it.count("awaits", 0)?;
+    let function = functions.pop();
+    if !functions.is_empty() || (awaits > 0 && function.is_none()) {
+        let why =
+            "work = \"rounds\" with `awaits` has one callback: callbacks = [{ func = \"…\" }]";
+        return Err(it.wrong(why.into()));
+    }
+    if awaits > 0 && kind != MachineKind::Kernel {
+        return Err(it.wrong("`awaits` is a kernel's: set machine=kernel".into()));
+    }
     let pattern = Rounds {
         rounds: it.count("rounds", 1)?,
         calls: it.count("calls", 1)?,
+        awaits,
+        callback: Queued::of(0),
         pause: it.time("pause", 0)?,
         compute: it.time("compute", 0)?,
         rest: it.time("rest", 0)?,
@@ -112,8 +132,10 @@ fn rounds(it: &Fields<'_>) -> Result<Found, Error> {
         chance: NO_CHANCE,
         at: Default::default(),
     };
-    let known = &["rounds", "calls", "pause", "compute", "rest", "vary"];
-    Ok((known, Pattern::Rounds(pattern)))
+    let known = &[
+        "rounds", "calls", "awaits", "pause", "compute", "rest", "vary",
+    ];
+    Ok((known, Pattern::Rounds(pattern, function)))
 }
 
 fn turns(it: &Fields<'_>) -> Result<Found, Error> {
@@ -194,10 +216,6 @@ fn reclaim(it: &Fields<'_>) -> Result<Found, Error> {
 }
 
 fn close(it: &Fields<'_>, functions: Vec<Function>) -> Result<Found, Error> {
-    if functions.is_empty() {
-        let why = "work = \"close\" has callbacks, which each call queues: callbacks = [{ func = \"…\" }]";
-        return Err(it.wrong(why.into()));
-    }
     let pattern = Closer {
         every: it.rate("rate")?,
         vary: it.flag("vary", false)?,

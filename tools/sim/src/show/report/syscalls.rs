@@ -1,5 +1,5 @@
 //! Objects given back by system calls, and the time until they were freed: from the call until the last of
-//! its callbacks has been invoked.
+//! its callbacks has been invoked. A call that queued none frees nothing later.
 //!
 //! A run in which no task states its calls has no such figures.
 
@@ -18,7 +18,9 @@ pub(super) fn add(it: &mut Figures, stats: &Stats) {
         .filter_map(|it| it.freed_after())
         .collect();
     freed.sort_unstable();
-    it.run("syscalls_freed_pct", "%", 100.0 * freed.len() as f64 / all);
+    let owe = stats.syscalls.iter().filter(|it| !it.callbacks.is_empty());
+    let owe = owe.count().max(1) as f64;
+    it.run("syscalls_freed_pct", "%", 100.0 * freed.len() as f64 / owe);
     for (metric, share) in [
         ("freed_after_ms_p50", 50),
         ("freed_after_ms_p99", 99),

@@ -90,22 +90,26 @@ fn tally(outcome: &Outcome) -> String {
     let all = &outcome.comparisons;
     let (fitted, own): (Vec<&Comparison>, Vec<&Comparison>) =
         all.iter().partition(|it| it.basis == Basis::Fitted);
-    let near = |of: &[&Comparison]| of.iter().filter(|it| it.holds()).count();
+    let near = own.iter().filter(|it| it.is_near()).count();
     let mut said = Vec::new();
     if !own.is_empty() {
-        said.push(format!("{} of {} figures", near(&own), own.len()));
-    }
-    if !fitted.is_empty() {
-        said.push(format!("{} of {} fitted ones", near(&fitted), fitted.len()));
+        said.push(format!("{near} of {} figures", own.len()));
     }
     let claims: Vec<bool> = outcome.shown.iter().filter_map(Shown::holds).collect();
     if !claims.is_empty() {
         let true_ones = claims.iter().filter(|it| **it).count();
         said.push(format!("{true_ones} of {} sentences", claims.len()));
     }
-    match said.is_empty() {
-        true => "No figures.".into(),
+    let mut all = match said.is_empty() {
+        true => String::new(),
         false => format!("Within their bound: {}.", said.join(", ")),
+    };
+    if !fitted.is_empty() {
+        all += &format!(" Fitted: {}, without a verdict.", fitted.len());
+    }
+    match all.trim_start() {
+        "" => "No figures.".into(),
+        all => all.into(),
     }
 }
 
@@ -175,10 +179,10 @@ fn idle_states(name: &str, all: &[States]) -> Vec<Markup> {
 
 /// The colour of the model's figure.
 fn tone(it: &Comparison) -> Tone {
-    match it.basis {
-        Basis::Fitted => Tone::Fitted,
-        _ if !it.holds() => Tone::Missed,
-        _ => Tone::Model,
+    match it.holds() {
+        Some(true) => Tone::Model,
+        Some(false) => Tone::Missed,
+        None => Tone::Fitted,
     }
 }
 
@@ -384,10 +388,10 @@ fn verdicts(name: &str, all: &[Comparison]) -> Table {
         if several {
             cells.push(words(it).into());
         }
-        cells.push(if it.holds() {
-            Cell::good(said)
-        } else {
-            Cell::bad(said)
+        cells.push(match it.holds() {
+            Some(true) => Cell::good(said),
+            Some(false) => Cell::bad(said),
+            None => Cell::faint(said),
         });
         cells.extend([
             Cell::from(with_unit(it.real)),

@@ -1,0 +1,179 @@
+//! Where a published figure is from: the source, the place in it, and what stands there.
+//!
+//! `data/published-figures.json` has this for every figure, and names the figures of the model that are
+//! judged by it ([`Found::metrics`]). A figure that was found in no source is marked there and has no place
+//! here. Claims without a place are this project's own: they follow from a mechanism, not from a publication.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+#[cfg(test)]
+use serde_json::Map;
+use serde_json::Value;
+
+use super::data::all_published;
+
+/// One place in a source.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Found {
+    /// The source, by its short name.
+    pub source: String,
+    /// Where in it.
+    pub place: String,
+    /// What stands there, in this project's words.
+    pub says: String,
+    /// The figures of the data that stand there.
+    #[serde(default)]
+    pub figures: Vec<String>,
+    /// The figures of the model that are judged by it: a metric, and how the case ends if only some are.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+}
+
+impl Found {
+    /// Is this figure of the model judged by it?
+    fn judges(&self, metric: &str, case: &str) -> bool {
+        self.metrics.iter().any(|it| match it.split_once(' ') {
+            Some((name, end)) => name == metric && case.ends_with(end),
+            None => it == metric,
+        })
+    }
+}
+
+/// All places, by experiment.
+pub(super) struct Places(BTreeMap<String, Vec<Found>>);
+
+impl Places {
+    /// As the data have them.
+    pub fn read() -> Places {
+        let experiments = all_published().experiments.into_iter();
+        Places(experiments.map(|(name, it)| (name, places(&it))).collect())
+    }
+
+    /// The place that a figure of this experiment is judged by.
+    pub fn of(&self, experiment: &str, metric: &str, case: &str) -> Option<&Found> {
+        let all = self.0.get(experiment)?;
+        all.iter().find(|it| it.judges(metric, case))
+    }
+}
+
+/// The places of an experiment.
+fn places(experiment: &Value) -> Vec<Found> {
+    let from = experiment.get("from").cloned();
+    let read = from.map_or(Ok(Vec::new()), serde_json::from_value);
+    read.expect("the data that is built in is read by a test")
+}
+
+/// Fields of an experiment that are no figures.
+#[cfg(test)]
+const WORDS: [&str; 6] = ["title", "note", "unknown", "from", "derived", "no_source"];
+
+/// What is wrong with the sources of an experiment.
+#[cfg(test)]
+fn wrong(name: &str, experiment: &Map<String, Value>, sources: &[String]) -> Vec<String> {
+    let from = places(&Value::Object(experiment.clone()));
+    let mut wrong = Vec::new();
+    for it in &from {
+        if !sources.contains(&it.source) {
+            wrong.push(format!("{name}: `{}` is no source", it.source));
+        }
+        if it.place.is_empty() || it.says.is_empty() {
+            wrong.push(format!("{name}: a place or what stands there is missing"));
+        }
+        for figure in it.figures.iter().filter(|it| !experiment.contains_key(*it)) {
+            wrong.push(format!("{name}: there is no figure `{figure}`"));
+        }
+    }
+    let derived = experiment.get("derived").and_then(Value::as_object);
+    for figure in experiment.keys().filter(|it| !WORDS.contains(&it.as_str())) {
+        let found = from.iter().filter(|it| it.figures.contains(figure)).count();
+        let computed = derived.is_some_and(|it| it.contains_key(figure));
+        let marked = experiment.contains_key("no_source") && from.is_empty();
+        if found + usize::from(computed) + usize::from(marked) != 1 {
+            wrong.push(format!(
+                "{name}: `{figure}` has not exactly one place in a source"
+            ));
+        }
+    }
+    wrong
+}
+
+/// What is wrong with the sources of all figures.
+#[cfg(test)]
+fn all_wrong() -> Vec<String> {
+    let all = all_published();
+    let sources: Vec<String> = all.sources.into_keys().collect();
+    let mut experiments = all.experiments;
+    experiments.insert("cstates_us".into(), all.cstates_us);
+    let each = experiments.iter();
+    each.flat_map(|(name, it)| wrong(name, it.as_object().expect("an object"), &sources))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_published_figure_has_a_source_a_place_and_what_stands_there() {
+        assert_eq!(all_wrong(), Vec::<String>::new());
+        // Whatever has none is known: nothing may join it unseen.
+        let all = all_published().experiments;
+        let without = all.iter().filter(|(_, it)| it.get("no_source").is_some());
+        assert_eq!(
+            without.map(|it| it.0.as_str()).collect::<Vec<_>>(),
+            ["lazy-power"]
+        );
+    }
+
+    #[test]
+    fn a_figure_without_a_place_is_named() {
+        let sources = ["talk".to_owned()];
+        let with = |figures: Value, source: &str| {
+            let from =
+                json!([{ "source": source, "place": "slide", "says": "so", "figures": figures }]);
+            let it = json!({ "title": "", "ms": 3, "watts": 4, "from": from });
+            wrong("x", it.as_object().unwrap(), &sources)
+        };
+        assert!(with(json!(["ms", "watts"]), "talk").is_empty());
+        assert!(with(json!(["ms"]), "talk")[0].contains("`watts`"));
+        assert!(with(json!(["ms", "watts", "volts"]), "talk")[0].contains("`volts`"));
+        assert!(with(json!(["ms", "watts"]), "rumour")[0].contains("rumour"));
+    }
+
+    #[test]
+    fn figures_that_are_computed_follow_from_the_others() {
+        let all = all_published().experiments;
+        let row = |name: &str, keys: [&str; 2]| -> Vec<f64> {
+            let runs = all["accelerate"]["runs"].as_array().unwrap().iter();
+            let share = |it: &Value| it[keys[0]].as_f64().unwrap() / it[keys[1]].as_f64().unwrap();
+            let fewer: Vec<f64> = runs.map(|it| 100.0 * (1.0 - share(it))).collect();
+            let mean = fewer.iter().sum::<f64>() / fewer.len() as f64;
+            let least = fewer.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = fewer.iter().copied().fold(0.0, f64::max);
+            let said = &all["accelerate"]["reduction_pct"][name];
+            let said = ["mean", "min", "max"].map(|it| said[it].as_f64().unwrap());
+            let off = [mean, least, most].into_iter().zip(said);
+            off.map(|(a, b)| (a - b).abs()).collect()
+        };
+        let gps = row("gps_reduction_pct", ["gps_with", "gps_without"]);
+        let woken = row("wakeups_reduction_pct", ["wakeups_with", "wakeups_without"]);
+        assert!(
+            gps.iter().chain(&woken).all(|it| *it <= 0.5),
+            "{gps:?} {woken:?}"
+        );
+        let bridge = &all["bridge"];
+        let median = |n: usize| bridge["per_synchronize_us"]["median"][n].as_f64().unwrap();
+        for (n, name) in ["early_qs", "early_qs+wake_from_gp", "wake_from_gp"]
+            .iter()
+            .enumerate()
+        {
+            let said = bridge["ratios_of_medians_to_default"][name]
+                .as_f64()
+                .unwrap();
+            assert!((median(n + 1) / median(0) - said).abs() <= 0.0005, "{name}");
+        }
+    }
+}
