@@ -52,7 +52,7 @@ mod record;
 
 pub use analysis::{
     About, Analysis, Column, DISTINCT_MOST, Filter, Findings, Kind, Line, NAMES_MOST, Table,
-    Thread, VALUES_MOST, WAITING_MOST,
+    Thread, VALUES_MOST, WAITING_MOST, damage,
 };
 pub use base::{
     CpuSet, Distribution, Error, Fault, Faults, LINE_MOST, Malformed, Percentiles, Role, kind_of,

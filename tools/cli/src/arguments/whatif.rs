@@ -19,8 +19,9 @@ Read the column
 `ratio` first: if the model differs from the recording by more than 15 %, its figures for the change are not
 reliable. docs/tools.md explains every column.
 
-Exit codes: 0 done; 1 the model does not fit this trace (everything is printed); 2 usage, or no trace at all;
-130 stopped by Ctrl-C.";
+Exit codes: 0 done; 1 the model does not fit this trace, a thread ran out of it, or lines of it could not be
+read (everything is printed); 2 usage, no trace, no window in it, or records out of
+order; 130 stopped by Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -50,9 +50,8 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     paper.write(stopped, |occasion| {
         whatif::page::render(&answer, &report, occasion)
     })?;
-    let fits = answer.misfits().next().is_none();
     Ok(match code(&stop) {
-        DONE if !fits => FINDING,
+        DONE if !answer.holds() => FINDING,
         code => code,
     })
 }
@@ -75,7 +74,7 @@ fn window(options: &Whatif) -> Result<Option<Window>, Error> {
 }
 
 /// The trace; none if it was stopped.
-fn read(
+pub(super) fn read(
     name: &str,
     options: Options,
     stop: &AtomicBool,

@@ -1,4 +1,5 @@
-//! `whatif`: three columns from a trace, as text, JSON and a page; what is refused, and the exit codes.
+//! `whatif`: three columns from a trace, as text, JSON and a page; what is refused, and the exit codes. What
+//! it has in common with the other commands that read a trace: `sim replay`, `trace`.
 
 use crate::common::{nonsense, report, run, text};
 use std::fs;
@@ -124,4 +125,143 @@ fn requests_that_make_no_sense() {
             "1..=1000",
         ),
     ]);
+}
+
+/// The trace, unpacked, with lines put in after so many of its lines; `NOW` is the time of the line before.
+fn spoiled(folder: &std::path::Path, name: &str, after: usize, lines: &str) -> String {
+    use std::io::Read;
+    let mut text = String::new();
+    let mut trace = quiescent_trace::open(TRACE).unwrap();
+    trace.read_to_string(&mut text).unwrap();
+    let mut all: Vec<&str> = text.lines().collect();
+    let time = |it: &&str| {
+        it.strip_suffix(':')
+            .is_some_and(|it| it.parse::<f64>().is_ok())
+    };
+    let now = all[after - 1].split_whitespace().find(time).unwrap();
+    let lines = lines.replace("NOW:", now);
+    all.splice(after..after, lines.lines());
+    let path = folder.join(name);
+    fs::write(&path, all.join("\n") + "\n").unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The commands that read a trace, with this one.
+fn readers(file: &str) -> [Vec<String>; 3] {
+    let replay = format!("trace={file}");
+    [
+        vec!["trace", file, "gps"],
+        vec!["sim", "replay", "--set", &replay],
+        vec!["whatif", file, "--set", "early_qs=init"],
+    ]
+    .map(|it| it.into_iter().map(str::to_owned).collect())
+}
+
+#[test]
+fn damage_is_reported_alike_by_all_that_read_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = "<idle>-0 [000] d..1. NOW: rcu_grace_period: rcu_preempt\n";
+    let file = spoiled(
+        folder.path(),
+        "cut.txt",
+        9000,
+        &format!("broken\nalso broken\n{cut}"),
+    );
+    for command in readers(&file) {
+        let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {output:?}");
+        let said = text(&output.stdout);
+        for words in [
+            "warning: 2 lines could not be read, first line 9001:",
+            "warning: 1 events had a field that could not be read, first line 9003:",
+        ] {
+            assert!(said.contains(words), "{command:?}: no `{words}` in {said}");
+        }
+    }
+}
+
+#[test]
+fn traces_out_of_order_or_without_a_window_are_errors_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let late = "<idle>-0 [000] d..1. 0.5: cpu_idle: state=1 cpu_id=0\n";
+    let order = spoiled(folder.path(), "order.txt", 9000, late);
+    let empty = folder.path().join("empty.txt");
+    fs::write(&empty, "# tracer: nop\n").unwrap();
+    let empty = empty.to_str().unwrap();
+    for (file, place, remedy) in [
+        (order.as_str(), "order.txt: line 9001: ", "trace_clock mono"),
+        (
+            empty,
+            "empty.txt: the trace has no record in its 1 lines",
+            "give",
+        ),
+    ] {
+        for command in readers(file) {
+            let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+            nonsense(&[(&arguments, place), (&arguments, remedy)]);
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_runs_out_of_trace_leaves_no_figure() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sync.txt");
+    let file = path.to_str().unwrap();
+    let made = run(&["sim", "sync", "--trace", file]);
+    assert!(made.status.success(), "{made:?}");
+    let output = run(&["whatif", file, "--set", "rcu_expedited=1"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("has no input left") && said.contains("record for longer"),
+        "{said}"
+    );
+    assert!(!said.contains("-100"), "{said}");
+}
+
+#[test]
+fn a_replay_takes_what_the_trace_tells_and_says_so() {
+    let trace = concat!(
+        "trace=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/traces/classic-d-nocb-j32-file100.txt.xz"
+    );
+    let output = run(&["sim", "replay", "--set", trace]);
+    assert!(output.status.success(), "{output:?}");
+    let said = text(&output.stdout);
+    for words in [
+        "jiffies_till_first_fqs=32 (trace)",
+        "rcu_nocbs=0-3 (trace)",
+        "smp=serial (trace)",
+        "idle_loop=classic (fitted)",
+    ] {
+        assert!(said.contains(words), "no `{words}` in {said}");
+    }
+    let given = run(&[
+        "sim",
+        "replay",
+        "--set",
+        trace,
+        "--set",
+        "jiffies_till_first_fqs=8",
+    ]);
+    assert!(text(&given.stdout).contains("jiffies_till_first_fqs=8 (given)"));
+}
+
+#[test]
+fn a_replay_that_drops_waits_is_a_finding() {
+    let trace = concat!(
+        "trace=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/traces/s-sync-classic-8.txt.xz"
+    );
+    let output = run(&["sim", "replay", "--set", trace]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("100 waits") && said.contains("`quiescent whatif` replays waits"),
+        "{said}"
+    );
 }

@@ -53,6 +53,9 @@ fn windows(seed: u64, sets: &[(&str, &str)]) -> Vec<Stats> {
     runs("chromeos-idle", WINDOWS, seed, sets)
 }
 
+/// Settings and parameters of a run.
+type Sets<'a> = &'a [(&'a str, &'a str)];
+
 /// A number of callbacks of a function.
 type Count = fn(&Func) -> u64;
 
@@ -110,7 +113,7 @@ fn before(seed: u64, published: &BTreeMap<String, [f64; 2]>, outcome: &mut Outco
     let sum = |column: usize| published.values().map(|it| it[column]).sum::<f64>();
     // The bursts were assumed with a view to the table.
     let bursts = [("rcu", "offload"), ("before", "0"), ("bursts", "1")];
-    let cases: [(&str, &[(&str, &str)], Basis); 3] = [
+    let cases: [(&str, Sets<'_>, Basis); 3] = [
         ("rcu=default", &[("rcu", "default")], Basis::Assumed),
         ("rcu=offload", &[("rcu", "offload")], Basis::Assumed),
         ("rcu=offload bursts=1", &bursts, Basis::Fitted),

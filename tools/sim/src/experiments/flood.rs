@@ -7,6 +7,7 @@
 //! line are assumed, and the sign depends on them: so the figure is shown without them, and with half and
 //! twice of both.
 
+use super::Outcome;
 use super::claims::Bound;
 use super::claims::{Named, Shown, shown};
 use super::loads::{notes, run};

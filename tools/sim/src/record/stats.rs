@@ -195,6 +195,8 @@ pub struct Stats {
     /// Of a replay: how long before the end of the window some thread has come to the end of the trace,
     /// because it waited less than there, in nanoseconds.
     pub uncovered: u64,
+    /// That thread.
+    pub uncovered_by: Option<String>,
     /// What the library has counted, on a machine of threads.
     pub counted: Option<crate::record::counted::Counted>,
     /// Callbacks that had not been invoked at the end, on a machine of threads.

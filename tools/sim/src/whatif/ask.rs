@@ -3,7 +3,7 @@
 use quiescent_report::{Control, Error};
 
 use super::doings::Awaited;
-use super::{Fit, Line, Trace, doubts, lines, spread};
+use super::{Elsewhere, Fit, Line, Trace, doubts, lines, spread};
 use crate::input::options::Options;
 use crate::load::settings;
 use crate::record::stats::Stats;
@@ -42,12 +42,27 @@ pub struct Answer {
     pub lines: Vec<Line>,
     /// Lengths of grace periods in order, in milliseconds: recorded, model as recorded, with the change.
     pub gps: [Vec<f64>; 3],
-    /// Seconds before the end of the window in which some thread has nothing left to do, as it waits less
-    /// with the change than in the trace.
-    pub uncovered: f64,
+    /// Who ran out of trace, as recorded or with the change: no figure of that run is known.
+    pub ran_out: Option<RanOut>,
+    /// Lines and records of the trace that could not be read.
+    pub unread: u64,
     /// What makes the figures doubtful.
     pub doubts: Vec<String>,
 }
+
+/// A thread has no input left, long before the window ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RanOut {
+    /// Its name and number.
+    pub thread: String,
+    /// With the change, and not as recorded.
+    pub with_change: bool,
+    /// So many seconds before the end of the window.
+    pub seconds: f64,
+}
+
+/// A thread without input for a larger share of the window leaves no figure.
+const UNCOVERED: f64 = 0.05;
 
 /// What the model was fed with.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -138,10 +153,7 @@ pub fn ask(
         Ok::<Options, Error>(changed)
     };
     change(&base)?;
-    let given: Vec<&str> = was
-        .iter()
-        .filter_map(|it| Some(settings::find(it.0)?.key))
-        .collect();
+    let given = keys(&request.was);
     let stop = || control.stopped();
     let bar = control.progress;
     bar.begin("model", 4);
@@ -168,10 +180,21 @@ pub fn ask(
         return Ok(None);
     };
     let mut lines = lines(trace, &before, &after);
-    let Some(others) = elsewhere(trace, &fit, &machines[1], times, change, control)? else {
-        return Ok(None);
-    };
-    spread(&mut lines, &others);
+    let length = trace.recorded.window.seconds() * times.max(1) as f64;
+    let ran_out = [(&before, false), (&after, true)]
+        .into_iter()
+        .find_map(|(stats, with_change)| RanOut::of(stats, with_change, length));
+    match &ran_out {
+        Some(it) => it.forget(&mut lines),
+        None => {
+            let Some(mut others) = elsewhere(trace, &fit, &machines, times, change, control)?
+            else {
+                return Ok(None);
+            };
+            others.retain(|it| RanOut::of(&it.1, true, length).is_none());
+            spread(&mut lines, &others);
+        }
+    }
     bar.end();
     let inferred = trace.inferred.settings();
     let mut answer = Answer {
@@ -194,32 +217,64 @@ pub fn ask(
         gps: [recorded_gps(trace), lengths(&before), lengths(&after)],
         machines,
         lines,
-        uncovered: after.uncovered as f64 / 1e9,
+        ran_out,
+        unread: trace.unread,
         doubts: Vec::new(),
     };
     answer.doubts = doubts::of(&answer, trace, !fit.alike.is_empty());
     Ok(Some(answer))
 }
 
-/// The change once more, where a scheduler might have had the grace-period thread elsewhere, and on machines
-/// that the trace does not tell apart.
+/// The change once more, where a scheduler might have had RCU's threads elsewhere, and on machines that the
+/// trace does not tell apart.
 fn elsewhere(
     trace: &Trace,
     fit: &Fit,
-    changed: &Options,
+    machines: &[Options; 2],
     times: u64,
     change: impl Fn(&Options) -> Result<Options, Error>,
     control: Control<'_>,
-) -> Result<Option<Vec<Stats>>, Error> {
+) -> Result<Option<Vec<Elsewhere>>, Error> {
     let stop = || control.stopped();
     let mut all = Vec::new();
-    for cpu in trace.other_places(changed) {
-        all.push(trace.run_with(changed, times, Some(cpu), stop));
+    for placement in trace.placements(&machines[1]) {
+        let run = trace.run_with(&machines[1], times, placement, stop);
+        all.push(run.map(|it| (None, it)));
     }
     for machine in &fit.alike {
-        all.push(trace.run(&change(machine)?, times, stop));
+        let changed = change(machine)?;
+        let runs = [machine, &changed].map(|it| trace.run(it, times, stop));
+        let [before, after] = runs;
+        all.push(
+            before
+                .zip(after)
+                .map(|(before, after)| (Some(before), after)),
+        );
     }
     Ok(all.into_iter().collect())
+}
+
+impl RanOut {
+    /// If a thread of this run did, in a window of so many seconds.
+    fn of(stats: &Stats, with_change: bool, length: f64) -> Option<RanOut> {
+        let seconds = stats.uncovered as f64 / 1e9;
+        let thread = stats.uncovered_by.clone()?;
+        (seconds > UNCOVERED * length).then_some(RanOut {
+            thread,
+            with_change,
+            seconds,
+        })
+    }
+
+    /// No figure of that run is known.
+    fn forget(&self, lines: &mut [Line]) {
+        for line in lines {
+            line.changed = f64::NAN;
+            if !self.with_change {
+                line.modelled = f64::NAN;
+            }
+        }
+    }
 }
 
 fn lengths(stats: &Stats) -> Vec<f64> {
@@ -242,6 +297,17 @@ impl Answer {
     /// Figures that decide and are too far off: the change is not to be trusted.
     pub fn misfits(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(|it| it.decides && it.misfits())
+    }
+
+    /// Lines of which it is not known whether the change makes them more or less.
+    pub fn unclear(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|it| !it.direction_known())
+    }
+
+    /// May the prediction be used? Not where the model does not fit, a thread ran out of trace, or the trace
+    /// is damaged.
+    pub fn holds(&self) -> bool {
+        self.misfits().next().is_none() && self.ran_out.is_none() && self.unread == 0
     }
 
     /// The settings in which the two machines differ: key, as recorded, changed.
@@ -281,33 +347,49 @@ impl Answer {
     }
 
     /// The settings of the machine as recorded, and where each is from.
-    pub fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
-        const SHOWN: [&str; 8] = [
-            "smp",
-            "idle_loop",
-            "rcu_nocbs",
-            "rcu_lazy",
-            "early_qs",
-            "jiffies_till_first_fqs",
-            "jiffies_till_next_fqs",
-            "rcu_normal_wake_from_gp",
-        ];
-        let given: Vec<&str> = self
-            .request
-            .was
-            .iter()
-            .filter_map(|it| Some(settings::find(it.split('=').next()?.trim())?.key))
-            .collect();
-        let all = settings::listed(&self.machines[0]).into_iter();
-        let shown = all.filter(|it| SHOWN.contains(&it.0) || given.contains(&it.0));
-        let from = |key: &str| match key {
-            _ if given.contains(&key) => "given",
-            _ if self.fitted.contains(&key) => "fitted",
-            _ if self.inferred.contains(&key) || key == "rcu_nocbs" || key == "rcu_lazy" => "trace",
-            _ => "default",
-        };
-        shown.map(|(key, value)| (key, value, from(key))).collect()
+    pub fn settings(&self) -> Vec<Origin> {
+        let given = keys(&self.request.was);
+        origins(&self.machines[0], &given, &self.fitted, &self.inferred)
     }
+}
+
+/// A setting, its value, and where that is from: `given`, `fitted`, `trace` or `default`.
+pub type Origin = (&'static str, String, &'static str);
+
+/// The settings that `key=value` name.
+fn keys(sets: &[String]) -> Vec<&'static str> {
+    let keys = sets
+        .iter()
+        .filter_map(|it| settings::find(it.split('=').next()?.trim()));
+    keys.map(|it| it.key).collect()
+}
+
+/// The settings of a recorded machine that matter most, those that are given, and where each is from.
+pub fn origins(
+    machine: &Options,
+    given: &[&str],
+    fitted: &[&str],
+    inferred: &[&str],
+) -> Vec<Origin> {
+    const SHOWN: [&str; 8] = [
+        "smp",
+        "idle_loop",
+        "rcu_nocbs",
+        "rcu_lazy",
+        "early_qs",
+        "jiffies_till_first_fqs",
+        "jiffies_till_next_fqs",
+        "rcu_normal_wake_from_gp",
+    ];
+    let all = settings::listed(machine).into_iter();
+    let shown = all.filter(|it| SHOWN.contains(&it.0) || given.contains(&it.0));
+    let from = |key: &str| match key {
+        _ if given.contains(&key) => "given",
+        _ if fitted.contains(&key) => "fitted",
+        _ if inferred.contains(&key) || key == "rcu_nocbs" || key == "rcu_lazy" => "trace",
+        _ => "default",
+    };
+    shown.map(|(key, value)| (key, value, from(key))).collect()
 }
 
 #[cfg(test)]

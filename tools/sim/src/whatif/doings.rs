@@ -23,6 +23,7 @@
 
 mod again;
 mod interrupts;
+mod residents;
 mod ticks;
 mod waits;
 
@@ -35,6 +36,7 @@ use quiescent_engine::CpuId;
 use quiescent_trace::{Event, Record, Role, Window, role};
 
 use interrupts::Halts;
+use residents::Residents;
 use ticks::{CLAIM, Instant, ONE_JIFFY, is_late};
 pub(super) use waits::DRIVER;
 use waits::{Driving, Waiting, is_models};
@@ -143,6 +145,7 @@ pub struct Follow {
     instant: Instant,
     driving: Driving,
     halts: Halts,
+    residents: Residents,
 }
 
 impl Follow {
@@ -152,6 +155,7 @@ impl Follow {
             return;
         };
         self.out.end = self.out.end.max(record.time_ns);
+        self.who_runs(record, &event);
         self.ticks(record, &event);
         self.wait_events(record, &event);
         let alone = self.halts.see(record, &event);
@@ -169,7 +173,6 @@ impl Follow {
                 next,
                 next_pid,
             } => {
-                self.out.switches = true;
                 if is_outside(prev, prev_pid) {
                     self.leaves((prev, prev_pid), record);
                 }
@@ -365,6 +368,7 @@ impl Follow {
     /// What was collected. The jiffy of a tick began when all of them began: at a whole number of jiffies.
     pub fn finish(mut self, hz: u32) -> Doings {
         self.instant.over(&mut self.out.ticks);
+        self.still_run();
         self.leave_out_driving();
         let jiffy = 1_000_000_000 / u64::from(hz.max(1));
         for at in self.out.ticks.iter_mut().map(|it| &mut it.1) {
@@ -414,9 +418,9 @@ fn is_runnable(text: &str) -> bool {
 }
 
 impl Doings {
-    /// Wake-ups in a window that a machine counts and the trace does not.
+    /// Wake-ups of threads in a window that a machine counts and the trace does not.
     pub fn uncounted(&self, window: Window) -> u64 {
-        let runs = self.lives.iter().flat_map(|it| &it.runs);
+        let runs = self.threads().flat_map(|it| &it.runs);
         let those = runs.filter(|it| !it.counted && window.contains(it.at));
         those.count() as u64
     }

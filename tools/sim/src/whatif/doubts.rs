@@ -1,25 +1,65 @@
 //! Doubts about the figures of a replay, in sentences: the fit, missing parts of the trace, unknown facts.
 
-use super::Answer;
 use super::doings::Awaited;
+use super::{Answer, RanOut};
 use super::{Line, Trace};
 use crate::load::settings;
 
 /// Fewer events in the window are a matter of chance.
 const FEW: u64 = 25;
 
-/// A larger share of the window without a thread that had work is a doubt.
-const UNCOVERED: f64 = 0.05;
-
 /// More callbacks than this share that were queued unseen are worth a word.
 const UNSEEN: f64 = 0.05;
 
 pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
-    let mut all: Vec<String> = fit(answer);
+    let mut all: Vec<String> = answer
+        .ran_out
+        .iter()
+        .map(|it| ran_out(it, answer, trace))
+        .collect();
+    all.extend(fit(answer));
+    all.extend(direction(answer));
+    all.extend(trace.damage.iter().cloned());
     all.extend(lacks(trace));
     all.extend(unknown(answer, trace, alike));
     all.extend(settings::warnings(&answer.machines[1]));
     all
+}
+
+/// Who has no input left, and what to do about it.
+fn ran_out(it: &RanOut, answer: &Answer, trace: &Trace) -> String {
+    let window = trace.recorded.window;
+    let until = window.end_ns as f64 / 1e9 - it.seconds * 1.01;
+    let remedy = match answer.times {
+        0 | 1 if until - window.start_ns as f64 / 1e9 > it.seconds / 10.0 => format!(
+            "give --from {:.6} --to {until:.6}: there is trace behind that window; or record for longer",
+            window.start_ns as f64 / 1e9
+        ),
+        0 | 1 => "record for longer".into(),
+        _ => "give --repeat 1, and --to for a shorter window".into(),
+    };
+    format!(
+        "no figure of `{}` is known: thread {} waits less than in the trace and has no input left {:.1} s \
+         before the window ends; {remedy}",
+        match it.with_change {
+            true => "model with change",
+            false => "model as recorded",
+        },
+        it.thread,
+        it.seconds
+    )
+}
+
+/// Figures that the change may make more or less.
+fn direction(answer: &Answer) -> Option<String> {
+    let unclear: Vec<&str> = answer.unclear().map(|it| it.metric).collect();
+    (!unclear.is_empty()).then(|| {
+        format!(
+            "the direction of the change is not known for {}: the range has figures below and above those as \
+             recorded",
+            unclear.join(", ")
+        )
+    })
 }
 
 /// Does the model fit this machine at all?
@@ -89,12 +129,6 @@ fn lacks(trace: &Trace) -> Vec<String> {
                 .into(),
         );
     }
-    let undecoded = trace.recorded.undecoded.count();
-    if undecoded > 0 {
-        said.push(format!(
-            "{undecoded} lines could not be read and are not replayed: `quiescent trace FILE gps` says which"
-        ));
-    }
     said
 }
 
@@ -103,8 +137,8 @@ fn unknown(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
     let mut said = Vec::new();
     if alike {
         said.push(
-            "several machines fit this trace as well as this one (smp, idle_loop); `by placement` has the \
-             change on all of them; give --as smp=… and --as idle_loop=… if you know"
+            "other machines fit this trace within 15 % too (smp, idle_loop); `range` has the change on all \
+             of them; give --as smp=… and --as idle_loop=… if you know"
                 .into(),
         );
     }
@@ -114,16 +148,6 @@ fn unknown(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
             "the trace has no rcuog and rcuop: the model has them begin on CPU {} (gp_cpu) and stay; ticks \
              and idle entries depend on where a scheduler puts them",
             answer.machines[1].gp_cpu
-        ));
-    }
-    let length = answer.fed.seconds * answer.times as f64;
-    if answer.uncovered > UNCOVERED * length {
-        said.push(format!(
-            "with the change threads wait less, and come to the end of the trace up to {:.1} s before the \
-             window ends: what they do is counted too rarely in \
-             `model with change`; choose a shorter window with --to, so that there is more of the trace \
-             behind it",
-            answer.uncovered
         ));
     }
     let waits = answer.fed.waits + answer.fed.barriers;

@@ -117,23 +117,43 @@ impl Work for Again {
     }
 }
 
+/// A silence at the end of a trace that is so many times as long as the mean time between a thread's
+/// wake-ups: the thread has ended, and lacks no input.
+const ENDED: u64 = 10;
+
+/// A thread of the machine.
+struct Fed {
+    name: String,
+    /// How much later than in the trace it is.
+    shift: Rc<Cell<i64>>,
+    /// When it was woken last in the trace, from a sleep or a wait, and the mean time between its wake-ups,
+    /// in nanoseconds.
+    last: u64,
+    between: u64,
+}
+
 /// A machine that has all of a trace before it.
 pub struct FedMachine {
     /// Run it to [`end`].
     pub machine: Machine,
-    /// How much later than in the trace each thread is.
-    shifts: Vec<Rc<Cell<i64>>>,
+    threads: Vec<Fed>,
     /// When what it was fed with ends, and when the window does.
     ends: (u64, u64),
 }
 
 impl FedMachine {
-    /// The time before the end of the window at which a thread has reached the end of the trace, in
-    /// nanoseconds.
-    pub fn uncovered(&self) -> u64 {
-        let least = self.shifts.iter().map(|it| it.get()).min();
+    /// The thread that has reached the end of the trace first, and how long before the end of the window, in
+    /// nanoseconds. Not a thread that had ended in the trace before.
+    pub fn uncovered(&self) -> Option<(&str, u64)> {
         let (doings, window) = self.ends;
-        window.saturating_sub(doings.saturating_add_signed(least.unwrap_or(0)))
+        let lacking = self.threads.iter().filter_map(|it| {
+            let ends = doings.saturating_add_signed(it.shift.get());
+            let lacks = window.saturating_sub(ends);
+            let silent = doings.saturating_sub(it.last);
+            let ended = silent > lacks || silent > ENDED * it.between;
+            (lacks > 0 && !ended).then_some((it.name.as_str(), lacks))
+        });
+        lacking.max_by_key(|it| it.1)
     }
 }
 
@@ -150,13 +170,14 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u6
     let doings = match times {
         0 | 1 => doings,
         _ => {
-            repeated = doings.repeated(recorded, times);
+            // More than is looked at: threads that wait less with a change need it.
+            repeated = doings.repeated(recorded, times + times.div_ceil(2));
             &repeated
         }
     };
-    let mut shifts = Vec::new();
+    let mut threads = Vec::new();
     for life in &doings.lives {
-        shifts.extend(spawn(&mut machine, recorded, life, &calls));
+        threads.extend(spawn(&mut machine, recorded, life, &calls));
     }
     machine.outside_ticks(&doings.ticks);
     machine.outside_interrupts(&doings.interrupts);
@@ -164,7 +185,7 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u6
     machine.window(recorded.window.start_ns, end);
     FedMachine {
         machine,
-        shifts,
+        threads,
         ends: (doings.end, end),
     }
 }
@@ -206,14 +227,13 @@ fn place(machine: &mut Machine, recorded: &Recorded, doings: &Doings, times: u64
     }
 }
 
-/// The thread of a life, if there is anything in it; what is returned tells how much later it is, from now
-/// on.
+/// The thread of a life, if there is anything in it.
 fn spawn(
     machine: &mut Machine,
     recorded: &Recorded,
     life: &Life,
     calls: &Rc<[Call]>,
-) -> Option<Rc<Cell<i64>>> {
+) -> Option<Fed> {
     let first = life.runs.first()?;
     let (at, cpu) = (first.at, first.cpu.min(recorded.cpus - 1));
     let mut runs = life.runs.clone().into_iter();
@@ -230,5 +250,17 @@ fn spawn(
     };
     machine.spawn(&life.name, cpu, at, work);
     machine.defer(first.deferred);
-    Some(shift)
+    let steps = life.runs.iter().flat_map(|it| &it.steps);
+    let waits = steps.filter_map(|it| match it {
+        Step::Wait { until, .. } => *until,
+        _ => None,
+    });
+    let wakes: Vec<u64> = waits.chain(life.runs.iter().map(|it| it.at)).collect();
+    let last = wakes.iter().copied().max()?;
+    Some(Fed {
+        name: life.name.clone(),
+        shift,
+        last,
+        between: last.saturating_sub(at) / wakes.len() as u64,
+    })
 }

@@ -1,11 +1,12 @@
 //! Chooses the recorded machine among those that a trace cannot distinguish: the one whose replay comes
 //! nearest.
 //!
-//! A trace does not show whether CPUs execute at the same time, nor when an idle CPU's tick stops, and both
-//! have large effects. So every combination of the two replays the trace, and the one whose rates are nearest
-//! to the recorded ones is used. That is a *fit*: the column "model as recorded" has chosen two of its own
-//! settings, and the output says so. The change is still a prediction. A setting that the user gives is not
-//! chosen.
+//! A trace often does not show whether CPUs execute at the same time, and never when an idle CPU's tick
+//! stops, and both have large effects. So every combination of what it does not show replays the trace, and
+//! the one whose rates are nearest to the recorded ones is used; all that fit as well, or within [`BAD_FIT`],
+//! are kept, since the change may differ on them. That is a *fit*: the column "model as recorded" has chosen
+//! two of its own settings, and the output says so. The change is still a prediction. A setting that the user
+//! gives is not chosen.
 
 use super::{BAD_FIT, Line, Trace, lines};
 use crate::input::options::{IdleLoop, Options, Smp};
@@ -20,16 +21,18 @@ pub struct Fit {
     pub options: Options,
     /// Settings that were chosen so.
     pub chosen: Vec<&'static str>,
-    /// Machines that fit as well: the trace does not tell them apart, and a change may.
+    /// Other machines that fit, as well or within [`BAD_FIT`] on average: a change may tell them apart.
     pub alike: Vec<Options>,
 }
 
 impl Trace {
-    /// `base` with those of [`FITTED`] that `given` does not name as they fit best. None if `stop` said so.
+    /// `base` with those of [`FITTED`] that neither `given` names nor the trace tells as they fit best. None
+    /// if `stop` said so.
     pub fn fitted(&self, base: &Options, given: &[&str], stop: impl Fn() -> bool) -> Option<Fit> {
+        let seen = self.inferred.settings();
         let free: Vec<&'static str> = FITTED
             .into_iter()
-            .filter(|it| !given.contains(it))
+            .filter(|it| !given.contains(it) && !seen.contains(it))
             .collect();
         let smps: &[Smp] = match free.contains(&"smp") {
             true => &[Smp::Parallel, Smp::Serial],
@@ -52,19 +55,22 @@ impl Trace {
                 tried.push((off, options));
             }
         }
+        let rank = |off: f64| (off / (BAD_FIT / 10.0)).floor();
         let least = tried.iter().map(|it| it.0).fold(f64::INFINITY, f64::min);
-        let near = tried.into_iter().filter(|it| it.0 <= least);
-        let mut near = near.map(|it| it.1);
+        let best = tried.iter().position(|it| rank(it.0) <= rank(least))?;
+        let (_, options) = tried.remove(best);
+        let alike = tried.into_iter();
+        let alike = alike.filter(|it| it.0 <= BAD_FIT || rank(it.0) <= rank(least));
         Some(Fit {
-            options: near.next()?,
+            options,
             chosen: free,
-            alike: near.collect(),
+            alike: alike.map(|it| it.1).collect(),
         })
     }
 }
 
-/// How far rates are off, on average: the logarithm of their ratios, so that half is as far as twice. Below a
-/// tenth of a bad fit the candidates count as equal.
+/// How far rates are off, on average: the logarithm of their ratios, so that half is as far as twice.
+/// Candidates count as equal within a tenth of a bad fit.
 fn distance(lines: &[Line]) -> f64 {
     let those = lines
         .iter()
@@ -73,6 +79,5 @@ fn distance(lines: &[Line]) -> f64 {
     let (sum, n) = ratios.fold((0.0, 0u32), |(sum, n), ratio| {
         (sum + ratio.max(0.01).ln().abs(), n + 1)
     });
-    let mean = sum / f64::from(n.max(1));
-    (mean / (BAD_FIT / 10.0)).floor()
+    sum / f64::from(n.max(1))
 }

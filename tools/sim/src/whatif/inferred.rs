@@ -4,23 +4,44 @@
 //! |---|---|---|
 //! | `jiffies_till_first_fqs`, `…next_fqs` | the jiffies that the thread waits | `classic-d-nocb-j8…`: 8, 8 |
 //! | `early_qs` | the thread reports a CPU itself between start and first wait | `…-early`: init |
+//! | `smp` | ticks of two CPUs in one jiffy: at once, or one after the other | `classic-b-nocb…`: serial |
 //!
 //! "The thread" is the grace-period thread. Its wait is the jiffy in which its timer fires, less the one in
 //! which it began to wait, less the wheel's own.
 //!
 //! The number of jiffies is the one that is seen most often, of [`FEW`] or more; waits of 63 jiffies and more
-//! are rounded by the wheel and are ignored. **Not inferred**: whether CPUs execute at the same time (`smp`),
-//! the idle loop (`idle_loop`), and everything else that [`settings`](crate::settings) has.
+//! are rounded by the wheel and are ignored.
+//!
+//! **Do CPUs execute at the same time?** CPUs that do take a jiffy's ticks at the same instant, and the
+//! records of their interrupts alternate. Where one CPU executes at a time, a tick begins when the handler of
+//! the one before is done, some microseconds later. Of [`MANY`] pairs of ticks of different CPUs within
+//! [`NEAR`] it is `parallel` where a tenth or more are within [`AT_ONCE`], or interrupts alternate [`MANY`]
+//! times, and `serial` where less than a twentieth are and interrupts do not alternate; between, and with
+//! fewer pairs, it is unknown.
+//!
+//! **Not inferred**: the idle loop (`idle_loop`), and everything else that [`settings`](crate::settings) has.
 
 use std::collections::BTreeMap;
 
 use quiescent_engine::EarlyQs;
 use quiescent_trace::{Event, Record, Recorded, Role, role};
 
-use crate::input::options::Options;
+use crate::input::options::{Options, Smp};
 
 /// The least number of waits.
 pub const FEW: u64 = 5;
+
+/// Pairs of ticks, or alternations, that tell something.
+const MANY: u64 = 20;
+
+/// Ticks of different CPUs are of one jiffy within this time, in nanoseconds.
+const NEAR: u64 = 100_000;
+
+/// Ticks at the same instant, in nanoseconds: the resolution of the text.
+const AT_ONCE: u64 = 1_000;
+
+/// An interrupt lasts so long at most, in nanoseconds.
+const ONE_INTERRUPT: u64 = 30_000;
 
 /// Waits that the wheel does not round.
 const FINE: u64 = 63;
@@ -34,6 +55,8 @@ pub struct Inferred {
     pub next_fqs: Option<u64>,
     /// The early report.
     pub early_qs: Option<EarlyQs>,
+    /// Whether CPUs execute at the same time.
+    pub smp: Option<Smp>,
 }
 
 impl Inferred {
@@ -43,6 +66,7 @@ impl Inferred {
             (self.first_fqs.is_some(), "jiffies_till_first_fqs"),
             (self.next_fqs.is_some(), "jiffies_till_next_fqs"),
             (self.early_qs.is_some(), "early_qs"),
+            (self.smp.is_some(), "smp"),
         ];
         all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
@@ -53,6 +77,7 @@ impl Inferred {
             first_fqs: self.first_fqs.or(base.first_fqs),
             next_fqs: self.next_fqs.or(base.next_fqs),
             early_qs: self.early_qs.unwrap_or(base.early_qs),
+            smp: self.smp.unwrap_or(base.smp),
             ..base
         }
     }
@@ -63,6 +88,48 @@ impl Inferred {
 struct Wait {
     since: u64,
     first: bool,
+}
+
+/// Whether CPUs execute at the same time, by ticks and interrupts.
+#[derive(Debug, Default)]
+struct Overlaps {
+    /// The last tick: its CPU and time.
+    tick: Option<(u32, u64)>,
+    /// Pairs of ticks at one instant, and within a jiffy.
+    at_once: u64,
+    near: u64,
+    /// The two records before: CPU, time, in an interrupt.
+    before: [(u32, u64, bool); 2],
+    alternate: u64,
+}
+
+impl Overlaps {
+    fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        let interrupt = record.flags.hardirq() || record.flags.softirq();
+        let now = (record.cpu, record.time_ns, interrupt);
+        let [first, second] = self.before;
+        let same = first.0 == now.0 && second.0 != now.0 && first.2 && interrupt;
+        self.alternate += u64::from(same && now.1.saturating_sub(first.1) < ONE_INTERRUPT);
+        self.before = [second, now];
+        if let Event::Tick { .. } = event {
+            let last = self.tick.replace((now.0, now.1));
+            let Some((_, at)) = last.filter(|it| it.0 != now.0) else {
+                return;
+            };
+            let apart = now.1.saturating_sub(at);
+            self.near += u64::from(apart <= NEAR);
+            self.at_once += u64::from(apart <= AT_ONCE);
+        }
+    }
+
+    fn smp(&self) -> Option<Smp> {
+        let some = self.near >= MANY;
+        if self.alternate >= MANY || (some && self.at_once * 10 >= self.near) {
+            return Some(Smp::Parallel);
+        }
+        let serial = self.alternate < FEW && self.at_once * 20 < self.near;
+        (some && serial).then_some(Smp::Serial)
+    }
 }
 
 /// Collects while another consumer reads: feed it every record, then finish.
@@ -77,6 +144,7 @@ pub struct FollowTimer {
     started: Option<bool>,
     grace_periods: u64,
     early: u64,
+    overlaps: Overlaps,
 }
 
 impl FollowTimer {
@@ -85,6 +153,7 @@ impl FollowTimer {
         let Ok(event) = record.decode() else {
             return;
         };
+        self.overlaps.see(record, &event);
         match event {
             Event::GracePeriod { what, .. } => self.edge(record, what),
             Event::Report { .. } if role(record.task) == Role::GracePeriods => {
@@ -146,6 +215,7 @@ impl FollowTimer {
             first_fqs: of(true),
             next_fqs: of(false),
             early_qs: early,
+            smp: self.overlaps.smp(),
         }
     }
 }

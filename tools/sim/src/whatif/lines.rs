@@ -18,11 +18,11 @@ pub struct Line {
     pub unit: &'static str,
     /// The real machine's; none if the trace does not show it.
     pub recorded: Option<f64>,
-    /// The model's, under the settings of the trace.
+    /// The model's, under the settings of the trace; not a number where its threads ran out of trace.
     pub modelled: f64,
-    /// The model's, with the change.
+    /// The model's, with the change; not a number where its threads ran out of trace.
     pub changed: f64,
-    /// The least and the most of it with the change, wherever the grace-period thread runs; see [`spread`].
+    /// The least and the most of it with the change; see [`spread`].
     pub spread: Option<(f64, f64)>,
     /// How many of it the trace has: few are a matter of chance. None for what is no count.
     pub count: Option<u64>,
@@ -49,11 +49,26 @@ impl Line {
         self.off().is_some_and(|it| it > BAD_FIT && it > one)
     }
 
+    /// Is it known whether the change makes it more or less? Not where its range has figures on both sides of
+    /// what it is changed from (the model as recorded, or what was recorded), by more than 0.5 %.
+    pub fn direction_known(&self) -> bool {
+        let Some((least, most)) = self.spread else {
+            return true;
+        };
+        let before = [Some(self.modelled), self.recorded].into_iter().flatten();
+        before
+            .into_iter()
+            .all(|it| most <= it * (1.0 + NOTHING) || it * (1.0 - NOTHING) <= least)
+    }
+
     /// What the change does to it, in per cent of the model as recorded.
     pub fn change_pct(&self) -> Option<f64> {
         (self.modelled != 0.0).then(|| 100.0 * (self.changed / self.modelled - 1.0))
     }
 }
+
+/// A change by a smaller share is none.
+const NOTHING: f64 = 0.005;
 
 /// Figures of a run that have names.
 #[derive(Clone, Copy, Debug, Default)]
@@ -214,15 +229,32 @@ pub fn lines(trace: &Trace, modelled: &Stats, changed: &Stats) -> Vec<Line> {
     LINES.iter().filter_map(line).collect()
 }
 
-/// Adds to each line between what the change's figure lies, over runs that differ in what a scheduler
-/// decides.
-pub fn spread(lines: &mut [Line], runs: &[Stats]) {
-    let all: Vec<Of> = runs.iter().map(Of::model).collect();
+/// A run with the change under other circumstances, and the run as recorded that belongs to it where that is
+/// another machine.
+pub type Elsewhere = (Option<Stats>, Stats);
+
+/// Adds to each line between what the change's figure lies: over runs that differ in what a scheduler
+/// decides, over machines that the trace does not tell apart, and with the change as a factor of what was
+/// recorded. A machine's run counts as it is, and as a factor of its own run as recorded.
+pub fn spread(lines: &mut [Line], runs: &[Elsewhere]) {
+    let of = |it: &Elsewhere| (it.0.as_ref().map(Of::model), Of::model(&it.1));
+    let all: Vec<(Option<Of>, Of)> = runs.iter().map(of).collect();
     for line in lines {
         let Some(about) = LINES.iter().find(|it| it.0 == line.metric) else {
             continue;
         };
-        let figures = all.iter().map(about.4).chain([line.changed]);
+        let factor =
+            |before: f64, after: f64, of: f64| (before != 0.0).then(|| of * after / before);
+        let mut figures = vec![line.changed];
+        let real = line.recorded.unwrap_or(line.modelled);
+        figures.extend(factor(line.modelled, line.changed, real));
+        for (before, after) in &all {
+            let after = about.4(after);
+            figures.push(after);
+            let before = before.as_ref().map(about.4);
+            figures.extend(before.and_then(|it| factor(it, after, line.modelled)));
+        }
+        let figures = figures.into_iter().filter(|it| it.is_finite());
         let least = figures.clone().fold(f64::INFINITY, f64::min);
         line.spread = Some((least, figures.fold(0.0, f64::max)));
     }

@@ -10,6 +10,7 @@
 //! | `inferred` | settings that follow from the trace |
 //! | `feed` | a machine with this input |
 //! | `lines` | the three columns, figure by figure |
+//! | `placement` | where RCU's threads run: as recorded, and elsewhere |
 //! | `fit` | the choice among the few machines that a trace cannot distinguish |
 //!
 //! # What is input, and what the model produces
@@ -45,9 +46,8 @@
 
 use std::io::BufRead;
 
-use quiescent_engine::CpuId;
 use quiescent_trace::{
-    Error, Figures, Measure, Reader, Record, Recorded, Recorder, Role, Window, role,
+    Error, Figures, Measure, Reader, Record, Recorded, Recorder, Role, Window, damage, role,
 };
 
 use crate::base::mean::mean;
@@ -62,13 +62,15 @@ mod fit;
 mod inferred;
 mod lines;
 pub mod page;
+mod placement;
 pub mod replay;
 mod show;
 
-pub use ask::{Answer, Fed, Request, ask, check};
+pub use ask::{Answer, Fed, Origin, RanOut, Request, ask, check, origins};
 pub use fit::{FITTED, Fit};
 pub use inferred::Inferred;
-pub use lines::{Line, lines, spread};
+pub use lines::{Elsewhere, Line, lines, spread};
+pub use placement::Placement;
 pub use show::{report, text};
 
 use doings::{Awaited, Doings};
@@ -97,6 +99,10 @@ pub struct Trace {
     pub doings: Doings,
     /// Settings that it tells.
     pub inferred: Inferred,
+    /// What it lost, and what of it could not be read, in sentences ([`damage`]).
+    pub damage: Vec<String>,
+    /// Lines and records that could not be read.
+    pub unread: u64,
 }
 
 /// Reads a trace as records come; [`read`] is the short form.
@@ -134,6 +140,8 @@ impl Reading {
     pub fn finish(self, summary: &quiescent_trace::Summary) -> Result<Trace, Error> {
         let recorded = self.recorder.finish(summary)?;
         Ok(Trace {
+            damage: damage(summary, &recorded.undecoded),
+            unread: summary.malformed.count() + recorded.undecoded.count(),
             figures: self.measure.finish(summary)?,
             doings: self.doings.finish(recorded.hz),
             inferred: self.inferred.finish(&recorded),
@@ -184,44 +192,20 @@ impl Trace {
 
     /// Replays it on a machine, the window this number of times. None if `stop` said so.
     pub fn run(&self, options: &Options, times: u64, stop: impl Fn() -> bool) -> Option<Stats> {
-        self.run_with(options, times, None, stop)
+        self.run_with(options, times, Placement::Recorded, stop)
     }
 
-    /// CPUs on which the grace-period thread might have run instead, for a look at how much depends on it:
-    /// where `rcuog` begins, where most callbacks are queued, and one where neither is.
-    pub fn other_places(&self, options: &Options) -> Vec<CpuId> {
-        let mut queued = vec![0u64; self.recorded.cpus as usize];
-        for arrival in self.recorded.in_window() {
-            if let Some(count) = queued.get_mut(arrival.cpu as usize) {
-                *count += 1;
-            }
-        }
-        let busiest = (0..self.recorded.cpus).max_by_key(|&it| queued[it as usize]);
-        let mut places: Vec<CpuId> = std::iter::once(options.gp_cpu).chain(busiest).collect();
-        places.extend(
-            (0..self.recorded.cpus)
-                .rev()
-                .find(|it| !places.contains(it)),
-        );
-        places.dedup();
-        places
-    }
-
-    /// The same, with the grace-period thread on one CPU all the time.
+    /// The same, with RCU's threads placed so.
     pub fn run_with(
         &self,
         options: &Options,
         times: u64,
-        gp_thread: Option<CpuId>,
+        placement: Placement,
         stop: impl Fn() -> bool,
     ) -> Option<Stats> {
         let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), times);
         let machine = &mut fed.machine;
-        if let Some(cpu) = gp_thread {
-            for name in ["rcu_preempt", "rcu_sched"] {
-                machine.place(name, vec![(0, cpu)]);
-            }
-        }
+        placement.apply(machine, options.cpus);
         let end = feed::end(&self.recorded, times);
         let mut now = self.recorded.window.start_ns;
         while now < end {
@@ -232,7 +216,9 @@ impl Trace {
             machine.run(now);
         }
         let mut stats = machine.stats();
-        stats.uncovered = fed.uncovered();
+        if let Some((name, ns)) = fed.uncovered() {
+            (stats.uncovered, stats.uncovered_by) = (ns, Some(name.to_owned()));
+        }
         let uncounted = self.doings.uncounted(self.recorded.window) * times.max(1);
         stats
             .wakeups
@@ -249,6 +235,16 @@ impl Trace {
         let those = all.filter(|it| it.what == what && window.contains(it.until));
         let long: Vec<f64> = those.map(|it| (it.until - it.from) as f64 / 1e6).collect();
         (long.len(), mean(long))
+    }
+
+    /// Waits of the window that no recorded callback stands for: a replay of callbacks alone drops them.
+    pub fn waits_without_callback(&self) -> usize {
+        let waker = |it: &&quiescent_trace::Arrival| &*it.func == "wakeme_after_rcu";
+        let wakers = self.recorded.in_window().filter(waker).count();
+        let [normal, expedited, barriers] =
+            [Awaited::GracePeriod, Awaited::Expedited, Awaited::Callbacks]
+                .map(|it| self.waits(it).0);
+        normal.saturating_sub(wakers) + expedited + barriers
     }
 
     /// Expedited grace periods that ended in the window.

@@ -42,7 +42,14 @@ fn alarm(answer: &Answer, occasion: &Occasion) -> Option<(String, String)> {
     let more = "more than 15 % off in what decides. Do not trust the change.";
     let misfits = answer.misfits().next().is_some();
     let alarm = misfits.then(|| ("The model does not fit this trace".into(), more.into()));
-    head::alarm(occasion).or(alarm)
+    let ran_out = answer.ran_out.as_ref();
+    let ran_out = ran_out.and_then(|_| {
+        Some((
+            "A thread ran out of trace".into(),
+            answer.doubts.first()?.clone(),
+        ))
+    });
+    head::alarm(occasion).or(ran_out).or(alarm)
 }
 
 fn counts(answer: &Answer) -> Vec<Count> {
@@ -71,9 +78,10 @@ fn facts(answer: &Answer, report: &Report, occasion: &Occasion) -> Vec<Fact> {
 
 fn figures(answer: &Answer) -> Markup {
     let legend = "Ratio: the model as recorded over what was recorded; the first three lines decide whether \
-     the model fits. By placement: the least and \
-                  the most of the model with the change, wherever a scheduler has the grace-period thread \
-                  run. Fitted: chosen because it fits.";
+     the model fits. Range: the least and \
+                  the most of the model with the change, wherever a scheduler has RCU's threads run, on all \
+                  machines that fit, and as a factor of what was recorded. `?`: the range has figures on \
+                  both sides, so the direction is not known. Fitted: chosen because it fits.";
     html! {
         (table(answer))
         p class="soft" { (prose(legend)) }
@@ -104,7 +112,7 @@ fn rates(answer: &Answer) -> Markup {
         let bar = |index: usize| {
             Some(Bar {
                 tone: COLUMNS[index].1,
-                value: figures[index]?,
+                value: figures[index].filter(|it| it.is_finite())?,
                 range: line.spread.filter(|_| index == 2),
             })
         };
@@ -119,8 +127,8 @@ fn rates(answer: &Answer) -> Markup {
     let rows = answer.lines.iter().filter(|it| it.unit == "1/s").map(row);
     let bars = Bars {
         title: "How often, before and after".into(),
-        about: "a line across a bar: the least and the most, wherever a scheduler has the grace-period \
-         thread run".into(),
+        about: "a line across a bar: the least and the most, wherever a scheduler has RCU's threads run and \
+         on all machines that fit".into(),
         unit: "1/s".into(),
         linear: false,
         legend: COLUMNS.map(|(name, tone)| (tone, name.to_string())).to_vec(),

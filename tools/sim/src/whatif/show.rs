@@ -11,8 +11,7 @@ use super::{Answer, BAD_FIT, Line};
 use crate::input::options::Options;
 use crate::load::settings;
 
-/// As rows: subjects `recorded`, `model` and `changed`, and `changed_least` and `changed_most` wherever a
-/// scheduler has the grace-period thread run.
+/// As rows: subjects `recorded`, `model` and `changed`, and `changed_least` and `changed_most`, the range.
 pub fn report(answer: &Answer, stopped: bool) -> Report {
     let mut report = Report::new("whatif", answer.request.seed);
     report.option("file", answer.request.file.as_str());
@@ -35,6 +34,13 @@ pub fn report(answer: &Answer, stopped: bool) -> Report {
     report.option("barriers", answer.fed.barriers);
     report.option("fits", answer.misfits().next().is_none());
     report.option("warnings", answer.doubts.clone());
+    let unclear: Vec<&str> = answer.unclear().map(|it| it.metric).collect();
+    report.option("direction_unknown", unclear);
+    report.option(
+        "ran_out",
+        answer.ran_out.as_ref().map(|it| it.thread.clone()),
+    );
+    report.option("unread", answer.unread);
     report.option("stopped", stopped);
     for line in &answer.lines {
         let row = |subject, value| Row::single(subject, "whatif", line.metric, line.unit, value);
@@ -58,12 +64,21 @@ pub(super) const HEAD: [&str; 7] = [
     "ratio",
     "model with change",
     "change",
-    "by placement",
+    "range",
 ];
+
+/// A figure, or `-` where it is not known.
+fn known(figure: f64) -> String {
+    match figure.is_finite() {
+        true => short(figure),
+        false => "-".into(),
+    }
+}
 
 /// A line's cells.
 pub(super) fn cells(line: &Line) -> [String; 7] {
-    let ratio = line.ratio().map_or(String::new(), |it| {
+    let ratio = line.ratio().filter(|it| it.is_finite());
+    let ratio = ratio.map_or(String::new(), |it| {
         let mark = if line.decides && line.misfits() {
             " !"
         } else {
@@ -75,10 +90,12 @@ pub(super) fn cells(line: &Line) -> [String; 7] {
     [
         format!("{} ({})", line.metric, line.unit),
         line.recorded.map_or("-".into(), short),
-        short(line.modelled),
+        known(line.modelled),
         ratio,
-        short(line.changed),
+        known(line.changed),
         change.map_or("new".into(), |it| match it {
+            it if it.is_nan() => "-".into(),
+            it if !line.direction_known() => format!("? {it:+.1} %"),
             // An increase of more than ten times is shown as a factor.
             it if it > 900.0 => format!("x {}", short(it / 100.0 + 1.0)),
             it => format!("{it:+.1} %"),
@@ -116,9 +133,9 @@ pub fn text(answer: &Answer) -> String {
     text += &format!("\n{}\n", table.render());
     text += &format!(
         "ratio: model as recorded over recorded; the first three lines decide, `!` is more than {:.0} % \
-         off. by placement: least and most of the \
-         model\nwith the change, wherever the grace-period thread runs. `fitted`: chosen because it fits. \
-         What each line is: docs/tools.md\n",
+         off. range: least and most of the\nmodel with the change, wherever RCU's threads run, on all \
+         machines that fit, and as a factor of what was recorded;\n`?`: it has figures on both sides, so the \
+         direction is not known. `fitted`: chosen because it fits. What each line\nis: docs/tools.md\n",
         100.0 * BAD_FIT
     );
     text

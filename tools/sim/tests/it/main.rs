@@ -14,4 +14,5 @@ mod shapes;
 mod sync;
 mod threads;
 mod whatif;
+mod whatif_limits;
 mod whatif_waits;

@@ -213,8 +213,13 @@ fn the_trace_tells_jiffies_and_the_early_report() {
         inferred("classic-a-softirq-file100").early_qs,
         Some(EarlyQs::Off)
     );
-    // Three grace periods tell nothing.
-    assert_eq!(inferred("classic-c-lazy-file100").settings(), [""; 0]);
+    // Three grace periods tell nothing; ticks do.
+    let lazy = inferred("classic-c-lazy-file100");
+    assert_eq!(
+        (lazy.settings(), lazy.smp),
+        (vec!["smp"], Some(Smp::Serial))
+    );
+    assert_eq!(j32.smp, Some(Smp::Serial));
 }
 
 #[test]
@@ -222,7 +227,10 @@ fn what_the_trace_does_not_show_is_the_machine_that_fits() {
     let retain = file("a-softirq-file100-cut", None);
     let fit = retain.fitted(&retain.options(), &[], || false).unwrap();
     assert_eq!(fit.options.idle_loop, IdleLoop::Retain);
-    assert_eq!(fit.chosen, whatif::FITTED);
+    assert_eq!(fit.chosen, ["idle_loop"], "ticks tell the other one");
+    let alone = file("classic-a-softirq-file100", None);
+    let fit = alone.fitted(&alone.options(), &[], || false).unwrap();
+    assert_eq!(fit.chosen, whatif::FITTED, "one CPU ticks at a time");
     let offloaded = file("classic-b-nocb-file100", None);
     let fit = offloaded
         .fitted(&offloaded.options(), &[], || false)

@@ -27,8 +27,6 @@ pub struct About {
     /// Buffers of a trace.dat, whose events are merged by time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub buffers: Vec<Buffer>,
-    /// Records with an earlier time than the one before.
-    pub backwards: u64,
     /// Records whose time has no unit.
     pub unitless: u64,
     /// Lines that could not be read.
@@ -52,7 +50,6 @@ impl Default for About {
             lost: 0,
             lost_untold: 0,
             buffers: Vec::new(),
-            backwards: 0,
             unitless: 0,
             unparsed: Faults::default(),
             undecoded: Faults::default(),
@@ -146,6 +143,35 @@ impl Present {
     }
 }
 
+/// What a trace has lost, and what of it could not be read, in sentences with their counts. Every command
+/// that reads a trace says the same of it.
+pub fn damage(summary: &Summary, undecoded: &Faults) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if summary.lost > 0 {
+        doubts.push(format!(
+            "{} events were lost by the kernel's buffer: counts are too low, and what spans a gap may \
+             be wrong",
+            summary.lost
+        ));
+    }
+    if summary.lost_untold > 0 {
+        doubts.push(format!(
+            "events were lost at {} places, and the trace does not say how many: counts are too low, \
+             and what spans a gap may be wrong",
+            summary.lost_untold
+        ));
+    }
+    for (faults, what) in [
+        (&summary.malformed, "lines could not be read"),
+        (undecoded, "events had a field that could not be read"),
+    ] {
+        if let Some(first) = faults.first().first() {
+            doubts.push(format!("{} {what}, first {first}", faults.count()));
+        }
+    }
+    doubts
+}
+
 /// `CPU 3`, `CPUs 1, 2, 7`; the first eight.
 fn cpus(cpus: &[u32]) -> String {
     let named: Vec<String> = cpus.iter().take(8).map(u32::to_string).collect();
@@ -165,21 +191,7 @@ impl About {
         by: Bounds,
         present: &Present,
     ) -> Self {
-        let mut doubts = Vec::new();
-        if summary.lost > 0 {
-            doubts.push(format!(
-                "{} events were lost by the kernel's buffer: counts are too low, and what spans a gap may \
-                 be wrong",
-                summary.lost
-            ));
-        }
-        if summary.lost_untold > 0 {
-            doubts.push(format!(
-                "events were lost at {} places, and the trace does not say how many: counts are too low, \
-                 and what spans a gap may be wrong",
-                summary.lost_untold
-            ));
-        }
+        let mut doubts = damage(summary, &undecoded);
         if let Some(first) = summary.buffers.first()
             && summary.buffers.iter().any(|b| b.clock != first.clock)
         {
@@ -202,21 +214,6 @@ impl About {
                 summary.unitless
             ));
         }
-        if summary.backwards > 0 {
-            doubts.push(format!(
-                "{} records have an earlier time than the one before: clocks of CPUs disagree (record with \
-                 trace_clock mono or boot)",
-                summary.backwards
-            ));
-        }
-        for (faults, what) in [
-            (&summary.malformed, "lines could not be read"),
-            (&undecoded, "events had a field that could not be read"),
-        ] {
-            if let Some(first) = faults.first().first() {
-                doubts.push(format!("{} {what}, first {first}", faults.count()));
-            }
-        }
         let silent = u64::from(summary.cpus()).saturating_sub(present.writers.len() as u64);
         if silent > 0 {
             doubts.push(format!(
@@ -233,7 +230,6 @@ impl About {
             lost: summary.lost,
             lost_untold: summary.lost_untold,
             buffers: summary.buffers.clone(),
-            backwards: summary.backwards,
             unitless: summary.unitless,
             unparsed: summary.malformed.clone(),
             undecoded,

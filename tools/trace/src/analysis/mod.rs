@@ -33,7 +33,7 @@ mod spread;
 mod timeline;
 mod wakeups;
 
-pub use about::About;
+pub use about::{About, damage};
 pub use bounded::{NAMES_MOST, WAITING_MOST};
 pub use filter::{Filter, Thread};
 pub use findings::{Column, Findings, Line, Table};

@@ -39,27 +39,32 @@ const WAKEUP: &str = "sched_wakeup: comm=a pid=7 prio=120 target_cpu=001";
 #[test]
 fn doubts_are_said_with_what_follows() {
     let text =
-        format!("CPU:1 [LOST 7 EVENTS]\n a-1 [001] 2.0: {WAKEUP}\n a-1 [000] 1.0: {WAKEUP}\n");
+        format!("CPU:1 [LOST 7 EVENTS]\n a-1 [001] 1.0: {WAKEUP}\n a-1 [000] 2.0: {WAKEUP}\n");
     let found = run(Kind::Wakeups, &text);
     let about = &found.about;
-    assert_eq!((about.lost, about.backwards, about.records), (7, 1, 2));
+    assert_eq!((about.lost, about.records), (7, 2));
     let all = about.doubts.join("\n");
     for part in [
         "7 events were lost",
-        "1 records have an earlier time",
         "no cpu_idle event of CPUs 0, 1: idle is not known",
         "no irq-info",
     ] {
         assert!(all.contains(part), "{part}: {all}");
     }
-    // The interval of minus one second is no interval.
-    assert_eq!(found.tables[0].figure("a", "interval_us_avg"), None);
     assert_eq!(found.tables[0].figure("a", "wakeups"), Some(2.0));
-    assert!(
-        found.notes[0].starts_with("1 intervals ended before"),
-        "{:?}",
-        found.notes
-    );
+}
+
+#[test]
+fn records_out_of_order_are_an_error_with_the_line() {
+    let text = format!("a-1 [001] 2.0: {WAKEUP}\n a-1 [000] 1.0: {WAKEUP}\n");
+    for kind in ALL {
+        let why = feed(Analysis::new(kind, Filter::default()), &text).unwrap_err();
+        let why = why.to_string();
+        assert!(
+            why.starts_with("test: line 2: ") && why.contains("trace_clock mono"),
+            "{why}"
+        );
+    }
 }
 
 #[test]

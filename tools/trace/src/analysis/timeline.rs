@@ -89,6 +89,7 @@ impl Part for Timeline {
     fn finish(mut self: Box<Self>, findings: &mut Findings, _: Window) -> Result<(), Error> {
         if self.unitless {
             return Err(Error::Missing {
+                name: "timeline".to_owned(),
                 what: "clock with a unit",
                 lines: 0,
                 remedy: "record with trace_clock mono or boot: this clock gives no time",

@@ -35,12 +35,23 @@ pub enum Error {
     },
     /// The trace lacks the requested part.
     Missing {
+        /// The file as it was named.
+        name: String,
         /// What is missing.
         what: &'static str,
         /// The line up to which it was searched.
         lines: u64,
         /// What to do about it.
         remedy: &'static str,
+    },
+    /// Records are out of order: neither a duration nor a state is known.
+    Order {
+        /// The file as it was named.
+        name: String,
+        /// The line of the first record with an earlier time than the one before.
+        line: u64,
+        /// How many such records there are.
+        count: u64,
     },
 }
 
@@ -61,10 +72,20 @@ impl fmt::Display for Error {
                 write!(f, "the timeline cannot be written: {source}; {remedy}")
             }
             Error::Missing {
+                name,
                 what,
                 lines,
                 remedy,
-            } => write!(f, "the trace has no {what} in its {lines} lines; {remedy}"),
+            } => write!(
+                f,
+                "{name}: the trace has no {what} in its {lines} lines; {remedy}"
+            ),
+            Error::Order { name, line, count } => write!(
+                f,
+                "{name}: line {line}: the record has an earlier time than the one before ({count} records \
+                 of the trace do): clocks of CPUs disagree, or two traces are in one file; record with \
+                 trace_clock mono or boot, or cut the file before that line"
+            ),
         }
     }
 }
@@ -73,7 +94,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Input { source, .. } | Error::Output { source, .. } => Some(source),
-            Error::Kind { .. } | Error::Missing { .. } => None,
+            Error::Kind { .. } | Error::Missing { .. } | Error::Order { .. } => None,
         }
     }
 }

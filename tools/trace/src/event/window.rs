@@ -115,12 +115,16 @@ impl Follow {
         self.given.map(|w| w.start_ns).or(self.start).unwrap_or(0)
     }
 
-    /// What was given, or lies between the marks, in a trace with these ends.
+    /// What was given, or lies between the marks, as far as a trace with these ends reaches.
     fn asked(&self, first: u64, last: u64) -> Window {
-        self.given.unwrap_or(Window {
+        let asked = self.given.unwrap_or(Window {
             start_ns: self.start.unwrap_or(first),
             end_ns: self.end.unwrap_or(last),
-        })
+        });
+        Window {
+            start_ns: asked.start_ns.max(first),
+            end_ns: asked.end_ns.min(last),
+        }
     }
 
     /// The window as far as the trace reaches, and who said so; clocks without a unit have one too.
@@ -132,12 +136,7 @@ impl Follow {
             _ => Bounds::Marks,
         };
         let window = self.asked(first, last);
-        let window = Window {
-            start_ns: window.start_ns.max(first),
-            end_ns: window.end_ns.min(last),
-        };
-        // A trace whose clock goes back may end before it starts.
-        if window.end_ns < window.start_ns && summary.backwards == 0 {
+        if window.end_ns < window.start_ns {
             return Err(missing(
                 summary,
                 "record in the window that was asked for",
@@ -171,14 +170,22 @@ impl Follow {
 
 fn missing(summary: &Summary, what: &'static str, remedy: &'static str) -> Error {
     Error::Missing {
+        name: summary.name.clone(),
         what,
         lines: summary.lines,
         remedy,
     }
 }
 
-/// The times of the first and the last record.
+/// The times of the first and the last record, of a trace whose records are in order.
 fn ends(summary: &Summary, remedy: &'static str) -> Result<(u64, u64), Error> {
+    if let Some(line) = summary.backwards_at {
+        return Err(Error::Order {
+            name: summary.name.clone(),
+            line,
+            count: summary.backwards,
+        });
+    }
     let ends = summary.first_ns.zip(summary.last_ns);
     ends.ok_or_else(|| missing(summary, "record", remedy))
 }

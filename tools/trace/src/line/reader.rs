@@ -34,6 +34,8 @@ pub struct Buffer {
 /// What was met on the way, other than the records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
+    /// The name of the input, for messages.
+    pub name: String,
     /// Lines read, of every kind.
     pub lines: u64,
     /// Records among them.
@@ -54,6 +56,8 @@ pub struct Summary {
     pub not_applied: Vec<String>,
     /// Records with an earlier time than the one before.
     pub backwards: u64,
+    /// The line of the first of them.
+    pub backwards_at: Option<u64>,
     /// Records whose time has no unit: their order is known, no duration is.
     pub unitless: u64,
     /// Time of the first record.
@@ -93,7 +97,6 @@ impl Summary {
 /// ```
 #[derive(Debug)]
 pub struct Reader<R> {
-    name: String,
     source: LineSource<R>,
     block: Block,
     summary: Summary,
@@ -116,10 +119,12 @@ impl<R: BufRead> Reader<R> {
 
     fn with(name: &str, source: LineSource<R>) -> Self {
         Reader {
-            name: name.to_owned(),
             source,
             block: Block::default(),
-            summary: Summary::default(),
+            summary: Summary {
+                name: name.to_owned(),
+                ..Summary::default()
+            },
         }
     }
 
@@ -156,7 +161,7 @@ impl<R: BufRead> Reader<R> {
 
     /// The name given to [`Reader::new`].
     pub fn name(&self) -> &str {
-        &self.name
+        &self.summary.name
     }
 }
 
@@ -188,11 +193,14 @@ impl<R: BufRead + Send + 'static> Reader<R> {
 
 impl Summary {
     #[inline(always)]
-    fn note(&mut self, record: &Places) {
+    fn note(&mut self, record: &Places, line: u64) {
         self.records += 1;
         self.cpu_highest = self.cpu_highest.max(Some(record.cpu));
         self.unitless += u64::from(record.unit == Unit::None);
-        self.backwards += u64::from(self.last_ns.is_some_and(|last| record.time_ns < last));
+        if self.last_ns.is_some_and(|last| record.time_ns < last) {
+            self.backwards += 1;
+            self.backwards_at.get_or_insert(line);
+        }
         self.first_ns.get_or_insert(record.time_ns);
         self.last_ns = Some(record.time_ns);
     }

@@ -186,7 +186,8 @@ impl Recorder {
     pub fn finish(mut self, summary: &Summary) -> Result<Recorded, Error> {
         let window = self.window.finish(summary)?;
         let hz = self.options.hz.or_else(|| self.clock.hz());
-        let hz = hz.filter(|hz| *hz > 0).ok_or(Error::Missing {
+        let hz = hz.filter(|hz| *hz > 0).ok_or_else(|| Error::Missing {
+            name: summary.name.clone(),
             what: "tick or timer that tells HZ",
             lines: summary.lines,
             remedy: "give the tick rate: `--hz N` (`grep CONFIG_HZ= /boot/config-$(uname -r)` says which)",

@@ -1,18 +1,26 @@
 //! `sim replay --set trace=FILE`: a machine that replays a kernel's trace.
 //!
-//! The trace has the number of CPUs, the rate of ticks, the time and CPU of each queued callback, and the
-//! CPUs of RCU's threads. Other facts are given by `--set`: the kernel parameters, whether CPUs executed at
-//! the same time. The output compares the kernel's figures of that time with the model's.
+//! The machine is the one of the trace, as `whatif` infers it: CPUs, ticks, jiffies, offloading, laziness,
+//! the early report, and whether CPUs execute at the same time where ticks show it; what no event shows (the
+//! idle loop) is chosen so that it fits. `--set` changes it. Callbacks are queued when they were and RCU's
+//! threads run where they ran. Waits without a callback in the trace (expedited ones, barriers) are not
+//! replayed: that is a finding, as are lines that could not be read. The output compares the kernel's figures
+//! of that time with the model's.
 
 use super::usage;
 use crate::arguments::sim::Sim;
-use crate::show::output::{self, DONE};
+use crate::commands::whatif;
+use crate::show::interrupt::stop_flag;
+use crate::show::output::{self, DONE, FINDING, STOPPED};
+use crate::show::progress::Bar;
 use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
 use quiescent_report::{Error, Report, Row};
 use quiescent_sim::experiments::replays::{Background, Pair, pairs};
-use quiescent_sim::{Options, Smp, replay, settings};
-use quiescent_trace::{Figures, Recorded};
+use quiescent_sim::whatif::{Origin, Trace, origins};
+use quiescent_sim::{Options, replay, settings};
+use quiescent_trace::Options as Known;
+use std::sync::atomic::Ordering;
 
 /// The workload's name.
 pub const NAME: &str = "replay";
@@ -43,52 +51,101 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         );
         return Err(Error::Usage(why));
     };
-    let (recorded, figures) = read(file)?;
-    let machine = machine(options, &recorded, &sets)?;
-    let mut run = replay::machine(&recorded, machine.clone());
-    run.run(recorded.window.end_ns);
-    let pairs = pairs(&figures, &run.stats(), &Background::default());
-    let report = report(file, &machine, &recorded, &pairs);
+    let stop = stop_flag()?;
+    let bar = Bar::new(options.quiet);
+    let Some(trace) = whatif::read(file, Known::default(), &stop, &bar)? else {
+        return Ok(STOPPED);
+    };
+    let stopped = || stop.load(Ordering::Relaxed);
+    let Some(machine) = Machine::of(options.seed, &trace, &sets, stopped)? else {
+        return Ok(STOPPED);
+    };
+    let mut run = replay::machine(&trace.recorded, machine.options.clone());
+    run.run(trace.recorded.window.end_ns);
+    let pairs = pairs(&trace.figures, &run.stats(), &Background::default());
+    let report = report(file, &machine, &trace, &pairs);
     let printed = match options.json {
         true => report.to_json() + "\n",
-        false => text(&report, &recorded, &pairs),
+        false => text(&report, &machine, &trace, &pairs),
     };
-    output::print(printed.as_bytes()).map(|()| DONE)
+    output::print(printed.as_bytes())?;
+    Ok(
+        match trace.unread == 0 && trace.waits_without_callback() == 0 {
+            true => DONE,
+            false => FINDING,
+        },
+    )
 }
 
-fn read(file: &str) -> Result<(Recorded, Figures), Error> {
-    let wrong = |why: quiescent_trace::Error| Error::Usage(why.to_string());
-    let input = quiescent_trace::open(file).map_err(wrong)?;
-    replay::read(file, input).map_err(wrong)
+/// The machine of a trace, changed by settings.
+struct Machine {
+    options: Options,
+    /// The settings that matter most, and where each is from.
+    origins: Vec<Origin>,
+    warnings: Vec<String>,
 }
 
-/// The machine: from the trace, changed by the settings.
-fn machine(options: &Sim, recorded: &Recorded, sets: &[(&str, &str)]) -> Result<Options, Error> {
-    let base = Options {
-        smp: Smp::Serial,
-        seed: options.seed,
-        nocbs: recorded.offloaded.iter().collect(),
-        lazy: recorded.lazy,
-        ..Options::kernel_6_12(recorded.cpus, recorded.hz)
-    };
-    let mut machine = replay::options(recorded, base);
-    settings::apply(&mut machine, sets).map_err(usage)?;
-    Ok(machine)
+impl Machine {
+    /// None if `stopped` said so.
+    fn of(
+        seed: u64,
+        trace: &Trace,
+        sets: &[(&str, &str)],
+        stopped: impl Fn() -> bool,
+    ) -> Result<Option<Machine>, Error> {
+        let mut base = trace.options();
+        base.seed = seed;
+        settings::apply(&mut base, sets).map_err(usage)?;
+        let given = sets.iter().filter_map(|it| settings::find(it.0));
+        let mut given: Vec<&str> = given.map(|it| it.key).collect();
+        if given.contains(&"rcu") {
+            given.extend(["rcu_nocbs", "rcu_lazy"]);
+        }
+        let Some(fit) = trace.fitted(&base, &given, stopped) else {
+            return Ok(None);
+        };
+        let origins = origins(
+            &fit.options,
+            &given,
+            &fit.chosen,
+            &trace.inferred.settings(),
+        );
+        let mut warnings = trace.damage.clone();
+        let dropped = trace.waits_without_callback();
+        if dropped > 0 {
+            warnings.push(format!(
+                "{dropped} waits (expedited ones, barriers, calls whose callback is not in the trace) are \
+                 not replayed, and the figures lack them: `quiescent whatif` replays waits"
+            ));
+        }
+        warnings.extend(settings::warnings(&fit.options));
+        Ok(Some(Machine {
+            options: fit.options,
+            origins,
+            warnings,
+        }))
+    }
 }
 
-fn report(file: &str, machine: &Options, recorded: &Recorded, pairs: &[Pair]) -> Report {
-    let mut report = Report::new("sim", machine.seed);
+fn report(file: &str, machine: &Machine, trace: &Trace, pairs: &[Pair]) -> Report {
+    let mut report = Report::new("sim", machine.options.seed);
     report.option("workload", NAME);
     report.option("trace", file);
-    for (key, value) in settings::listed(machine) {
+    for (key, value) in settings::listed(&machine.options) {
         match value.parse::<u64>() {
             Ok(number) => report.option(key, number),
             Err(_) => report.option(key, value),
         }
     }
-    report.option("warnings", settings::warnings(machine));
-    report.option("arrivals", recorded.arrivals.len());
-    report.option("undecoded", recorded.undecoded.count());
+    report.option("warnings", machine.warnings.clone());
+    let from = machine
+        .origins
+        .iter()
+        .map(|it| (it.0.to_owned(), it.2.into()));
+    report.option("origins", from.collect::<serde_json::Map<_, _>>());
+    report.option("arrivals", trace.recorded.arrivals.len());
+    report.option("unread", trace.unread);
+    report.option("waits_not_replayed", trace.waits_without_callback());
     for &(metric, unit, recorded, model) in pairs {
         report
             .rows
@@ -100,7 +157,7 @@ fn report(file: &str, machine: &Options, recorded: &Recorded, pairs: &[Pair]) ->
     report
 }
 
-fn text(report: &Report, recorded: &Recorded, pairs: &[Pair]) -> String {
+fn text(report: &Report, machine: &Machine, trace: &Trace, pairs: &[Pair]) -> String {
     let mut table = Table::new(&["", "recorded", "model", "ratio"], 1);
     for &(metric, unit, real, model) in pairs {
         let ratio = if real == 0.0 {
@@ -115,20 +172,11 @@ fn text(report: &Report, recorded: &Recorded, pairs: &[Pair]) -> String {
             ratio,
         ]);
     }
-    let set = [
-        "smp",
-        "idle_loop",
-        "early_qs",
-        "rcu_nocbs",
-        "rcu_lazy",
-        "jiffies_till_first_fqs",
-    ];
-    let set = set.map(|key| {
-        format!(
-            "{key}={}",
-            report.options[key].to_string().trim_matches('"')
-        )
-    });
+    let recorded = &trace.recorded;
+    let origins = machine.origins.iter();
+    let set: Vec<String> = origins
+        .map(|it| format!("{}={} ({})", it.0, it.1, it.2))
+        .collect();
     let mut text = format!(
         "{} CPUs at {} ticks a second, {} callbacks queued in {:.1} s; {}\n\n{}",
         recorded.cpus,
@@ -138,8 +186,8 @@ fn text(report: &Report, recorded: &Recorded, pairs: &[Pair]) -> String {
         set.join(" "),
         table.render()
     );
-    text += "\nThe trace does not contain the kernel's parameters: give them with --set. smp=parallel is for \
-             traces of hardware.\nTicks and idle entries of the model lack the recorded machine's work other \
+    text += "\ntrace: the trace tells it; fitted: no event shows it, and it fits best; --set gives what is \
+             neither.\nTicks and idle entries of the model lack the recorded machine's work other \
              than callbacks.\n";
     for warning in report.options["warnings"].as_array().into_iter().flatten() {
         text += &format!("warning: {}\n", warning.as_str().unwrap_or_default());

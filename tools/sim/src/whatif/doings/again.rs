@@ -15,6 +15,9 @@ impl Doings {
         all.end = start_ns + times * period;
         for (life, from) in all.lives.iter_mut().zip(&self.lives) {
             life.runs.retain(|it| it.at < end);
+            if let Some(run) = life.runs.iter_mut().rfind(|it| it.at < start_ns) {
+                run.spans((start_ns, recorded.window.end_ns), times);
+            }
             let again = |it: &&Run| (start_ns..end).contains(&it.at);
             for n in 1..times {
                 let later = from
@@ -47,6 +50,29 @@ pub fn period(recorded: &Recorded) -> u64 {
 }
 
 impl Run {
+    /// Of a run that covers the window: what it does there happens so many times.
+    fn spans(&mut self, (start, end): (u64, u64), times: u64) {
+        let (from, until) = (start - self.at, end - self.at);
+        let mut now = 0;
+        let mut inside = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Busy(ns) => {
+                    let then = now + ns;
+                    inside.push(Step::Busy(then.min(until).saturating_sub(now.max(from))));
+                    now = then;
+                }
+                Step::Call(_) if (from..until).contains(&now) => inside.push(step.clone()),
+                Step::Call(_) => {}
+                Step::Wait { .. } => return,
+            }
+        }
+        if now >= until {
+            inside.retain(|it| *it != Step::Busy(0));
+            self.steps.extend((1..times).flat_map(|_| inside.clone()));
+        }
+    }
+
     fn later(&self, by: u64) -> Run {
         let later = |step: &Step| match step {
             Step::Wait { what, until } => Step::Wait {

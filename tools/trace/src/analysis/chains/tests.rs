@@ -61,7 +61,7 @@ fn a_chain_leads_from_the_callback_to_the_thread_that_invokes_it() {
 fn sched_waking_names_the_waker_and_is_not_counted() {
     let text = CHAIN.replace(
         "          <idle>-0  [000] dNh2. 5.020413",
-        "        cbload/0-92 [001] d..2. 5.020399: sched_waking: comm=rcuog/0 pid=16 prio=120 \
+        "        cbload/0-92 [001] d..2. 5.020402: sched_waking: comm=rcuog/0 pid=16 prio=120 \
          target_cpu=000\n          <idle>-0  [000] dNh2. 5.020413",
     );
     let found = run(Kind::Wakeups, &text);

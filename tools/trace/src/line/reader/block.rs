@@ -87,8 +87,8 @@ impl Block {
     pub(super) fn next_record(&mut self, summary: &mut Summary) -> Option<Record<'_>> {
         let entry = self.entries.get(self.next)?;
         self.next += 1;
-        summary.note(&entry.places);
         let number = self.before + u64::from(entry.line);
+        summary.note(&entry.places, number);
         Some(entry.places.on(&self.text, entry.start, number))
     }
 

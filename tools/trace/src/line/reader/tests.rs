@@ -221,6 +221,7 @@ fn the_summary_counts_what_is_odd() {
         (summary.lost, summary.backwards, summary.unitless),
         (6, 2, 1)
     );
+    assert_eq!(summary.backwards_at, Some(4));
     assert_eq!((summary.cpus_stated, summary.cpus()), (Some(2), 5));
     assert_eq!(summary.malformed.first()[0].line, 7);
 }

@@ -1,0 +1,329 @@
+//! `whatif`: threads without switches in the trace, whether CPUs execute at the same time, what is not known
+//! of a prediction, and damaged traces.
+
+use std::sync::atomic::AtomicBool;
+
+use quiescent_report::{Control, Silent};
+use quiescent_sim::whatif::doings::Step;
+use quiescent_sim::whatif::{self, Answer, Line, Placement, Request, Trace};
+use quiescent_sim::{Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Options, Smp, settings};
+use quiescent_trace::{Options as Known, Window};
+
+const MS: u64 = 1_000_000;
+
+/// When the trace that is looked at begins, in nanoseconds, and when its window ends.
+const FROM: u64 = 300 * MS;
+const UNTIL: u64 = 2_300 * MS;
+
+fn read(text: &str, from: u64, to: u64) -> Trace {
+    let known = Known {
+        hz: Some(1000),
+        window: Some(Window {
+            start_ns: from,
+            end_ns: to,
+        }),
+    };
+    whatif::read("text", text.as_bytes(), known).unwrap()
+}
+
+/// The trace of four CPUs of which CPU 2 computes all the time and CPU 1 queues callbacks, or of more CPUs
+/// that compute; what happens before [`FROM`] is cut off, as a recorder that is started later does not have
+/// it.
+fn computes(smp: Smp, hogs: &[u32], sets: &[(&str, &str)]) -> String {
+    let mut options = Options {
+        smp,
+        idle_loop: IdleLoop::Classic,
+        ..Options::kernel_6_12(4, 1000)
+    };
+    settings::apply(&mut options, sets).unwrap();
+    let mut machine = Machine::new(options);
+    machine.keep_trace();
+    let func = machine.func("file_free");
+    for cpu in hogs {
+        machine.spawn(&format!("hog/{cpu}"), *cpu, 0, Hog);
+    }
+    let arrivals = (0..300).map(|n| Arrivals {
+        at: 5 * MS + n * 13 * MS + (n * n * 7919) % MS,
+        calls: vec![(func, false, true)],
+    });
+    machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
+    machine.run(UNTIL + 200 * MS);
+    written(&machine, FROM)
+}
+
+/// The trace of a machine from a time on.
+fn written(machine: &Machine, from: u64) -> String {
+    let mut text = Vec::new();
+    machine.write_trace(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let time = |line: &str| {
+        let seconds = line
+            .split_whitespace()
+            .find_map(|it| it.strip_suffix(':')?.parse::<f64>().ok());
+        seconds.map_or(u64::MAX, |it| (it * 1e9) as u64)
+    };
+    let lines = text
+        .lines()
+        .filter(|it| it.starts_with('#') || time(it) >= from);
+    lines.map(|it| format!("{it}\n")).collect()
+}
+
+fn asked(trace: &Trace, set: &str) -> Answer {
+    let stop = AtomicBool::new(false);
+    let request = Request {
+        file: "text".into(),
+        set: vec![set.into()],
+        ..Request::default()
+    };
+    let answer = whatif::ask(trace, &request, Control::new(&stop, &Silent));
+    answer.unwrap().unwrap()
+}
+
+fn of<'a>(lines: &'a [Line], metric: &str) -> &'a Line {
+    let found = lines.iter().find(|it| it.metric == metric);
+    found.unwrap_or_else(|| panic!("{metric}: {lines:?}"))
+}
+
+#[test]
+fn a_cpu_that_computes_throughout_is_in_the_way_in_the_replay_too() {
+    let text = computes(Smp::Parallel, &[2], &[]);
+    assert!(!text.contains("next_comm=hog/2"), "no switch to it");
+    let trace = read(&text, FROM + 100 * MS, UNTIL);
+    let hog = trace
+        .doings
+        .lives
+        .iter()
+        .find(|it| it.name.starts_with("hog/2"));
+    let [run] = &hog.expect("it is seen in ticks").runs[..] else {
+        panic!("it runs all the time: {hog:?}")
+    };
+    let [Step::Busy(ns)] = run.steps[..] else {
+        panic!("it only computes: {run:?}")
+    };
+    assert!(run.at < FROM + MS && run.at + ns > UNTIL + 198 * MS);
+    // Its CPU reports at a tick of its own: what the change does is seen in a run that has it.
+    let set = "jiffies_till_first_fqs=1";
+    let answer = asked(&trace, set);
+    let real = computes(Smp::Parallel, &[2], &[("jiffies_till_first_fqs", "1")]);
+    let real = asked(&read(&real, FROM + 100 * MS, UNTIL), "early_qs=init");
+    for metric in [
+        "gp_duration_ms_mean",
+        "grace_periods_per_s",
+        "idle_ticks_per_s",
+    ] {
+        let (line, real) = (
+            of(&answer.lines, metric),
+            of(&real.lines, metric).recorded.unwrap(),
+        );
+        assert!(line.off().unwrap() < 0.05, "{line:?}");
+        assert!((line.changed / real - 1.0).abs() < 0.1, "{line:?}: {real}");
+    }
+    // Again and again, too.
+    let twice = trace.doings.repeated(&trace.recorded, 3);
+    let hog = twice
+        .lives
+        .iter()
+        .find(|it| it.name.starts_with("hog/2"))
+        .unwrap();
+    let busy = hog.runs.iter().flat_map(|it| &it.steps);
+    let busy: u64 = busy
+        .map(|it| if let Step::Busy(ns) = it { *ns } else { 0 })
+        .sum();
+    assert!(hog.runs[0].at + busy > twice.end);
+}
+
+/// Ticks of a CPU whose task is never switched, and the switches of another CPU.
+const TICKS: &str = "\
+<idle>-0 [000] d..2. 0.001000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=7 next_prio=120
+cc1-9 [001] d.h1. 0.001001: hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=1
+a-7 [000] d..2. 0.001500: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+cc1-9 [001] d.h1. 0.002001: hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=1
+cc1-9 [001] d.h2. 0.002005: rcu_callback: rcu_preempt rhp=ff20 func=file_free 1
+cc1-9 [001] d.h1. 0.003001: hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=1
+";
+
+#[test]
+fn who_is_seen_in_ticks_runs_and_whose_cpu_idles_does_not() {
+    let steps = |text: &str, name: &str| {
+        let trace = read(text, 0, 4 * MS);
+        let lives = trace.doings.lives.iter().filter(|it| it.name == name);
+        let runs: Vec<_> = lives.flat_map(|it| it.runs.clone()).collect();
+        (
+            runs.first().map(|it| it.at),
+            runs.into_iter().flat_map(|it| it.steps).collect::<Vec<_>>(),
+        )
+    };
+    let (at, cc1) = steps(TICKS, "cc1-9");
+    assert_eq!(at, Some(MS), "since the trace began");
+    assert_eq!(
+        cc1,
+        [Step::Busy(1_005_000), Step::Call(0), Step::Busy(996_000)]
+    );
+    assert_eq!(
+        steps(TICKS, "a-7").1,
+        [Step::Busy(500_000)],
+        "it sleeps at the end"
+    );
+    // Without any switch: a task that is all that its CPU has, and not one that takes turns with others.
+    let all = |keep: &dyn Fn(&str) -> bool| {
+        let lines = TICKS
+            .lines()
+            .filter(|it| !it.contains("sched_switch") && keep(it));
+        lines.map(|it| format!("{it}\n")).collect::<String>()
+    };
+    let only = all(&|it| !it.contains("rcu_callback"));
+    assert_eq!(steps(&only, "cc1-9").1, [Step::Busy(2_000_000)]);
+    let turns = only
+        .replacen("cc1-9", "<idle>-0", 2)
+        .replacen("<idle>-0", "cc1-9", 1);
+    assert_eq!(steps(&turns, "cc1-9").1, []);
+}
+
+#[test]
+fn wake_ups_of_interrupts_are_left_out_once() {
+    // A thread that is woken 100 times, and interrupts that queue 100 callbacks.
+    let mut text = String::new();
+    for n in 0..100 {
+        let at = |us: u64| format!("0.{:06}", 1000 + n * 1000 + us);
+        let (idle, a) = ("<idle>-0 [000] d..2.", "a-7 [000] d..2.");
+        text += &format!(
+            "<idle>-0 [000] dNh4. {}: sched_wakeup: comm=a pid=7 prio=120 target_cpu=000\n",
+            at(0)
+        );
+        text += &format!(
+            "{idle} {}: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> \
+             next_comm=a next_pid=7 next_prio=120\n",
+            at(5)
+        );
+        text += &format!(
+            "{a} {}: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> \
+             next_comm=swapper/0 next_pid=0 next_prio=120\n",
+            at(45)
+        );
+        text += &format!(
+            "<idle>-0 [001] d.h2. {}: rcu_callback: rcu_preempt rhp=f{n:03x}0 func=file_free 1\n",
+            at(300)
+        );
+    }
+    let trace = read(&text, MS / 2, 102 * MS);
+    let stats = trace.run(&trace.options(), 1, || false).unwrap();
+    let lines = whatif::lines(&trace, &stats, &stats);
+    let others = of(&lines, "wakeups_per_s others");
+    assert_eq!(others.count, Some(100));
+    assert!(others.off().unwrap() < 0.02, "{others:?}");
+}
+
+#[test]
+fn ticks_at_one_instant_tell_that_cpus_execute_at_the_same_time() {
+    for smp in [Smp::Parallel, Smp::Serial] {
+        let trace = read(&computes(smp, &[0, 2, 3], &[]), FROM, UNTIL);
+        assert_eq!(trace.inferred.smp, Some(smp));
+        let fit = trace.fitted(&trace.options(), &[], || false).unwrap();
+        assert_eq!((fit.options.smp, fit.chosen), (smp, vec!["idle_loop"]));
+        assert!(fit.alike.iter().all(|it| it.smp == smp));
+    }
+    // One CPU ticks at a time: nothing is seen, and both machines are in the range.
+    let trace = read(&computes(Smp::Serial, &[], &[]), FROM, UNTIL);
+    assert_eq!(trace.inferred.smp, None);
+    let fit = trace.fitted(&trace.options(), &[], || false).unwrap();
+    assert!(fit.alike.iter().any(|it| it.smp != fit.options.smp));
+}
+
+#[test]
+fn the_range_has_all_placements_of_rcus_threads() {
+    let trace = read(&computes(Smp::Parallel, &[0, 2], &[]), FROM, UNTIL);
+    let answer = asked(&trace, "rcu=offload");
+    let changed = &answer.machines[1];
+    let placements = trace.placements(changed);
+    for it in [
+        Placement::GpThread(0),
+        Placement::Offload(1),
+        Placement::Together(3),
+        Placement::AtHome,
+    ] {
+        assert!(placements.contains(&it), "{it:?} {placements:?}");
+    }
+    let mut found = Vec::new();
+    for it in placements {
+        let stats = trace.run_with(changed, 1, it, || false).unwrap();
+        let lines = whatif::lines(&trace, &stats, &stats);
+        let ticks = of(&lines, "idle_entries_per_s").changed;
+        let (least, most) = of(&answer.lines, "idle_entries_per_s").spread.unwrap();
+        assert!(
+            least <= ticks && ticks <= most,
+            "{it:?}: {ticks} in {least} to {most}"
+        );
+        found.push((it, ticks));
+    }
+    let of = |wanted| found.iter().find(|it| it.0 == wanted).unwrap().1;
+    assert_ne!(
+        of(Placement::Together(1)),
+        of(Placement::GpThread(1)),
+        "rcuog and rcuop move"
+    );
+}
+
+#[test]
+fn a_range_on_both_sides_leaves_the_direction_open() {
+    let line = |recorded, changed, spread| Line {
+        metric: "wakeups_per_s",
+        unit: "1/s",
+        recorded,
+        modelled: 100.0,
+        changed,
+        spread,
+        count: None,
+        decides: true,
+    };
+    assert!(line(None, 90.0, Some((80.0, 100.0))).direction_known());
+    assert!(!line(None, 90.0, Some((80.0, 101.0))).direction_known());
+    assert!(line(None, 120.0, Some((110.0, 130.0))).direction_known());
+    assert!(!line(Some(115.0), 120.0, Some((110.0, 130.0))).direction_known());
+    assert!(line(None, 90.0, None).direction_known());
+}
+
+#[test]
+fn figures_of_who_runs_out_of_trace_are_not_known() {
+    let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
+    machine.keep_trace();
+    machine.spawn("caller", 1, 0, Caller::new(10_000, 3 * MS));
+    machine.run(UNTIL);
+    let trace = read(&written(&machine, 0), FROM, UNTIL);
+    let answer = asked(&trace, "rcu_expedited=1");
+    let ran_out = answer
+        .ran_out
+        .clone()
+        .expect("calls are many times as short");
+    assert!(ran_out.thread.starts_with("caller") && ran_out.with_change && ran_out.seconds > 0.5);
+    assert!(
+        answer
+            .lines
+            .iter()
+            .all(|it| it.changed.is_nan() && it.spread.is_none())
+    );
+    assert!(!answer.holds());
+    let text = whatif::text(&answer);
+    assert!(text.contains("caller") && text.contains("--to"), "{text}");
+    assert!(!text.contains("NaN") && !text.contains("-100"), "{text}");
+    let report = whatif::report(&answer, false);
+    report.check().unwrap();
+    assert!(report.find("changed", "whatif", "wakeups_per_s").is_none());
+    // Who waits no less has enough.
+    assert_eq!(asked(&trace, "jiffies_till_first_fqs=8").ran_out, None);
+}
+
+#[test]
+fn damage_is_counted_as_by_the_reader() {
+    let text = TICKS.replacen("rhp=ff20 ", "", 1) + "what is this?\nand this?\n";
+    let trace = read(&text, 0, 4 * MS);
+    assert_eq!(trace.unread, 3);
+    let said = trace.damage.join("\n");
+    assert!(
+        said.contains("2 lines could not be read, first line 7"),
+        "{said}"
+    );
+    assert!(
+        said.contains("1 events had a field that could not be read, first line 5"),
+        "{said}"
+    );
+}
