@@ -106,6 +106,10 @@ fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
             true => values.split(';').collect(),
             false => values.split(',').collect(),
         };
+        if options.compare.as_ref() == Some(sweep) && values.len() != 2 {
+            let why = format!("--compare {sweep}: give two values, as in rcu=offload,lazy");
+            return Err(Error::Usage(why));
+        }
         if points.len() * values.len() > MOST_VARIANTS {
             let why = format!("--sweep {sweep}: more than {MOST_VARIANTS} variants");
             return Err(Error::Usage(why));

@@ -72,7 +72,7 @@ const BUILT_IN: BuiltIn = built_in! {
     "workloads":
     "sync" "churn" "fork" "flood" "tab-switch" "bridge" "torture5s" "idle-callbacks" "boot-selinux"
     "ftrace-start-stop" "percpu-ref" "memory-pressure" "nohz-full" "trickle" "waiters" "local-video"
-    "screen-off" "display-pipeline" "home-screen-swipe" "chromeos-idle" "android-static-image"
+    "screen-off" "laptop-idle" "display-pipeline" "home-screen-swipe" "chromeos-idle" "android-static-image"
 };
 
 /// A workload, as its file has it.
