@@ -60,7 +60,11 @@ pub fn list() -> String {
 
 /// The same as one line of JSON: in `options`, lists of objects.
 pub fn list_json() -> String {
-    let entry = |key: &str, value: String, about: &str, allowed: Option<&str>| json!({ "key": key, "value": value, "about": about, "allowed": allowed });
+    let entry = |key: &str, value: String, about: &str, allowed: Option<&str>| {
+        let mut entry = json!({ "key": key, "value": value, "about": about });
+        entry["allowed"] = allowed.into();
+        entry
+    };
     let options = Options::kernel_6_12(8, 1000);
     let settings = |of: &'static [settings::Setting]| -> Vec<_> {
         let of = of.iter();
@@ -122,23 +126,37 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
     if let [_, _] = variants {
         columns.push((&saved, "saved, %"));
     }
-    for columns in columns.chunks(MOST_COLUMNS) {
-        for part in parts(report) {
-            if part.1 == "cpu"
-                && report.options.get("cpus").and_then(|it| it.as_u64()) > Some(MOST_CPUS)
-            {
-                continue;
-            }
-            let table = table(report, columns, part);
-            if !table.is_empty() {
-                text += &format!("\n{}", table.render());
-            }
-        }
+    let cpus = report.options.get("cpus").and_then(|it| it.as_u64());
+    let are_few = |part: &(&str, &str)| part.1 != "cpu" || cpus <= Some(MOST_CPUS);
+    for part in parts(report).into_iter().filter(are_few) {
+        text += &tables(report, &columns, part);
     }
     if report.options["stopped"] == true {
         text += "\nstopped: some runs are missing\n";
     }
-    text + "\n" + leaves_out(variants[0].plan.options.kind) + "\n"
+    let leaves_out = leaves_out(variants[0].plan.options.kind).split(' ');
+    text + "\n" + &lines(leaves_out.map(str::to_owned), "")
+}
+
+/// The tables of a part: as many columns in each as fit in [`WIDTH`], in turn.
+fn tables(report: &Report, mut columns: &[Column], part: (&str, &str)) -> String {
+    let mut text = String::new();
+    while !columns.is_empty() {
+        let mut count = columns.len().min(MOST_COLUMNS);
+        let rendered = loop {
+            let rendered = table(report, &columns[..count], part).render();
+            let width = rendered.lines().map(|line| line.chars().count()).max();
+            if count == 1 || width <= Some(WIDTH) {
+                break rendered;
+            }
+            count -= 1;
+        };
+        if rendered.lines().count() > 2 {
+            text += &format!("\n{rendered}");
+        }
+        columns = &columns[count..];
+    }
+    text
 }
 
 /// Every setting.
@@ -178,7 +196,7 @@ fn lines(words: impl Iterator<Item = String>, before: &str) -> String {
     let (mut text, mut line) = (String::new(), before.to_owned());
     let mut is_empty = true;
     for word in words {
-        if !is_empty && line.chars().count() + word.chars().count() > WIDTH {
+        if !is_empty && 2 + line.chars().count() + word.chars().count() > WIDTH {
             text += &format!("  {}\n", line.trim_end());
             line = " ".repeat(before.len());
         }
@@ -188,8 +206,8 @@ fn lines(words: impl Iterator<Item = String>, before: &str) -> String {
     text + "  " + line.trim_end() + "\n"
 }
 
-/// The width of a line, without its margin.
-const WIDTH: usize = 110;
+/// The width of a line.
+const WIDTH: usize = 118;
 
 /// The rows of each table: the text between case and name, the column's head.
 const PARTS: [(&str, &str); 11] = [
@@ -227,16 +245,16 @@ type Column<'a> = (&'a str, &'a str);
 
 /// A table of the rows of a part: a line for each row of the report, a column for each variant.
 fn table(report: &Report, all: &[Column], (part, head): (&str, &str)) -> Table {
-    let columns = match all {
-        [_] => vec!["value"],
-        all => all.iter().map(|it| it.1).collect(),
-    };
+    let heads = all.iter().map(|it| match it.1 {
+        "" => "value", // nothing varies
+        varies => varies,
+    });
     let cases: Vec<&str> = all.iter().map(|it| it.0).collect();
     let words: &[&str] = match part {
         "" => &[head, "unit"],
         _ => &[head, "figure", "unit"],
     };
-    let heads: Vec<&str> = words.iter().copied().chain(columns).collect();
+    let heads: Vec<&str> = words.iter().copied().chain(heads).collect();
     let mut table = Table::new(&heads, words.len());
     let mut lines: Vec<(&str, &str, &str)> = Vec::new();
     for row in &report.rows {

@@ -10,8 +10,8 @@ use quiescent_report::pages::head::{alarm, facts};
 pub(super) fn reproduced(found: &Reproduced, occasion: &Occasion) -> Head {
     let lead = html! {
         @for sentence in sentences::sentences(found) { (sentence) " " }
-        "Peers were measured in turn, within this run; no figure is compared with one from another run, except \
-         where it is called published."
+        "Peers were measured in turn, within this run; no figure is compared with one from another run, \
+         except where it is called published."
     };
     Head {
         title: "quiescent: figures of one run".into(),
