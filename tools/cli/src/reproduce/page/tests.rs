@@ -243,7 +243,7 @@ fn each_shape_has_its_chart() {
     assert!(few.contains("<rect class=\"real\"") && few.contains("<rect class=\"model\""));
     assert!(chart("mixed").contains("wakeups/s") && chart("mixed").contains("class=\"missed\""));
     assert!(chart("fit").contains("<rect class=\"fitted\""));
-    assert!(chart("fit").contains("0 of 1 fitted"));
+    assert!(chart("fit").contains("Fitted: 1, without a verdict."));
     assert!(chart(ODD).contains("No figures."));
 }
 
