@@ -75,8 +75,12 @@ struct Variant {
 /// All points of the sweeps, in the order in which they were given; the last sweep changes fastest.
 fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
     let mut fixed: Vec<(&str, &str)> = Vec::new();
-    let sizes = [("cpus", &options.cpus), ("hz", &options.hz)];
-    for (key, value) in sizes {
+    let short = [
+        ("cpus", &options.cpus),
+        ("hz", &options.hz),
+        ("kernel", &options.kernel),
+    ];
+    for (key, value) in short {
         fixed.extend(value.as_deref().map(|value| (key, value)));
     }
     let unnamed = fixed.len();

@@ -353,7 +353,9 @@ impl Machine {
     }
 
     pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
-        if self.options.wake_from_gp {
+        let takes = self.rcu.global.takes_waiters();
+        self.latched += u64::from(self.options.wake_from_gp && !takes);
+        if self.options.wake_from_gp && takes {
             let leaf = self.rcu.leaf_of(cpu);
             let (global, _, _, view) = self.rcu.parts();
             let (ticket, effects) = global.wait_for_gp(leaf, false, &view);
