@@ -23,6 +23,9 @@ pub static RELEASES: [Release; 5] = [
 /// They as `kernel` takes them.
 pub(super) const ALLOWED: &str = "6.1, 6.12, 6.17, 7.0, 7.2, or `none`";
 
+/// A default, on a machine of so many CPUs.
+pub type OfCpus = fn(u32) -> &'static str;
+
 /// A setting whose default has changed with versions, or differs from this program's.
 #[derive(Debug)]
 pub struct History {
@@ -30,8 +33,8 @@ pub struct History {
     pub key: &'static str,
     /// The first version that has the mechanism at all, on or off; none if every one has it.
     pub exists: Option<Release>,
-    /// Its defaults, each from a version on; on a machine of so many CPUs. The first counts for all before.
-    pub values: &'static [(Release, fn(u32) -> &'static str)],
+    /// Its defaults, each from a version on. The first counts for all before.
+    pub values: &'static [(Release, OfCpus)],
     /// The reason, and the source where it is not `docs/kernel-behaviour.md`.
     pub why: &'static str,
 }
