@@ -54,6 +54,7 @@ pub use base::span::Span;
 pub use base::{batch, chance};
 pub use input::op::{Op, SysCallName, Work};
 pub use input::options::{Costs, IdleLoop, MachineKind, Options, Smp};
+pub use input::release::Release;
 pub use input::work::{
     Arrivals, Caller, Churn, Closer, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
 };

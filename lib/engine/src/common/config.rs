@@ -84,6 +84,9 @@ pub struct Config {
     pub direct_wakes_max: u32,
     /// Segments of satisfied waiters that may await that work item (the kernel: 5 marker nodes).
     pub wait_markers: u8,
+    /// So many `synchronize_rcu` waiters at once set a latch: new callers wait for a callback until none of
+    /// them is left (Linux 7.2: 64). `None`: no latch.
+    pub wait_latch: Option<u32>,
     /// Stamping requests a grace period only if a queued callback needs it. Off: as kernels before 2020,
     /// which started unneeded grace periods.
     pub accelerate_only_new: bool,
@@ -129,6 +132,7 @@ impl Config {
             skip_empty: false,
             direct_wakes_max: 5,
             wait_markers: 5,
+            wait_latch: None,
             accelerate_only_new: true,
             escalation: Some(Escalation::kernel_6_12(hz)),
             tick: TickSettings::kernel_6_12(),
@@ -168,6 +172,7 @@ impl Config {
             skip_empty: true,
             direct_wakes_max: u32::MAX,
             wait_markers: 1,
+            wait_latch: None,
             accelerate_only_new: true,
             escalation: None,
             tick: TickSettings::kernel_6_12(),

@@ -175,7 +175,7 @@ impl Global {
     }
 
     pub(crate) fn take_ticket(&mut self, expedited: bool, host: &impl Host) -> Pos {
-        let ticket = self.waiters.push(expedited);
+        let ticket = self.waiters.push(expedited, self.config.wait_latch);
         host.trace(&Event::SrNormal {
             waiter: ticket,
             event: SrEvent::Request,

@@ -20,7 +20,6 @@ use clap_complete::Shell;
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::instructions::LoopCase;
 
-use crate::show::file::Permit;
 use std::path::{Path, PathBuf};
 use values::*;
 
@@ -133,14 +132,6 @@ pub struct Force {
     /// Replace an existing file that this program did not write (never the input)
     #[arg(long)]
     pub force: bool,
-}
-
-impl Force {
-    /// What may be replaced by a command that reads these files.
-    pub fn permit<'a>(&self, inputs: &'a [&'a Path]) -> Permit<'a> {
-        let force = self.force;
-        Permit { force, inputs }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -40,6 +40,9 @@ pub struct Sim {
     /// The same as --set hz=N
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub hz: Option<String>,
+    /// The same as --set kernel=VERSION: the defaults of a version of Linux
+    #[arg(long, value_name = "VERSION")]
+    pub kernel: Option<String>,
     /// Runs of each variant, with --seed and the numbers after it
     #[arg(long, value_name = "N", default_value = "1", value_parser = seeds, allow_negative_numbers = true)]
     pub seeds: u64,

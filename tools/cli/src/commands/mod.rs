@@ -19,6 +19,7 @@ use crate::arguments::{
     Arguments, Bench, Command, Common, Internal, Mixed, Page, Pressure, Read, Retire, Scale, Srcu,
     Sync,
 };
+use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, STOPPED};
 use crate::show::paper::Paper;
@@ -228,7 +229,11 @@ fn measure(
     text: fn(&Report) -> String,
     run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
 ) -> Result<u8, Error> {
-    let page = Paper::settle(page.html.as_deref(), common.json, page.force.permit(&[]))?;
+    let page = Paper::settle(
+        page.html.as_deref(),
+        common.json,
+        Permit::of(page.force.force, &[]),
+    )?;
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
     let mut report = run(Control::new(&stop, &bar))?;

@@ -4,7 +4,7 @@
 
 use super::code;
 use crate::arguments::record::Record;
-use crate::show::file::{self, Kind};
+use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_pipe;
 use crate::show::output::{self, DONE, FINDING};
 use quiescent_live::events;
@@ -29,7 +29,11 @@ pub fn run(options: &Record) -> Result<u8, Error> {
         length: options.length,
         command: options.command.clone(),
     };
-    let place = file::settle(&RECORDING, &options.output, options.force.permit(&[]))?;
+    let place = file::settle(
+        &RECORDING,
+        &options.output,
+        Permit::of(options.force.force, &[]),
+    )?;
     // Both before any thread is started.
     let tracing = quiescent_live::tracing(options.mount).map_err(|why| why.of("record"))?;
     let (stop, signals) = stop_pipe()?;

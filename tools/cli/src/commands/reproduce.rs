@@ -5,6 +5,7 @@
 use super::{code, this_program};
 use crate::arguments::Reproduce;
 use crate::reproduce::{self, ReproduceOptions, Reproduced, page};
+use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE};
 use crate::show::paper::Paper;
@@ -16,7 +17,7 @@ pub fn run(options: &Reproduce) -> Result<u8, Error> {
     let paper = Paper::settle(
         options.page(),
         options.common.json,
-        options.force.permit(&[]),
+        Permit::of(options.force.force, &[]),
     )?;
     let wanted = ReproduceOptions {
         program: this_program()?,

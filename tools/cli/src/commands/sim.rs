@@ -10,7 +10,7 @@ mod text;
 
 use super::code;
 use crate::arguments::sim::Sim;
-use crate::show::file::{self, Kind};
+use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE};
 use crate::show::progress::Bar;
@@ -92,8 +92,12 @@ struct Variant {
 /// All points of the sweeps, in the order in which they were given; the last sweep changes fastest.
 fn variants(options: &Sim, workload: &Workload) -> Result<Vec<Variant>, Error> {
     let mut fixed: Vec<(&str, &str)> = Vec::new();
-    let sizes = [("cpus", &options.cpus), ("hz", &options.hz)];
-    for (key, value) in sizes {
+    let short = [
+        ("cpus", &options.cpus),
+        ("hz", &options.hz),
+        ("kernel", &options.kernel),
+    ];
+    for (key, value) in short {
         fixed.extend(value.as_deref().map(|value| (key, value)));
     }
     let unnamed = fixed.len();
@@ -204,7 +208,7 @@ fn traced(
     }
     let workload = options.workload.as_deref().map(Path::new);
     let inputs: Vec<&Path> = workload.into_iter().collect();
-    let place = file::settle(&TRACE, path, options.force.permit(&inputs))?;
+    let place = file::settle(&TRACE, path, Permit::of(options.force.force, &inputs))?;
     let (mut out, file) = place.open()?;
     let plan = seeded(options, &variant.plan, 0);
     let mut machine = plan.machine();

@@ -8,6 +8,7 @@ mod report;
 
 use super::this_program;
 use crate::arguments::torture::Torture;
+use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::paper::Paper;
@@ -237,6 +238,6 @@ fn settled(options: &Torture, inputs: &[&Path]) -> Result<Paper, Error> {
     Paper::settle(
         page.html.as_deref(),
         options.json,
-        page.force.permit(inputs),
+        Permit::of(page.force.force, inputs),
     )
 }

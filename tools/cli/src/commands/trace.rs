@@ -7,7 +7,7 @@ mod text;
 
 use super::code;
 use crate::arguments::trace::Trace;
-use crate::show::file::{self, Kind};
+use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING};
 use crate::show::progress::Bar;
@@ -44,7 +44,7 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         .as_deref()
         .map(|path| {
             let inputs = [Path::new(&options.file)];
-            let permit = options.force.permit(&inputs);
+            let permit = Permit::of(options.force.force, &inputs);
             file::settle(&TIMELINE, path, permit)?.open()
         })
         .transpose()?;

@@ -3,6 +3,7 @@
 
 use super::code;
 use crate::arguments::whatif::Whatif;
+use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{DONE, FINDING, STOPPED};
 use crate::show::paper::Paper;
@@ -27,7 +28,7 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     };
     whatif::check(&request)?;
     let inputs = [Path::new(&options.file)];
-    let permit = options.force.permit(&inputs);
+    let permit = Permit::of(options.force.force, &inputs);
     let paper = Paper::settle(options.html.as_deref(), options.json, permit)?;
     let known = Options {
         window: window(options)?,

@@ -75,7 +75,7 @@ pub fn read(sources: &Sources, sets: &[(&str, &str)]) -> Result<Facts, Error> {
     it.fanouts()?;
     it.offloaded(&cpus);
     let idle_loops = it.idle_loops();
-    it.early_report();
+    it.by_version(cpus.len());
     let warnings = it.warnings();
     it.execution();
     let mut options = Options::kernel_6_12(cpus.len() as u32, 1000);

@@ -3,7 +3,7 @@
 use super::facts::{Fact, nonsense};
 use quiescent_live::files::{Root, commanded, configured, cpu_list};
 use quiescent_report::Error;
-use quiescent_sim::{IdleLoop, settings};
+use quiescent_sim::{IdleLoop, Release, settings};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const RCUTREE: &str = "/sys/module/rcutree/parameters";
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let since_6_17 = self.version().is_some_and(|it| it >= (6, 17));
-        let by_version = u8::from(since_6_17 && cpus <= 16);
+        let by_version = self.default_of(name, cpus);
         let fact = match self.parameter(name) {
             Some((text, file)) => match text.as_str() {
                 "0" | "N" => Fact::read(name, 0, file),
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
             None if self.root.has(RCUTREE) => Fact::read(name, 0, self.hidden(name)),
             None => {
                 let why = match since_6_17 {
-                    true => "; from 6.17 on it is 1 up to 16 CPUs",
+                    true => "; from 6.17 on it is 1 up to 16 CPUs, from 7.2 on for any number",
                     false => "; 0 was the default before 6.17",
                 };
                 Fact::assumed(name, by_version, self.hidden(name) + why)
@@ -293,12 +293,22 @@ impl<'a> Reader<'a> {
         vec![IdleLoop::Classic, IdleLoop::Retain]
     }
 
-    pub fn early_report(&mut self) {
-        let why = match self.version() {
-            Some(version) if version < (7, 0) => "no kernel before 7.0 has it",
-            _ => "no parameter shows it; released kernels do not have it",
-        };
-        self.add(Fact::assumed("early_qs", "off", why));
+    /// What no parameter shows: the version decides it.
+    pub fn by_version(&mut self, cpus: usize) {
+        for name in ["early_qs", "timer_migration", "wake_from_gp_latch"] {
+            let why = format!("kernel {}, by its version", self.release);
+            self.add(Fact::assumed(name, self.default_of(name, cpus), why));
+        }
+    }
+
+    /// The default of this kernel's version; of 6.12 if that is unknown.
+    fn default_of(&self, name: &str, cpus: usize) -> &'static str {
+        let number = |it| u16::try_from(it).unwrap_or(u16::MAX);
+        let version = self.version().unwrap_or((6, 12));
+        let release = Release(number(version.0), number(version.1));
+        let history = settings::HISTORY.iter().find(|it| it.key == name);
+        let history = history.expect("the table has it");
+        history.value(release, cpus as u32)
     }
 
     pub fn execution(&mut self) {

@@ -46,6 +46,13 @@ pub struct Permit<'a> {
     pub inputs: &'a [&'a Path],
 }
 
+impl<'a> Permit<'a> {
+    /// Whether `--force` was given, to a command that reads these files.
+    pub fn of(force: bool, inputs: &'a [&'a Path]) -> Permit<'a> {
+        Permit { force, inputs }
+    }
+}
+
 /// A place for output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {

@@ -3,4 +3,5 @@
 pub(crate) mod op;
 pub(crate) mod options;
 pub(crate) mod policy;
+pub(crate) mod release;
 pub(crate) mod work;

@@ -1,5 +1,6 @@
 //! The options of a machine: a kernel's command line and build, and the hardware.
 
+use crate::input::release::Release;
 use quiescent_engine::exp::Expedite;
 use quiescent_engine::fast_no_hz::IdleRule;
 use quiescent_engine::offload::{self, Policy};
@@ -98,6 +99,8 @@ impl Costs {
 pub struct Options {
     /// What it is a machine of.
     pub kind: MachineKind,
+    /// The kernel's version, if one was named: what it decided has been set, and may have been set again.
+    pub kernel: Option<Release>,
     /// CPUs.
     pub cpus: u32,
     /// Ticks a second.
@@ -108,6 +111,9 @@ pub struct Options {
     pub idle_loop: IdleLoop,
     /// What an idle CPU does about callbacks: today's rule, or one of `RCU_FAST_NO_HZ`.
     pub idle_rule: IdleRule,
+    /// A CPU whose tick runs takes the timers of CPUs whose ticks have stopped (since Linux 6.9). Otherwise
+    /// each CPU takes its own.
+    pub timer_migration: bool,
     /// The early report.
     pub early_qs: EarlyQs,
     /// Ticks before the first scan; the kernel's own number if none.
@@ -116,6 +122,8 @@ pub struct Options {
     pub next_fqs: Option<u64>,
     /// `rcu_normal_wake_from_gp`: the grace-period thread wakes waiters itself, without a callback.
     pub wake_from_gp: bool,
+    /// So many of those waiters at once, and new ones wait for a callback until none is left.
+    pub wake_latch: Option<u32>,
     /// `rcu_expedited`: every waiter gets an expedited grace period.
     pub expedited: bool,
     /// `rcu_normal`: no waiter does, not even on request.
@@ -136,6 +144,8 @@ pub struct Options {
     pub policy: Policy,
     /// A CPU may change sides, offloaded or not, while it is online, as in Linux 5.12 to 6.11.
     pub online_toggle: bool,
+    /// A flood of offloaded callbacks has rcuog woken a tick later, although it is awake (before Linux 7.0).
+    pub overload_wake: bool,
     /// CPUs of a leaf.
     pub leaf_fanout: u32,
     /// Children of an inner node.
@@ -168,15 +178,18 @@ impl Options {
     pub fn kernel_6_12(cpus: u32, hz: u32) -> Options {
         Options {
             kind: MachineKind::Kernel,
+            kernel: None,
             cpus,
             hz,
             smp: Smp::Parallel,
             idle_loop: IdleLoop::Classic,
             idle_rule: IdleRule::Tick,
+            timer_migration: true,
             early_qs: EarlyQs::Off,
             first_fqs: None,
             next_fqs: None,
             wake_from_gp: false,
+            wake_latch: None,
             expedited: false,
             normal: false,
             accelerate_only_new: true,
@@ -187,6 +200,7 @@ impl Options {
             lazy_flush_ms: 10_000,
             policy: Policy::Kernel612,
             online_toggle: false,
+            overload_wake: true,
             leaf_fanout: 16,
             fanout: 64,
             costs: Costs::traced(),
@@ -257,12 +271,14 @@ impl Options {
                 first_fqs: self.first_fqs.unwrap_or(first_fqs),
                 next_fqs: self.next_fqs.unwrap_or(next_fqs),
             },
+            wait_latch: self.wake_latch,
             accelerate_only_new: self.accelerate_only_new,
             tick: base.tick.patience_ms(self.patience_ms, self.hz),
             idle: self.idle_rule,
             offload: offload::Offload {
                 policy: self.policy,
                 online_toggle: self.online_toggle,
+                overload_wake: self.overload_wake,
                 lazy: self.lazy,
                 lazy_flush: self.lazy_flush_ms * u64::from(self.hz) / 1000,
                 ..base.offload

@@ -355,7 +355,9 @@ impl Machine {
 
     pub(crate) fn synchronize_normal(&mut self, cpu: CpuId, task: usize) -> Act {
         let mut cost = self.options.costs.callback;
-        if self.options.wake_from_gp {
+        let takes = self.rcu.global.takes_waiters();
+        self.latched += u64::from(self.options.wake_from_gp && !takes);
+        if self.options.wake_from_gp && takes {
             let leaf = self.rcu.leaf_of(cpu);
             let (global, _, _, view) = self.rcu.parts();
             let (ticket, effects) = global.wait_for_gp(leaf, false, &view);

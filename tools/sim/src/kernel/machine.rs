@@ -49,6 +49,7 @@ pub struct Machine {
     pub(crate) barrier: Barriers,
     pub(crate) oracle: Oracle,
     pub(crate) preempted: u64,
+    pub(crate) latched: u64,
     pub(crate) departures: u64,
     /// The CPU whose tick keeps the time for CPUs of `nohz_full`, if there are any.
     pub(crate) timekeeper: Option<CpuId>,
@@ -83,7 +84,7 @@ impl Machine {
             queue: Queue::default(),
             cores: (0..cpus).map(|_| Core::new()).collect(),
             tasks: Vec::new(),
-            wheel: Wheel::default(),
+            wheel: Wheel::new(options.timer_migration),
             stats: Stats {
                 until: u64::MAX,
                 interruptions: vec![0; cpus as usize],
@@ -105,6 +106,7 @@ impl Machine {
             barrier: Barriers::default(),
             oracle: Oracle::default(),
             preempted: 0,
+            latched: 0,
             departures: 0,
             timekeeper: None,
             jiffy_at: None,

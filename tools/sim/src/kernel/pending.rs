@@ -25,6 +25,10 @@ impl Machine {
     /// ```
     pub fn pending(&self) -> Vec<String> {
         let mut lines = self.pending_normal();
+        let stuck = self.latch_is_stuck();
+        lines.extend(stuck.then(|| {
+            "the latch of synchronize_rcu is set, and no caller is left to open it".to_owned()
+        }));
         lines.extend(self.pending_expedited());
         lines.extend(self.pending_callbacks());
         lines.extend(self.pending_tasks());

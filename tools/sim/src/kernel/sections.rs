@@ -126,9 +126,19 @@ impl Machine {
         self.oracle.early()
     }
 
-    /// Is no grace period in progress, and none requested?
+    /// Is no grace period in progress, none requested, and nothing in force that only load explains?
     pub fn is_quiet(&self) -> bool {
-        !self.rcu.global.busy()
+        !self.rcu.global.busy() && !self.latch_is_stuck()
+    }
+
+    /// Is the latch set that sends callers of `synchronize_rcu` another way, with no caller left?
+    pub(crate) fn latch_is_stuck(&self) -> bool {
+        self.waiters.is_empty() && !self.rcu.global.takes_waiters()
+    }
+
+    /// Calls of `synchronize_rcu` that the latch sent another way.
+    pub fn latched(&self) -> u64 {
+        self.latched
     }
 
     /// Times that a task was switched out in a section, and queued for it.

@@ -16,6 +16,11 @@
 //! A clock that was set so is not stopped when another CPU wakes later; so two CPUs may tick at the same
 //! instant. If the owner of a timer is one of them it takes the timer itself.
 //!
+//! # Without migration
+//! Before Linux 6.9 a timer stayed on the CPU that it was given to when it was set: each CPU takes its own
+//! timers, and one whose tick stops sets its clock to the earliest of them. (A CPU that set a timer while it
+//! was idle could give it to a busy one. RCU's threads set theirs while they run, so that is left out.)
+//!
 //! These rules are read from traces of Linux 6.12. They have a large effect: the CPU that takes the
 //! grace-period thread's timer decides whether that thread's CPU has a tick, and so whether a grace period
 //! takes one wait or two.
@@ -56,6 +61,8 @@ pub(crate) struct Wheel {
     /// The CPUs whose ticks run.
     active: BTreeSet<CpuId>,
     migrator: Option<CpuId>,
+    /// Each CPU takes its own timers only.
+    local: bool,
     /// Clocks of CPUs whose tick is stopped, by jiffy.
     clocks: BTreeSet<(u64, CpuId, For)>,
 }
@@ -72,6 +79,14 @@ pub(crate) enum For {
 }
 
 impl Wheel {
+    /// One on which CPUs take the timers of others, or not.
+    pub fn new(migration: bool) -> Wheel {
+        Wheel {
+            local: !migration,
+            ..Wheel::default()
+        }
+    }
+
     /// Sets a timer of `owner`, wherever it was set before.
     pub fn set(&mut self, timer: Timer, owner: CpuId, at: u64) {
         self.stop(timer);
@@ -80,6 +95,9 @@ impl Wheel {
             self.own.insert((owner, at, timer));
         } else {
             self.pool.insert((at, owner, timer));
+            if self.local {
+                self.look_after_all(owner);
+            }
         }
     }
 
@@ -131,14 +149,19 @@ impl Wheel {
         if self.migrator == Some(cpu) {
             self.migrator = self.active.first().copied();
         }
-        if self.active.is_empty() {
+        if self.active.is_empty() || self.local {
             self.look_after_all(cpu);
         }
     }
 
-    /// No tick runs, and `cpu` is the last to have looked: it sets its clock.
+    /// No tick runs, and `cpu` is the last to have looked: it sets its clock. Without migration it does so
+    /// for its own timers, although others tick.
     pub fn look_after_all(&mut self, cpu: CpuId) {
-        if let (true, Some(&(at, ..))) = (self.active.is_empty(), self.pool.first()) {
+        let next = match self.local {
+            true => self.pool.iter().find(|it| it.1 == cpu),
+            false => self.pool.first().filter(|_| self.active.is_empty()),
+        };
+        if let Some(&(at, ..)) = next {
             self.clocks.insert((at, cpu, For::All));
         }
     }
@@ -212,8 +235,10 @@ impl Wheel {
     /// again.
     pub fn next_without_tick(&self, cpu: CpuId, rung: bool) -> Option<u64> {
         let set = self.clocks.iter().find(|it| it.1 == cpu).map(|it| it.0);
-        let last = self.active.iter().all(|&it| it == cpu) && (rung || self.ticks(cpu));
-        let pool = self.pool.first().filter(|_| last).map(|it| it.0);
+        let alone = self.local || self.active.iter().all(|&it| it == cpu);
+        let last = alone && (rung || self.ticks(cpu));
+        let mut pool = self.pool.iter().filter(|it| !self.local || it.1 == cpu);
+        let pool = pool.next().filter(|_| last).map(|it| it.0);
         let own = self.next_own(cpu).filter(|_| last);
         set.into_iter().chain(pool).chain(own).min()
     }
@@ -224,7 +249,8 @@ impl Wheel {
         let own = self.own.range((cpu, 0, Timer::Wake(0))..).next();
         let own = own.filter(|it| it.0 == cpu && it.1 <= now).map(|it| it.2);
         let duty = all || (self.ticks(cpu) && self.has_duty(cpu));
-        let pool = self.pool.first().filter(|it| duty && it.0 <= now);
+        let mut pool = self.pool.iter().filter(|it| !self.local || it.1 == cpu);
+        let pool = pool.next().filter(|it| duty && it.0 <= now);
         own.or(pool.map(|it| it.2))
     }
 
@@ -237,6 +263,7 @@ impl Wheel {
 
     fn has_duty(&self, cpu: CpuId) -> bool {
         match self.active.is_empty() {
+            _ if self.local => false,
             true => true, // its clock has brought it here
             false => self.migrator == Some(cpu),
         }
@@ -306,6 +333,25 @@ mod tests {
         assert_eq!(wheel.ring(30), [(0, For::All)]);
         assert_eq!(wheel.take_due(0, 30, |cpu| cpu == 1), None, "its owner's");
         assert_eq!(wheel.take_due(1, 30, |_| false), Some(Timer::Wake(7)));
+    }
+
+    #[test]
+    fn without_migration_each_cpu_sets_its_clock_for_its_own() {
+        let mut wheel = Wheel::new(false);
+        wheel.start_tick(1);
+        wheel.start_tick(0);
+        wheel.set(Timer::Wake(7), 1, 30);
+        wheel.set(Timer::Wake(8), 0, 20);
+        wheel.stop_tick(1);
+        assert_eq!(clock(&wheel), Some(30), "although CPU 0 ticks");
+        assert!(!wheel.has_due(0, 10) && wheel.has_due(0, 20));
+        assert_eq!(wheel.take_due(0, 30, |_| false), Some(Timer::Wake(8)));
+        assert_eq!(wheel.take_due(0, 30, |_| false), None, "CPU 1's");
+        wheel.stop_tick(0);
+        assert_eq!(wheel.ring(30), [(1, For::All)], "CPU 0 has none");
+        assert_eq!(wheel.take_due(1, 30, |_| true), Some(Timer::Wake(7)));
+        wheel.set(Timer::Group(0), 2, 40);
+        assert_eq!(wheel.ring(40), [(2, For::All)], "set while it idles");
     }
 
     #[test]

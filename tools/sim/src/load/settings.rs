@@ -18,10 +18,12 @@
 //! ```
 
 mod checks;
+mod releases;
 mod table;
 mod threads;
 
 pub use checks::{MOST_CPUS, bytes_per_cpu, warnings};
+pub use releases::{HISTORY, History, OfCpus, RELEASES};
 pub use table::{SETTINGS, Setting, THREAD_SETTINGS};
 pub use threads::BOTH;
 

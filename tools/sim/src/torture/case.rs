@@ -166,7 +166,7 @@ fn machine(chance: &mut Chance, most_cpus: u64) -> Options {
     let one_of = |chance: &mut Chance, n| chance.below(n) == 0;
     let offloaded = chance.below(3);
     let nocbs = (0..cpus).filter(|_| chance.below(2) < offloaded);
-    Options {
+    let options = Options {
         nocbs: nocbs.collect(),
         smp: [Smp::Serial, Smp::Parallel][chance.below(2) as usize],
         idle_loop: [IdleLoop::Classic, IdleLoop::Retain][chance.below(2) as usize],
@@ -193,5 +193,15 @@ fn machine(chance: &mut Chance, most_cpus: u64) -> Options {
         frozen_permille: 300 * chance.below(2) as u32,
         seed: chance.next(),
         ..Options::kernel_6_12(cpus, hz)
+    };
+    // Of its own seed, so that these options have left the cases as they were before. A machine has up to a
+    // dozen waiters at once, hence the low latches, below and above the five that are woken directly.
+    let mut chance = Chance::new(options.seed);
+    Options {
+        wake_latch: [None, Some(1), Some(2 + chance.below(8) as u32), Some(64)]
+            [chance.below(4) as usize],
+        timer_migration: !one_of(&mut chance, 4),
+        overload_wake: !one_of(&mut chance, 2),
+        ..options
     }
 }

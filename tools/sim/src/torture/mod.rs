@@ -199,6 +199,7 @@ fn counts(machine: &Machine) -> BTreeMap<&'static str, u64> {
         ("spanned", machine.spanned()),
         ("scans", scans.sum()),
         ("calls", stats.calls.len() as u64),
+        ("latched", machine.latched()),
         ("callbacks", invoked.sum()),
         ("barriers", machine.barriers()),
         ("preempted_readers", machine.preempted()),

@@ -10,6 +10,7 @@ mod hotplug;
 mod nohz_full;
 mod oracle;
 mod readers;
+mod releases;
 mod shapes;
 mod sync;
 mod threads;

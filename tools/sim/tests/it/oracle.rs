@@ -49,6 +49,7 @@ fn nothing_comes_too_early_and_nothing_is_left_behind() {
     );
     for (name, least) in [
         ("calls", 100_000),
+        ("latched", 1_000),
         ("callbacks", 50_000),
         ("grace_periods", 50_000),
         ("expedited", 50_000),

@@ -170,6 +170,9 @@ pub struct Offload {
     pub stride: Option<u32>,
     /// Online CPUs may be offloaded and de-offloaded (Linux 5.12 to 6.11; 6.12 refuses).
     pub online_toggle: bool,
+    /// A flood of callbacks defers a wake-up of rcuog although its list was not empty (before Linux 7.0,
+    /// which has none, because rcuog does not rest while such a list waits).
+    pub overload_wake: bool,
 }
 
 impl Offload {
@@ -183,6 +186,7 @@ impl Offload {
             poll: false,
             stride: None,
             online_toggle: false,
+            overload_wake: true,
         }
     }
 

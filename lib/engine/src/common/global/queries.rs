@@ -20,6 +20,12 @@ impl Global {
         &self.waiters
     }
 
+    /// May a kernel's caller of `synchronize_rcu` wait in [`wait_for_gp`](Global::wait_for_gp)? If the latch
+    /// of [`wait_latch`](Config::wait_latch) is set, it waits for a callback that it queues.
+    pub fn takes_waiters(&self) -> bool {
+        !self.waiters.is_latched()
+    }
+
     /// The phase, for diagnosis and checkers.
     pub fn phase(&self) -> Phase {
         self.phase

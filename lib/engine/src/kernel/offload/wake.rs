@@ -190,7 +190,7 @@ impl Cpu {
             self.advance_once(at.tick, global);
             let list = self.code_ref();
             let idle = self.offload.cb_sleep || list.ready() == 0;
-            let forces = offload.policy == Policy::Kernel612;
+            let forces = offload.policy == Policy::Kernel612 && offload.overload_wake;
             if forces && idle && group.timer.is_none() {
                 let timer = group.defer(WakeLevel::Force, at.tick, offload.lazy_flush);
                 trace(self.id, NocbEvent::WakeOvfIsDeferred, host);

@@ -36,7 +36,8 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         let why = format!("sim {NAME} takes no {option}: it makes one run, with --set and --seed");
         return Err(Error::Usage(why));
     }
-    let mut sets = Vec::new();
+    let version = options.kernel.as_deref().map(|it| ("kernel", it));
+    let mut sets: Vec<_> = version.into_iter().collect();
     let mut file = None;
     for set in &options.set {
         match settings::assignment(set).map_err(usage)? {

@@ -49,6 +49,7 @@ pub fn list() -> String {
         let (key, value) = (it.key, it.get(&options));
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
     }
+    text += &versions();
     let both = settings::BOTH.join(", ");
     text += &format!("\nSettings of machine=threads, which has these, too: {both}\n\n");
     for it in settings::THREAD_SETTINGS {
@@ -86,6 +87,26 @@ pub fn list_json() -> String {
     report.option("settings", settings(settings::SETTINGS));
     report.option("thread_settings", settings(settings::THREAD_SETTINGS));
     report.to_json()
+}
+
+/// What each version of a kernel decides.
+fn versions() -> String {
+    let names = settings::RELEASES.map(|it| it.to_string()).join(", ");
+    let mut text = format!("\nDecided by kernel={names}:\n\n");
+    for it in settings::HISTORY {
+        let values = it
+            .values
+            .iter()
+            .map(|(since, value)| match [value(16), value(17)] {
+                [small, large] if small != large => {
+                    format!("{small} up to 16 CPUs and {large} beyond from {since} on")
+                }
+                [value, _] => format!("{value} from {since} on"),
+            });
+        let values: Vec<String> = values.collect();
+        text += &format!("  {}  {}; {}\n", it.key, values.join(", "), it.why);
+    }
+    text
 }
 
 /// The settings of a workload's machine.

@@ -6,7 +6,7 @@
 use super::super::code;
 use crate::arguments::torture::Torture;
 use crate::commands::sim;
-use crate::show::file::{self, Kind, Place};
+use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{DONE, FINDING};
 use crate::show::paper::{Paper, quoted};
@@ -33,7 +33,7 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     let machines = &options.machines;
     let inputs: Vec<&Path> = machines.replay.as_deref().into_iter().collect();
     let paper = super::settled(options, &inputs)?;
-    let permit = options.page.force.permit(&inputs);
+    let permit = Permit::of(options.page.force.force, &inputs);
     let (path, kind) = match &machines.replay {
         Some(_) => (&machines.trace, &sim::TRACE),
         None => (&machines.keep, &CASE),

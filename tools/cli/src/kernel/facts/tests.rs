@@ -134,6 +134,28 @@ fn what_is_hidden_is_assumed_and_says_so() {
 }
 
 #[test]
+fn what_no_file_shows_is_that_of_the_version() {
+    for (release, early, migration, latch) in [
+        ("6.1.0-18-amd64\n", "off", "0", "none"),
+        ("6.12.9\n", "off", "1", "none"),
+        ("7.1.3\n", "init", "1", "none"),
+        ("7.2.0-rc1\n", "init", "1", "64"),
+        ("\n", "off", "1", "none"),
+    ] {
+        let tree = Tree::new(&[("proc/sys/kernel/osrelease", release)]);
+        let facts = tree.read(&[]).unwrap();
+        for (name, value) in [
+            ("early_qs", early),
+            ("timer_migration", migration),
+            ("wake_from_gp_latch", latch),
+        ] {
+            let fact = fact(&facts, name);
+            assert!(fact.assumed && fact.value == value, "{release}: {fact:?}");
+        }
+    }
+}
+
+#[test]
 fn a_command_line_stands_in_for_threads_that_are_not_to_be_seen() {
     let config = (
         "boot/config-6.12.9-amd64",

@@ -140,20 +140,28 @@ pub fn warnings(options: &Options) -> Vec<String> {
     if options.kind == MachineKind::Threads {
         return said;
     }
+    said.extend(super::releases::warnings(options));
     let mut warn = |text: &str| said.push(text.to_owned());
     let those = options.offloaded();
     let offloaded = !those.is_empty();
-    if options.lazy && !offloaded {
+    // A version's default asks for nothing: it is on where there are callbacks that can be lazy.
+    let asked = options.lazy && options.kernel.is_none();
+    if asked && !offloaded {
         warn(
             "rcu_lazy=1 does nothing: only offloaded callbacks can be lazy, and rcu_nocbs=none; set \
              rcu_nocbs as well",
         );
-    } else if options.lazy && those.len() < options.cpus as usize {
+    } else if options.lazy && offloaded && those.len() < options.cpus as usize {
         warn("rcu_lazy=1: callbacks of CPUs that are not in rcu_nocbs are never lazy");
     }
     let default = Options::kernel_6_12(options.cpus, options.hz);
     if options.lazy_flush_ms != default.lazy_flush_ms && !options.lazy {
         warn("lazy_flush does nothing: nothing is lazy with rcu_lazy=0");
+    }
+    if options.wake_latch.is_some() && !options.wake_from_gp {
+        warn(
+            "wake_from_gp_latch does nothing: no caller is woken so with rcu_normal_wake_from_gp=0",
+        );
     }
     if options.policy != default.policy && !offloaded {
         warn("policy does nothing: it is about offloaded callbacks, and rcu_nocbs=none");

@@ -12,6 +12,7 @@ use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
 use quiescent_engine::offload::Policy;
 
 use super::checks::{MOST_CPUS, MOST_HZ, too_many};
+use super::releases;
 
 /// A setting.
 #[derive(Debug)]
@@ -192,6 +193,9 @@ pub static SETTINGS: &[Setting] = table! {
             Some(())
         }, |it| it.hz.to_string())
         "ticks a second; the jiffy counter starts 300 seconds before it wraps at 32 bits, as a kernel's";
+    any "kernel" (releases::ALLOWED, releases::set, releases::get)
+        "a version of Linux: short for the settings whose defaults its versions decide (they are listed \
+         below), each of which counts more where it is given";
     number "seed" (seed, 0..=u64::MAX, "a number") "of everything that is chosen by chance";
     words "smp" (smp, SMP, "parallel or serial")
         "do CPUs execute at the same time, as hardware, or one at a time, as the virtual machine of the \
@@ -209,6 +213,8 @@ pub static SETTINGS: &[Setting] = table! {
             IdleRule::FastNoHz(_) => "v5.6".into(),
         })
         "an idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ)";
+    flag "timer_migration" (timer_migration)
+        "a CPU whose tick runs takes the timers of idle CPUs (since Linux 6.9); otherwise each takes its own";
     file "idle_table" (idle.table, Table, "`none`, a name such as alder-lake or sandy-bridge, or the path \
         of a file")
         "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, \
@@ -228,6 +234,9 @@ pub static SETTINGS: &[Setting] = table! {
         follow";
     flag "online_toggle" (online_toggle)
         "a CPU may be offloaded, and taken back, while it is online (Linux 5.12 to 6.11)";
+    flag "nocb_overload_wake" (overload_wake)
+        "a flood of offloaded callbacks has rcuog woken a tick later, although it does not rest (before \
+         Linux 7.0)";
     words "early_qs" (early_qs, EARLY_QS, "off, scan or init")
         "when the grace-period thread reports its own CPU: as others, at the first scan, or at the end of \
          initialisation";
@@ -237,6 +246,11 @@ pub static SETTINGS: &[Setting] = table! {
     ticks "jiffies_till_next_fqs" (next_fqs) "ticks from one scan to the next";
     flag "rcu_normal_wake_from_gp" (wake_from_gp)
         "who calls synchronize_rcu is woken by the grace-period thread and not by a callback";
+    option "wake_from_gp_latch" (wake_latch, "none",
+            |text| number(text).filter(|n| (1..=1_000_000).contains(n)), |it| it.to_string(),
+            "a number, 1 to 1000000, or `none`")
+        "so many callers that wait to be woken so, and new ones wait for a callback until none is left \
+         (Linux 7.2: 64)";
     flag "rcu_expedited" (expedited) "who calls synchronize_rcu gets an expedited grace period";
     flag "rcu_normal" (normal) "no grace period is expedited, not even where a caller asks for one";
     any "rcu" ("default (neither), offload (rcu_nocbs=all), lazy (and rcu_lazy=1), or `mixed` (whatever \

@@ -18,16 +18,20 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
     let sets = [
         ("cpus", "20"),
         ("hz", "250"),
+        ("kernel", "6.17"),
         ("seed", "7"),
         ("smp", "serial"),
         ("idle_loop", "retain"),
         ("fast_no_hz", "v5.10"),
+        ("timer_migration", "0"),
         ("policy", "quiescent"),
         ("early_qs", "init"),
         ("accelerate_only_new", "0"),
         ("jiffies_till_first_fqs", "5"),
         ("jiffies_till_next_fqs", "6"),
         ("rcu_normal_wake_from_gp", "1"),
+        ("wake_from_gp_latch", "9"),
+        ("nocb_overload_wake", "0"),
         ("rcu_expedited", "1"),
         ("rcu_normal", "1"),
         ("rcu_nocbs", "0-3,19"),
@@ -74,12 +78,15 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
 fn no_field_is_forgotten() {
     let Options {
         kind: _,
+        kernel: _,
         cpus: _,
         hz: _,
         smp: _,
         online_toggle: _,
+        overload_wake: _,
         idle_loop: _,
         idle_rule: _,
+        timer_migration: _,
         expedited: _,
         normal: _,
         stepwise: _,
@@ -87,6 +94,7 @@ fn no_field_is_forgotten() {
         first_fqs: _,
         next_fqs: _,
         wake_from_gp: _,
+        wake_latch: _,
         accelerate_only_new: _,
         nocbs: _,
         nohz_full: _,
@@ -117,7 +125,7 @@ fn no_field_is_forgotten() {
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
     assert_eq!(
         others.count(),
-        34,
+        38,
         "fields of a machine, but for its costs, and `rcu`"
     );
     let crate::input::policy::Policy {
