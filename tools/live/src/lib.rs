@@ -18,7 +18,7 @@
 //! std::fs::write(folder.path().join("proc/cmdline"), "quiet rcu_nocb=all\n")?;
 //! let findings = diagnose(&Machine::read(Root::new(folder.path())));
 //! assert_eq!(findings[0].severity, Severity::WithoutEffect);
-//! assert_eq!(findings[0].remedy, "write rcu_nocbs=CPUS");
+//! assert_eq!(findings[0].remedy, "write rcu_nocbs=all");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -30,4 +30,4 @@ mod state;
 
 pub use buffers::{Activity, Counters, FunctionCounters, Rung, events, record, softirqs, tracing};
 pub use doctor::{Finding, Severity, diagnose};
-pub use state::{Machine, Place, Task, coarse_tick_ns, files, listed};
+pub use state::{Machine, Place, Task, Version, coarse_tick_ns, files, listed};

@@ -34,7 +34,7 @@ mod sample;
 mod screen;
 mod text;
 
-pub use interval::{Interval, Order, Row, ThreadRow, View};
+pub use interval::{Held, Interval, Order, Row, ThreadRow, View};
 pub use quiescent::telemetry::What;
 pub use sample::{Function, Holdout, Kernel, Process, SOFTIRQS, Sample, Source, Subject, Thread};
 pub use screen::watch;

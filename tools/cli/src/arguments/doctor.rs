@@ -12,7 +12,8 @@ Examples:
 
 Nothing is changed. Each finding has the requested setting and its place, the setting in force and its \
 source, and a remedy.
-Exit codes: 0 every requested setting is in force; 1 one is not, or the folder cannot be read; 2 usage.";
+Exit codes: 0 every requested setting is in force, as far as it is known; 1 one is not; 2 nothing could be \
+read, or usage.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -49,7 +49,8 @@ pub struct Top {
     /// The seed of the simulated machine
     #[arg(long, value_name = "N", conflicts_with_all = ["pid", "kernel"])]
     pub seed: Option<u64>,
-    /// Print intervals as text, one after the other; the default if standard output is no terminal
+    /// Print intervals as text, one after the other; the default if standard output is no terminal, or TERM
+    /// is `dumb`
     #[arg(long)]
     pub batch: bool,
     /// Print one line of JSON (schema quiescent/1) at the end: each figure over all intervals

@@ -1,7 +1,7 @@
 //! `doctor`: reads a machine's files, applies the rules, and prints the findings.
 
 use crate::arguments::doctor::Doctor;
-use crate::show::output::{self, DONE, FINDING};
+use crate::show::output::{self, DONE, FINDING, USAGE};
 use quiescent_live::{Finding, Machine, Severity, diagnose, doctor, files::Root, listed};
 use quiescent_report::{Error, Report, Row};
 use serde_json::{Value, json};
@@ -10,6 +10,9 @@ use std::path::Path;
 /// Runs the command; returns the exit code.
 pub fn run(options: &Doctor) -> Result<u8, Error> {
     let machine = match &options.root {
+        Some(folder) if folder.canonicalize().is_ok_and(|it| it == Path::new("/")) => {
+            Machine::here()
+        }
         Some(folder) => copied(folder)?,
         None => Machine::here(),
     };
@@ -19,11 +22,18 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
         false => doctor::text(&machine, &findings),
     };
     output::print(printed.as_bytes())?;
+    Ok(code(&findings))
+}
+
+/// The exit code: something is wrong; nothing could be read; or neither.
+fn code(findings: &[Finding]) -> u8 {
     let is_bad = |it: &Finding| it.severity == Severity::WithoutEffect;
-    Ok(match findings.iter().any(is_bad) {
+    let is_unknown = |it: &Finding| it.severity == Severity::CannotTell;
+    match findings.iter().any(is_bad) {
         true => FINDING,
+        false if findings.iter().all(is_unknown) => USAGE,
         false => DONE,
-    })
+    }
 }
 
 /// The files of another machine.
@@ -36,11 +46,11 @@ fn copied(folder: &Path) -> Result<Machine, Error> {
         true => "it has neither proc/ nor sys/",
         false => "there is no such folder",
     };
-    Err(Error::failed(
-        format!("--root {}", folder.display()),
-        why,
-        "copy the machine's files below it, named as they are there: docs/tools.md has a script",
-    ))
+    Err(Error::Usage(format!(
+        "--root {}: {why}; copy the machine's files below it, named as they are there: docs/tools.md has a \
+         script",
+        folder.display()
+    )))
 }
 
 fn report(options: &Doctor, machine: &Machine, findings: &[Finding]) -> Report {

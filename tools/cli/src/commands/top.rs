@@ -49,10 +49,11 @@ enum Origin {
     Simulated,
 }
 
-/// The output is on a terminal.
+/// The output is on a terminal that can be drawn on.
 fn is_live(options: &Top) -> bool {
     let asked = options.batch || options.json || options.intervals.is_some();
-    !asked && io::stdout().is_terminal() && io::stdin().is_terminal()
+    let is_dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+    !asked && !is_dumb && io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
 fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> Result<u8, Error> {
@@ -132,7 +133,9 @@ fn pause(stop: &AtomicBool, until: Option<Instant>) -> bool {
 
 fn unreadable(origin: Origin, why: io::Error) -> Error {
     let remedy = match origin {
-        Origin::Process => "find it with `pgrep -a NAME`",
+        Origin::Process => {
+            "find it with `pgrep -af NAME` (without -f only the first 15 letters of a name count)"
+        }
         Origin::Kernel(_) => "--by rates needs /proc only",
         Origin::Simulated => "a simulated machine can always be read",
     };

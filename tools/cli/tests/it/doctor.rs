@@ -50,7 +50,7 @@ fn nonsense_is_refused_with_a_remedy() {
         ("/no/such/folder", "no such folder"),
     ] {
         let output = run(&["doctor", "--root", folder]);
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(2));
         let said = text(&output.stderr);
         assert!(
             said.contains(why) && said.contains("docs/tools.md"),
@@ -72,6 +72,34 @@ fn what_has_no_effect_is_exit_code_1() {
     assert!(said.contains("without effect: laziness"), "{said}");
     assert!(said.contains("remedy    boot with rcu_nocbs=all"), "{said}");
     assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn where_nothing_is_known_it_is_exit_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("proc")).unwrap();
+    let root = folder.path().to_str().unwrap();
+    let output = run(&["doctor", "--root", root]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stdout).contains("cannot tell: files"));
+    // One word that is wrong is enough to tell.
+    put(
+        folder.path(),
+        "proc/cmdline",
+        "rcutree.jiffies_til_first_fqs=8\n",
+    );
+    let output = run(&["doctor", "--root", root]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("write rcutree.jiffies_till_first_fqs=8"),
+        "{said}"
+    );
+    // One that is known, and nothing wrong.
+    put(folder.path(), "proc/cmdline", "quiet\n");
+    put(folder.path(), "proc/sys/kernel/osrelease", "6.12.9\n");
+    let output = run(&["doctor", "--root", root]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn a_refused_membarrier_is_a_failure_with_a_remedy() {
 }
 
 /// A terminal: the test's side, and the command's.
-fn terminal(lines: u16, columns: u16) -> (File, File) {
+pub fn terminal(lines: u16, columns: u16) -> (File, File) {
     let size = libc::winsize {
         ws_row: lines,
         ws_col: columns,

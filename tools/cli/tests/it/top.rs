@@ -2,7 +2,11 @@
 
 use crate::common::{nonsense, quiescent, report, run, text};
 use quiescent::telemetry;
-use std::process::Stdio;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// This process has telemetry, and executes some callbacks repeatedly until the command has ended.
@@ -44,10 +48,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
 
 #[test]
 fn a_process_without_counters_gets_the_remedy() {
-    let mut idle = std::process::Command::new("sleep")
-        .arg("60")
-        .spawn()
-        .expect("sleep");
+    let mut idle = Command::new("sleep").arg("60").spawn().expect("sleep");
     let pid = idle.id().to_string();
     let output = run(&["top", "--pid", &pid, "--json"]);
     idle.kill().expect("it runs");
@@ -208,4 +209,165 @@ fn the_kernels_best_source_is_taken_and_another_one_refused_with_a_remedy() {
             }
         }
     }
+}
+
+/// A live view on a terminal of 80 by 24, and everything it writes.
+struct Live {
+    child: std::process::Child,
+    ours: File,
+    theirs: File,
+    written: Arc<Mutex<String>>,
+}
+
+impl Live {
+    fn start(term: &str) -> Live {
+        let (ours, theirs) = crate::kernel::terminal(24, 80);
+        let child = quiescent()
+            .args(["top", "--sim", "local-video", "--delay", "0.2"])
+            .env("TERM", term)
+            .stdin(theirs.try_clone().unwrap())
+            .stdout(theirs.try_clone().unwrap())
+            .spawn()
+            .unwrap();
+        let written = Arc::new(Mutex::new(String::new()));
+        let (mut from, to) = (ours.try_clone().unwrap(), Arc::clone(&written));
+        // It ends with the process of this test.
+        std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            while let Ok(n @ 1..) = from.read(&mut part) {
+                *to.lock().unwrap() += &String::from_utf8_lossy(&part[..n]);
+            }
+        });
+        Live {
+            child,
+            ours,
+            theirs,
+            written,
+        }
+    }
+
+    /// Waits until this has been written; returns all up to it, and forgets that.
+    fn wait_for(&self, part: &str) -> String {
+        for _ in 0..3000 {
+            let mut written = self.written.lock().unwrap();
+            if let Some(at) = written.find(part) {
+                return written.drain(..at + part.len()).collect();
+            }
+            drop(written);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let written = self.written.lock().unwrap();
+        let last: String = written.chars().rev().take(2000).collect();
+        panic!("no {part:?}; the last, in reverse: {last:?}");
+    }
+
+    fn modes(&self) -> libc::termios {
+        // SAFETY: all zeroes are a value of it, and it is written by the call.
+        let mut modes: libc::termios = unsafe { std::mem::zeroed() };
+        // SAFETY: an open terminal, and a place of ours.
+        let got = unsafe { libc::tcgetattr(self.theirs.as_raw_fd(), &raw mut modes) };
+        assert_eq!(got, 0);
+        modes
+    }
+
+    /// The terminal takes whole lines and shows what is typed, as a shell needs it.
+    fn is_restored(&self) -> bool {
+        self.modes().c_lflag & COOKED == COOKED
+    }
+
+    /// As a shell does when a job has stopped.
+    fn restore(&self) {
+        let mut modes = self.modes();
+        modes.c_lflag |= COOKED;
+        // SAFETY: an open terminal, and modes of it.
+        let set =
+            unsafe { libc::tcsetattr(self.theirs.as_raw_fd(), libc::TCSANOW, &raw const modes) };
+        assert_eq!(set, 0);
+    }
+
+    /// Waits until it has stopped.
+    fn wait_until_stopped(&self) {
+        let mut status = 0;
+        let pid = self.child.id() as libc::pid_t;
+        // SAFETY: a child of ours that has not been waited for.
+        let got = unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) };
+        assert!(got == pid && libc::WIFSTOPPED(status), "{status:x}");
+    }
+
+    fn send(&self, signal: i32) {
+        // SAFETY: kill touches no memory; the child has not ended.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+    }
+}
+
+const COOKED: libc::tcflag_t = libc::ICANON | libc::ECHO;
+const LEAVES: &str = "\x1b[?1049l";
+const ENTERS: &str = "\x1b[?1049h";
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_resuming_draws_again() {
+    let mut live = Live::start("xterm");
+    live.wait_for("Callback");
+    assert!(!live.is_restored());
+    // The key, the signal, and a stop without notice, after which a shell sets the terminal's modes.
+    live.ours.write_all(b"\x1a").unwrap();
+    live.wait_until_stopped();
+    live.wait_for(LEAVES);
+    assert!(live.is_restored());
+    live.send(libc::SIGCONT);
+    let drawn = live.wait_for("quit");
+    assert!(drawn.contains(ENTERS), "{drawn:?}");
+    assert!(!live.is_restored());
+    live.send(libc::SIGTSTP);
+    live.wait_until_stopped();
+    live.wait_for(LEAVES);
+    assert!(live.is_restored());
+    live.send(libc::SIGCONT);
+    live.wait_for("quit");
+    live.send(libc::SIGSTOP);
+    live.wait_until_stopped();
+    live.restore();
+    live.send(libc::SIGCONT);
+    live.wait_for(ENTERS);
+    live.wait_for("quit");
+    assert!(!live.is_restored());
+    live.ours.write_all(b"q").unwrap();
+    let status = live.child.wait().unwrap();
+    assert!(status.success(), "{status}");
+    assert!(live.is_restored());
+}
+
+#[test]
+fn a_dumb_terminal_gets_text() {
+    let mut live = Live::start("dumb");
+    let said = live.wait_for("CPU %");
+    live.child.kill().unwrap();
+    live.child.wait().unwrap();
+    assert!(
+        said.contains("Callback") && said.contains(", 0.2 s"),
+        "{said}"
+    );
+    assert!(!said.contains('\x1b'), "{said:?}");
+}
+
+#[test]
+fn a_long_name_is_found_as_the_documents_do() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tools.md");
+    let docs = std::fs::read_to_string(docs).expect("the reference");
+    let line = "$(pgrep -nf torture-run)";
+    assert!(docs.contains(line), "the example has another line now");
+    // Another program of that name.
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("quiescent-torture-run");
+    std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+    let mut child = Command::new(&program).arg("60").spawn().unwrap();
+    let pid = child.id().to_string();
+    let found = |words: &[&str]| {
+        let output = Command::new("pgrep").args(words).output().expect("pgrep");
+        text(&output.stdout).lines().any(|it| it == pid)
+    };
+    let (by_line, by_name) = (found(&["-f", "torture-run"]), found(&["torture-run"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(by_line && !by_name, "{by_line} {by_name}");
 }

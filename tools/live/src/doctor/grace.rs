@@ -77,8 +77,8 @@ fn waits(machine: &Machine) -> Vec<Finding> {
     found
 }
 
-/// `rcu_expedited`, `rcu_normal`, `rcu_normal_wake_from_gp`.
-fn kinds(machine: &Machine) -> Vec<Finding> {
+/// `rcu_expedited`, `rcu_normal`.
+fn kinds(machine: &Machine) -> Option<Finding> {
     let is_on = |name: &str| {
         let files = [
             format!("/sys/kernel/{name}"),
@@ -89,8 +89,7 @@ fn kinds(machine: &Machine) -> Vec<Finding> {
     };
     let (expedited, normal) = (is_on("rcu_expedited"), is_on("rcu_normal"));
     let about = "kind of grace period";
-    let mut found = Vec::new();
-    found.extend(match (expedited, normal) {
+    match (expedited, normal) {
         (Some(true), Some(true)) => Some(Finding::new(
             Severity::WithoutEffect,
             about,
@@ -120,18 +119,7 @@ fn kinds(machine: &Machine) -> Vec<Finding> {
             "normal grace periods, and expedited ones where the kernel's own code asks for them",
         )),
         _ => None,
-    });
-    let wake = machine.parameter("rcutree", "rcu_normal_wake_from_gp");
-    if wake.as_deref() == Some("0") && expedited != Some(true) {
-        found.push(Finding::new(
-            Severity::Note,
-            "waking",
-            "rcu_normal_wake_from_gp 0 (/sys/module/rcutree/parameters)",
-            "who waits in synchronize_rcu is woken by a callback: up to two ticks later than need be",
-            "echo 1 > /sys/module/rcutree/parameters/rcu_normal_wake_from_gp (Linux 6.10 or newer)",
-        ));
     }
-    found
 }
 
 /// Stall warnings that were switched off.

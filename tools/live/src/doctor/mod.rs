@@ -8,11 +8,14 @@
 //!
 //! | rules | about |
 //! |---|---|
-//! | `offload` | `rcu_nocbs`, laziness, `rcu_nocb_poll` |
-//! | `parameters` | words of the command line that begin with a module of RCU's, and words that look so |
+//! | `offload` | `rcu_nocbs`, `rcu_nocb_poll` |
+//! | `lazy` | lazy callbacks: without offloading, and offloading without them |
+//! | `parameters`, `words` | words of the command line that begin with a module of RCU's, or look so |
+//! | `versions` | the defaults of this version, and what a missing parameter means in it |
 //! | `grace` | waits between scans, expedited and normal grace periods, stall warnings |
 //! | `threads` | where threads of offloading may run, priorities, RCU's soft interrupt as threads |
 //! | `idle` | ticks, isolated CPUs, idle states |
+//! | `group` | a limit of memory that only the control group's own files tell about |
 //! | `observe` | tracing events, pressure, membarrier; files that could not be read |
 //!
 //! A rule reports [`Severity::WithoutEffect`] only where both sides are known. If a side could not be read it
@@ -24,12 +27,16 @@
 //! scans.
 
 mod grace;
+mod group;
 mod idle;
+mod lazy;
 mod observe;
 mod offload;
 mod parameters;
 mod text;
 mod threads;
+mod versions;
+mod words;
 
 pub use text::text;
 
@@ -121,10 +128,13 @@ const NOTHING: &str = "nothing";
 /// ```
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
     let mut found = offload::inspect(machine);
+    found.extend(lazy::inspect(machine));
     found.extend(parameters::inspect(machine));
+    found.extend(versions::inspect(machine));
     found.extend(grace::inspect(machine));
     found.extend(threads::inspect(machine));
     found.extend(idle::inspect(machine));
+    found.extend(group::inspect(machine));
     found.extend(observe::inspect(machine));
     found.sort_by_key(|it| it.severity);
     found

@@ -12,6 +12,9 @@ pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     found
 }
 
+/// The remedy where tracefs is not among the copied files.
+const COPY_EVENTS: &str = "copy /sys/kernel/tracing/events/rcu/*/id too, as root";
+
 /// RCU's own events.
 fn events(machine: &Machine) -> Finding {
     let about = "events";
@@ -31,17 +34,18 @@ fn events(machine: &Machine) -> Finding {
         }
         Place::Forbidden(place) => {
             let why = format!("not known: {place} may not be read");
-            return Finding::new(Severity::CannotTell, about, asked, why, "run it as root");
+            let remedy = machine.remedy("run it as root", "read the copy as its owner");
+            return Finding::new(Severity::CannotTell, about, asked, why, remedy);
         }
         Place::NotMounted(place) => {
             let why = format!("not known: nothing is mounted on {place}");
-            let remedy = format!("as root: mount -t tracefs nodev {place}");
+            let mount = format!("as root: mount -t tracefs nodev {place}");
+            let remedy = machine.remedy(&mount, COPY_EVENTS);
             return Finding::new(Severity::CannotTell, about, asked, why, remedy);
         }
         Place::Absent => {
             let why = "not known: there is no /sys/kernel/tracing";
-            let remedy = "is the kernel built with CONFIG_TRACING=y? of another machine: copy its \
-             events/rcu too";
+            let remedy = machine.remedy("is the kernel built with CONFIG_TRACING=y?", COPY_EVENTS);
             return Finding::new(Severity::CannotTell, about, asked, why, remedy);
         }
     };
@@ -112,8 +116,10 @@ fn pressure(machine: &Machine) -> Option<Finding> {
             about,
             asked,
             "not known: /proc/pressure/memory cannot be read",
-            "boot with psi=1 on a kernel that is built with CONFIG_PSI=y; of another machine: copy that \
-             file too",
+            machine.remedy(
+                "boot with psi=1 on a kernel that is built with CONFIG_PSI=y",
+                "copy that file too; it exists with psi=1 on a kernel that is built with CONFIG_PSI=y",
+            ),
         )),
     }
 }
@@ -186,14 +192,16 @@ fn unread(machine: &Machine) -> Vec<Finding> {
     if machine.config.is_none() {
         missing(
             "the build configuration (/proc/config.gz, /boot/config-RELEASE)",
-            "modprobe configs, or install the kernel's package; of another machine: copy one of the two, \
-             and /proc/sys/kernel/osrelease",
+            machine.remedy(
+                "modprobe configs, or install the kernel's package",
+                "copy one of the two (modprobe configs makes the first), and /proc/sys/kernel/osrelease",
+            ),
         );
     }
     if machine.command.is_none() {
         missing(
             "the command line (/proc/cmdline)",
-            "mount /proc, or copy that file too",
+            machine.remedy("mount /proc", "copy that file too"),
         );
     }
     found

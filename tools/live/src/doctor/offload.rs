@@ -1,15 +1,24 @@
-//! Rules on offloading, and on laziness and polling, which have no effect without it.
+//! Rules on offloading, and on polling, which has no effect without it.
 
 use super::{Finding, NOTHING, Severity};
 use crate::Machine;
 use crate::state::cpus::{common, listed, without};
-use crate::state::machine::parameter_file;
 
 const REMEDY_BUILD: &str = "boot a kernel that is built with CONFIG_RCU_NOCB_CPU=y";
 
+/// Nothing is known of offloaded CPUs.
+const UNSEEN: &str = "not known: the kernel's threads are not to be seen";
+
+/// The remedy for [`UNSEEN`].
+pub(super) fn unseen(machine: &Machine) -> &'static str {
+    machine.remedy(
+        "run it outside of the container; an offloaded CPU has a thread rcuop/N",
+        "copy /proc/PID/comm of the kernel's threads too; an offloaded CPU has a thread rcuop/N",
+    )
+}
+
 pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let mut found = offload(machine);
-    found.extend(lazy(machine));
     found.extend(poll(machine));
     found
 }
@@ -98,8 +107,8 @@ fn unasked(machine: &Machine, offloaded: Option<&[u32]>) -> Finding {
             Severity::CannotTell,
             about,
             NOTHING,
-            "not known: the kernel's threads are not to be seen",
-            "run it outside of the container, or copy /proc/PID/comm of the kernel's threads too",
+            UNSEEN,
+            unseen(machine),
         ),
     }
 }
@@ -115,7 +124,7 @@ fn no_cpus(machine: &Machine, ask: &Ask, offloaded: Option<&[u32]>) -> Finding {
             about,
             &ask.words,
             "not known: /sys/devices/system/cpu/possible cannot be read",
-            "copy that file too",
+            machine.remedy("mount /sys", "copy that file too"),
         ),
         Some(cpus @ [_, ..]) => Finding::new(
             Severity::Note,
@@ -141,13 +150,7 @@ fn no_cpus(machine: &Machine, ask: &Ask, offloaded: Option<&[u32]>) -> Finding {
 fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&[u32]>) -> Finding {
     let about = "offloading";
     let Some(offloaded) = offloaded else {
-        return Finding::new(
-            Severity::CannotTell,
-            about,
-            words,
-            "not known: the kernel's threads are not to be seen",
-            "run it outside of the container; an offloaded CPU has a thread rcuop/N",
-        );
+        return Finding::new(Severity::CannotTell, about, words, UNSEEN, unseen(machine));
     };
     // A CPU that has never been there has no thread yet.
     let (there, absent) = match (&machine.online, &machine.possible) {
@@ -183,108 +186,6 @@ fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&
     Finding::new(Severity::Note, about, words, in_force, remedy)
 }
 
-/// Is `call_rcu` to be lazy, and is it?
-fn lazy(machine: &Machine) -> Vec<Finding> {
-    let about = "laziness";
-    let file = parameter_file("rcutree", "enable_rcu_lazy");
-    let word = machine.asked("rcutree.enable_rcu_lazy");
-    let built = machine.is_set("CONFIG_RCU_LAZY");
-    let off_by_default = machine.is_set("CONFIG_RCU_LAZY_DEFAULT_OFF") == Some(true);
-    let now = machine.parameter("rcutree", "enable_rcu_lazy");
-    let now = now.as_deref().and_then(super::parameters::truth);
-    let by_command = word.map(|it| super::parameters::truth(it).unwrap_or(true));
-    let by_build = (built == Some(true)).then_some(!off_by_default);
-    let words = match (word, built) {
-        (Some(""), _) => "rcutree.enable_rcu_lazy on the command line".to_owned(),
-        (Some(value), _) => format!("rcutree.enable_rcu_lazy={value} on the command line"),
-        (None, Some(true)) => format!("CONFIG_RCU_LAZY=y in {}", machine.config_file()),
-        _ => match now {
-            Some(true) => format!("{file}: Y"),
-            _ => NOTHING.to_owned(),
-        },
-    };
-    let wanted = by_command.or(by_build).or(now).unwrap_or(false);
-    if !wanted && now != Some(true) {
-        let why = match (built, off_by_default) {
-            (Some(false), _) => "no callback is lazy: the kernel is built without CONFIG_RCU_LAZY",
-            (_, true) => {
-                "no callback is lazy: CONFIG_RCU_LAZY_DEFAULT_OFF (rcutree.enable_rcu_lazy=1 switches it on)"
-            }
-            (None, _) if now.is_none() && machine.config.is_none() => return Vec::new(),
-            _ => "no callback is lazy",
-        };
-        let words = match by_command {
-            Some(false) => words,
-            _ => NOTHING.to_owned(),
-        };
-        return vec![Finding::fine(about, words, why)];
-    }
-    vec![lazy_in_force(machine, words, built, now)]
-}
-
-/// Laziness was requested.
-fn lazy_in_force(
-    machine: &Machine,
-    words: String,
-    built: Option<bool>,
-    now: Option<bool>,
-) -> Finding {
-    let about = "laziness";
-    let without_effect = |why: String, remedy: &str| {
-        Finding::new(Severity::WithoutEffect, about, &words, why, remedy)
-    };
-    if built == Some(false) {
-        let why = format!("none: no CONFIG_RCU_LAZY in {}", machine.config_file());
-        return without_effect(
-            why,
-            "boot a kernel that is built with CONFIG_RCU_LAZY=y (Linux 6.2 or newer)",
-        );
-    }
-    if now == Some(false) {
-        let why = format!(
-            "none: {} is N",
-            parameter_file("rcutree", "enable_rcu_lazy")
-        );
-        return without_effect(why, "boot with rcutree.enable_rcu_lazy=1");
-    }
-    let remedy = "boot with rcu_nocbs=all, or leave laziness away";
-    match (machine.offloaded(), now) {
-        (Some(cpus), _) if cpus.is_empty() => without_effect(
-            "none: no CPU is offloaded (there is no thread rcuop/N), and only an offloaded CPU has lazy \
-             callbacks".into(),
-            remedy,
-        ),
-        (None, _) => Finding::new(
-            Severity::CannotTell,
-            about,
-            words,
-            "not known: whether CPUs are offloaded; only an offloaded CPU has lazy callbacks",
-            "run it outside of the container; an offloaded CPU has a thread rcuop/N",
-        ),
-        (Some(_), None) => Finding::new(
-            Severity::CannotTell,
-            about,
-            words,
-            format!("not known: {} cannot be read", parameter_file("rcutree", "enable_rcu_lazy")),
-            "copy that file too, or mount /sys",
-        ),
-        (Some(cpus), Some(_)) => {
-            let bare = machine.online.as_deref().map(|it| without(it, &cpus));
-            let bare = bare.unwrap_or_default();
-            match bare.is_empty() {
-                true => Finding::fine(about, words, "plain call_rcu waits up to ten seconds, on all CPUs"),
-                false => Finding::new(
-                    Severity::Note,
-                    about,
-                    words,
-                    format!("on CPUs {} only; CPUs {} are not offloaded", listed(&cpus), listed(&bare)),
-                    "boot with rcu_nocbs=all if it is meant for all",
-                ),
-            }
-        }
-    }
-}
-
 /// `rcu_nocb_poll`: threads of offloading look each tick.
 fn poll(machine: &Machine) -> Option<Finding> {
     machine.asked("rcu_nocb_poll")?;
@@ -305,12 +206,6 @@ fn poll(machine: &Machine) -> Option<Finding> {
             "leave it away, unless CPUs must never be the ones to wake them: it costs idle CPUs their \
              sleep, and laziness its use",
         ),
-        None => Finding::new(
-            Severity::CannotTell,
-            about,
-            words,
-            "not known: the kernel's threads are not to be seen",
-            "run it outside of the container",
-        ),
+        None => Finding::new(Severity::CannotTell, about, words, UNSEEN, unseen(machine)),
     })
 }

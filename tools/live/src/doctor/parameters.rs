@@ -5,18 +5,16 @@
 //! the first process, without an error. So a missing prefix, a misspelt name, or a parameter of another
 //! version has no effect and no message.
 
+use super::words::{BARE, MODULES, is_known, meant, since};
 use super::{Finding, Severity};
 use crate::Machine;
 use crate::state::machine::parameter_file;
 
-/// Modules of RCU's that are always built in.
-const MODULES: [&str; 3] = ["rcutree", "rcupdate", "srcutree"];
-
-/// Words without a module that the kernel knows.
-const WORDS: [&str; 2] = ["rcu_nocbs", "rcu_nocb_poll"];
-
 /// Those that have a rule of their own.
 const ELSEWHERE: [&str; 1] = ["enable_rcu_lazy"];
+
+/// Modules whose names begin as RCU's do. They are loaded for tests, and have parameters of their own.
+const OTHERS: [&str; 3] = ["rcutorture", "rcuscale", "rcuperf"];
 
 pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
     let words = machine.command.as_deref().unwrap_or_default();
@@ -26,16 +24,19 @@ pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let name = name.replace('-', "_");
         let finding = match name.split_once('.') {
-            Some((module, name)) if MODULES.contains(&module) => {
+            Some((module, own)) if MODULES.contains(&module) => {
                 // Of one that is given twice, the last counts.
-                let last = machine.asked(word.split('=').next().unwrap_or(word));
-                match ELSEWHERE.contains(&name) || last != Some(value) {
-                    true => None,
-                    false => Some(parameter(machine, word, module, name, value)),
-                }
+                let is_last = machine.asked(&name) == Some(value);
+                let is_ours = !ELSEWHERE.contains(&own) && is_last;
+                is_ours.then(|| parameter(machine, word, (module, own), value))
+            }
+            Some((module, _)) if OTHERS.contains(&module) => None,
+            Some((module, own)) if module.starts_with("rcu") || module.starts_with("srcu") => {
+                meant(machine, own).and_then(|it| it.contains('.').then(|| unknown(word, &it)))
             }
             Some(_) => None,
-            None => bare(machine, word, &name),
+            None if BARE.contains(&name.as_str()) => None,
+            None => meant(machine, &name).map(|it| unknown(word, &it)),
         };
         found.extend(finding.filter(|it| !found.contains(it)));
     }
@@ -43,29 +44,12 @@ pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
 }
 
 /// `module.name=value`.
-fn parameter(machine: &Machine, word: &str, module: &str, name: &str, value: &str) -> Finding {
+fn parameter(machine: &Machine, word: &str, (module, name): (&str, &str), value: &str) -> Finding {
     let about = "parameter";
     let asked = format!("{word} on the command line");
     let file = parameter_file(module, name);
     let Some(now) = machine.parameter(module, name) else {
-        let folder = format!("/sys/module/{module}/parameters");
-        return match machine.root.has(&folder) {
-            true => Finding::new(
-                Severity::WithoutEffect,
-                about,
-                asked,
-                format!("none: this kernel ({}) has no {file}", machine.release),
-                "is it spelt right? `ls` of that folder has those there are; others come with other \
-                 versions or configurations",
-            ),
-            false => Finding::new(
-                Severity::CannotTell,
-                about,
-                asked,
-                format!("not known: {folder} cannot be read"),
-                "mount /sys, or copy that folder too",
-            ),
-        };
+        return absent(machine, word, (module, name));
     };
     if same(value, &now) {
         return Finding::fine(about, asked, format!("{now} ({file})"));
@@ -80,28 +64,59 @@ fn parameter(machine: &Machine, word: &str, module: &str, name: &str, value: &st
     )
 }
 
-/// A word without a module that looks as if it were for RCU.
-fn bare(machine: &Machine, word: &str, name: &str) -> Option<Finding> {
-    if WORDS.contains(&name) {
-        return None;
+/// A parameter that cannot be read back.
+fn absent(machine: &Machine, word: &str, (module, name): (&str, &str)) -> Finding {
+    let about = "parameter";
+    let asked = format!("{word} on the command line");
+    let finding =
+        |severity, why: String, remedy: &str| Finding::new(severity, about, &asked, why, remedy);
+    if let (Some(since), Some(version)) = (since(name), machine.version())
+        && version < since
+    {
+        let why =
+            format!("none: Linux {version} has no such parameter, {since} was the first with it");
+        let remedy = format!("boot Linux {since} or newer, or leave it away");
+        return finding(Severity::WithoutEffect, why, &remedy);
     }
-    let module = MODULES
-        .iter()
-        .find(|it| machine.root.has(&parameter_file(it, name)));
-    let is_lazy = name == "enable_rcu_lazy" || name == "rcu_lazy";
-    let (remedy, certain) = match module {
-        Some(module) => (format!("write {module}.{word}"), true),
-        None if is_lazy => ("write rcutree.enable_rcu_lazy=1".to_owned(), true),
-        None if name.starts_with("rcu_nocb") || name == "nocbs" => {
-            ("write rcu_nocbs=CPUS".to_owned(), true)
-        }
-        None => (String::new(), false),
+    if !is_known(module, name)
+        && let Some(nearest) = meant(machine, &format!("{module}.{name}"))
+    {
+        return unknown(word, &nearest);
+    }
+    match machine.has_parameters(module) {
+        true => finding(
+            Severity::WithoutEffect,
+            format!(
+                "none: this kernel ({}) has no {}",
+                machine.release,
+                parameter_file(module, name)
+            ),
+            "is it spelt right? `ls` of that folder has those there are; others come with other versions \
+             or configurations",
+        ),
+        false => finding(
+            Severity::CannotTell,
+            format!("not known: /sys/module/{module}/parameters cannot be read"),
+            machine.remedy("mount /sys", "copy that folder too"),
+        ),
+    }
+}
+
+/// A word that the kernel does not know, and the one that was meant.
+fn unknown(word: &str, meant: &str) -> Finding {
+    let value = word.split_once('=').map(|it| it.1);
+    let remedy = match (meant, value) {
+        ("rcu_nocbs", None | Some("")) => "write rcu_nocbs=CPUS".to_owned(),
+        ("rcutree.enable_rcu_lazy", None) => format!("write {meant}=1"),
+        (_, None) => format!("write {meant}"),
+        (_, Some(value)) => format!("write {meant}={value}"),
     };
-    certain.then(|| {
-        let asked = format!("{word} on the command line");
-        let why = "none: the kernel knows no such word, and hands it to the first process";
-        Finding::new(Severity::WithoutEffect, "parameter", asked, why, remedy)
-    })
+    let why = match word.contains('.') {
+        true => "none: no known parameter has this name",
+        false => "none: the kernel knows no such word, and hands it to the first process",
+    };
+    let asked = format!("{word} on the command line");
+    Finding::new(Severity::WithoutEffect, "parameter", asked, why, remedy)
 }
 
 /// As the kernel reads a switch.

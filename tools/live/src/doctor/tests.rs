@@ -5,9 +5,12 @@ use crate::Machine;
 use crate::state::files::Root;
 use std::fs;
 
+mod copied;
+mod group;
 mod idle;
 mod offload;
 mod seen;
+mod versions;
 
 /// A machine that is being made up. The folder goes away with it.
 struct Made {
@@ -33,6 +36,7 @@ impl Made {
             .cpu("isolated", "")
             .parameter("rcutree", "jiffies_till_first_fqs", "3")
             .parameter("rcutree", "jiffies_till_next_fqs", "3")
+            .parameter("rcutree", "rcu_normal_wake_from_gp", "1")
             .event("rcu/rcu_grace_period")
             .event("rcu/rcu_callback")
             .event("rcu/rcu_invoke_callback")
@@ -68,6 +72,19 @@ impl Made {
         let text = fs::read_to_string(self.folder.path().join(file)).unwrap();
         assert!(text.contains(before));
         self.with(file, &text.replace(before, after))
+    }
+
+    /// Another release of the kernel. The configuration keeps its name, so it is not found any more.
+    fn release(self, release: &str) -> Made {
+        self.with("proc/sys/kernel/osrelease", &format!("{release}\n"))
+    }
+
+    /// The same, with the configuration.
+    fn configured_release(self, release: &str) -> Made {
+        let folder = self.folder.path();
+        let before = folder.join("boot/config-6.12.9-made");
+        fs::rename(before, folder.join(format!("boot/config-{release}"))).unwrap();
+        self.release(release)
     }
 
     fn command(self, line: &str) -> Made {

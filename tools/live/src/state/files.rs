@@ -2,7 +2,8 @@
 //!
 //! All facts about a kernel are read through here, so tests can use an invented tree, and every fact has a
 //! path. A file that does not exist or may not be read is no error: containers hide half of `/sys`. The
-//! caller handles invalid contents.
+//! caller handles invalid contents. A link that leaves a copied tree leads to this machine's own files, which
+//! say nothing about the copied machine: it counts as a file that does not exist.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -38,9 +39,21 @@ impl Root {
         self.0.join(name.trim_start_matches('/'))
     }
 
+    /// The same, unless links lead out of this tree.
+    pub(crate) fn inside(&self, name: &str) -> Option<PathBuf> {
+        let path = self.path(name);
+        if self.0 == Path::new("/") {
+            return Some(path);
+        }
+        match (path.canonicalize(), self.0.canonicalize()) {
+            (Ok(real), Ok(root)) => real.starts_with(root).then_some(path),
+            _ => Some(path), // a read of it finds the same error
+        }
+    }
+
     /// All of a file, as text.
     pub fn text(&self, name: &str) -> Option<String> {
-        let bytes = bytes(&self.path(name))?;
+        let bytes = bytes(&self.inside(name)?)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -52,14 +65,26 @@ impl Root {
 
     /// Is there such a file, or folder?
     pub fn has(&self, name: &str) -> bool {
-        self.path(name).exists()
+        self.inside(name).is_some_and(|it| it.exists())
+    }
+
+    /// The names in a folder, in ascending order; none if it cannot be read.
+    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
+        let entries = self
+            .inside(folder)
+            .and_then(|it| std::fs::read_dir(it).ok());
+        let entries = entries.into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries
+            .filter_map(|it| it.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        names
     }
 
     /// The kernel's own processes that are visible: number and name.
     pub fn tasks(&self) -> Vec<(u32, String)> {
-        let entries = std::fs::read_dir(self.path("/proc"));
-        let numbers = entries.into_iter().flatten().flatten();
-        let numbers = numbers.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let numbers = self.names("/proc").into_iter();
+        let numbers = numbers.filter_map(|it| it.parse::<u32>().ok());
         let mut tasks: Vec<(u32, String)> = numbers
             .filter_map(|pid| Some((pid, self.line(&format!("/proc/{pid}/comm"))?)))
             .collect();
@@ -70,7 +95,7 @@ impl Root {
     /// The kernel's build configuration and the file that has it.
     pub fn config(&self, release: &str) -> Option<(String, String)> {
         let packed = "/proc/config.gz";
-        if let Some(bytes) = bytes(&self.path(packed)) {
+        if let Some(bytes) = self.inside(packed).and_then(|it| bytes(&it)) {
             let mut text = String::new();
             let unpacked = flate2::read::GzDecoder::new(&bytes[..])
                 .take(MOST)
@@ -103,17 +128,17 @@ pub fn configured<'a>(config: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The value of `name=` on a kernel's command line; the last one counts.
+/// The value of `name=` on a kernel's command line; the last one counts. In names `-` is `_`, as to the
+/// kernel.
 pub fn commanded<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let mut found = None;
     for word in line.split_ascii_whitespace() {
-        match word {
-            "--" => break, // the rest is for the first process
-            word if word == name => found = Some(""),
-            word => {
-                let value = word.strip_prefix(name).and_then(|it| it.strip_prefix('='));
-                found = value.or(found);
-            }
+        if word == "--" {
+            break; // the rest is for the first process
+        }
+        let (given, value) = word.split_once('=').unwrap_or((word, ""));
+        if given.replace('-', "_") == name {
+            found = Some(value);
         }
     }
     found
@@ -152,6 +177,22 @@ mod tests {
         assert_eq!(commanded(line, "nohz"), Some("off"));
         assert_eq!(commanded(line, "rcutree.x"), Some("1"));
         assert_eq!(commanded(line, "rcutree.y"), None);
+        assert_eq!(commanded("rcu-nocbs=2", "rcu_nocbs"), Some("2"));
+    }
+
+    #[test]
+    fn links_do_not_lead_out_of_a_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        std::fs::write(other.path().join("cmdline"), "other\n").unwrap();
+        std::fs::write(folder.path().join("own"), "own\n").unwrap();
+        std::os::unix::fs::symlink(other.path(), folder.path().join("proc")).unwrap();
+        std::os::unix::fs::symlink("own", folder.path().join("link")).unwrap();
+        let root = Root::new(folder.path());
+        assert_eq!(root.line("/proc/cmdline"), None);
+        assert!(!root.has("/proc"));
+        assert_eq!(root.names("/proc"), [] as [String; 0]);
+        assert_eq!(root.line("/link").as_deref(), Some("own"));
     }
 
     #[test]

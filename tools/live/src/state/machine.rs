@@ -9,6 +9,7 @@ use crate::state::cpus::{cpu_numbers, known_list};
 use crate::state::files::{Root, commanded, configured};
 use crate::state::task::Task;
 use crate::state::tracefs::{self, Place};
+use crate::state::version::{self, Version};
 
 /// Where CPUs are described.
 pub(crate) const CPU: &str = "/sys/devices/system/cpu";
@@ -22,6 +23,8 @@ pub struct Machine {
     pub here: bool,
     /// The kernel's release.
     pub release: String,
+    /// The file that has it; none if it is not known.
+    pub release_file: Option<&'static str>,
     /// Its build configuration, and the file that has it.
     pub config: Option<(String, String)>,
     /// Its command line.
@@ -63,8 +66,7 @@ impl Machine {
 
     /// A machine by its files alone: those below `root`, named as on the machine itself.
     pub fn read(root: Root) -> Self {
-        let release = root.line("/proc/sys/kernel/osrelease");
-        let release = release.filter(|it| !it.is_empty());
+        let (release, release_file) = version::release(&root).unzip();
         let config = root.config(release.as_deref().unwrap_or_default());
         let hz = config.as_ref().and_then(|(text, file)| {
             let hz = configured(text, "CONFIG_HZ")?.parse().ok()?;
@@ -73,6 +75,7 @@ impl Machine {
         Machine {
             here: false,
             release: release.unwrap_or_else(|| "unknown".to_owned()),
+            release_file,
             hz,
             config,
             command: root.line("/proc/cmdline"),
@@ -82,6 +85,19 @@ impl Machine {
             tracing: tracefs::place(&root),
             membarrier: None,
             root,
+        }
+    }
+
+    /// The kernel's version; none if it is not known.
+    pub fn version(&self) -> Option<Version> {
+        Version::of(&self.release)
+    }
+
+    /// What to do about a file that cannot be read: on this machine, or in a copy of another machine's files.
+    pub(crate) fn remedy<'a>(&self, here: &'a str, copied: &'a str) -> &'a str {
+        match self.here {
+            true => here,
+            false => copied,
         }
     }
 
@@ -104,6 +120,11 @@ impl Machine {
     /// A parameter as the kernel shows it now, such as `rcutree`, `enable_rcu_lazy`.
     pub fn parameter(&self, module: &str, name: &str) -> Option<String> {
         self.root.line(&parameter_file(module, name))
+    }
+
+    /// The folder of a module's parameters can be read, so a parameter that is not in it does not exist.
+    pub(crate) fn has_parameters(&self, module: &str) -> bool {
+        self.root.has(&format!("/sys/module/{module}/parameters"))
     }
 
     /// The CPUs that a list on the command line names. None: it is no list.

@@ -6,8 +6,10 @@ pub mod files;
 pub(crate) mod machine;
 pub(crate) mod task;
 pub(crate) mod tracefs;
+pub(crate) mod version;
 
 pub use cpus::listed;
 pub use machine::{Machine, coarse_tick_ns};
 pub use task::Task;
 pub use tracefs::Place;
+pub use version::Version;

@@ -2,7 +2,6 @@
 
 use crate::state::files::Root;
 use std::io::ErrorKind;
-use std::path::PathBuf;
 
 /// Where tracefs is mounted: by itself, or, on older systems, inside debugfs.
 pub(crate) const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -24,7 +23,9 @@ pub enum Place {
 pub(crate) fn place(root: &Root) -> Place {
     let mut found = Place::Absent;
     for place in PLACES {
-        let events = root.path(&format!("{place}/events"));
+        let Some(events) = root.inside(&format!("{place}/events")) else {
+            continue;
+        };
         match std::fs::read_dir(&events) {
             Ok(_) => return Place::At(place),
             Err(why) if why.kind() == ErrorKind::PermissionDenied && found == Place::Absent => {
@@ -41,12 +42,8 @@ pub(crate) fn place(root: &Root) -> Place {
 
 /// The events of a subsystem, such as `rcu`, in the order of their names.
 pub(crate) fn events(root: &Root, place: &str, subsystem: &str) -> Vec<String> {
-    let folder: PathBuf = root.path(&format!("{place}/events/{subsystem}"));
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let folders = entries.filter(|it| it.path().is_dir());
-    let mut names: Vec<String> = folders
-        .filter_map(|it| it.file_name().into_string().ok())
-        .collect();
-    names.sort_unstable();
+    let folder = format!("{place}/events/{subsystem}");
+    let mut names = root.names(&folder);
+    names.retain(|it| root.path(&format!("{folder}/{it}")).is_dir());
     names
 }

@@ -36,6 +36,15 @@ pub struct Row {
     pub broke_per_s: Option<f64>,
 }
 
+/// Callbacks that are queued and not executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Their number.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
 /// A thread, in an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadRow {
@@ -142,6 +151,19 @@ impl Interval {
     /// All that is held; `None` if the source has no figures by function.
     pub fn held(&self) -> Option<u64> {
         sum(self.functions.iter().filter_map(|it| it.held))
+    }
+
+    /// What the domain holds that the counters `budget_bytes` and `budget_callbacks` are about, the process's
+    /// own, and what all others hold. Bytes are those that the budget counts, with what values own.
+    pub fn held_beside_budget(&self) -> (Held, Held) {
+        let own = self.subject.word();
+        let mut both = [Held::default(); 2];
+        for row in &self.functions {
+            let sum = &mut both[usize::from(row.domain != own)];
+            sum.count = sum.count.saturating_add(row.held.unwrap_or(0));
+            sum.bytes = sum.bytes.saturating_add(row.held_bytes.unwrap_or(0));
+        }
+        (both[0], both[1])
     }
 
     /// The bytes of all that is held; none as in [`Interval::held`].

@@ -207,7 +207,7 @@ mod tests {
         assert!(unseen.name.ends_with(UNSEEN) && unseen.queued_per_s.is_none());
         assert_eq!((unseen.executed_per_s, unseen.delay_ms), (30.0, None));
         assert_eq!(
-            summary(&interval),
+            summary(&interval, 120),
             [
                 "held 20   executed/s 40.0   grace periods/s 10.0",
                 "soft interrupts/s 50.0   by cpu1 50.0",

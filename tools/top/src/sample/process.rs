@@ -109,6 +109,7 @@ pub(crate) fn thread(task: PathBuf) -> Option<Thread> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Interval;
 
     #[test]
     fn this_process_is_read() {
@@ -130,6 +131,32 @@ mod tests {
         assert!(sample.functions.iter().any(|it| it.executed > 0));
         let worker = sample.threads.iter().find(|it| it.name == "quiescent");
         assert!(worker.is_some_and(|it| it.sleeps > 0), "{sample:?}");
+    }
+
+    #[test]
+    fn what_is_held_is_what_the_budget_counts() {
+        telemetry::start().expect("a page");
+        let mut source = Process::new(std::process::id());
+        let before = source.read().expect("it counts");
+        // A reader keeps all of it in the queues.
+        let guard = quiescent::read_lock();
+        let domain: quiescent::Domain = quiescent::Domain::new();
+        let cell = quiescent::RcuCell::new([0_u64; 10]);
+        for _ in 0..500 {
+            cell.store([0; 10]).with_owned_bytes(5000).retire();
+            quiescent::defer(|| ());
+        }
+        domain.defer(|| ());
+        quiescent::defer_hurry(|| ()); // with it all entries of this thread's queue are counted
+        let counted = quiescent::statistics();
+        let interval = Interval::between(&before, &source.read().expect("it counts"));
+        let (own, _) = interval.held_beside_budget();
+        drop(guard);
+        assert!(own.bytes > 500 * 5000, "{own:?}");
+        assert_eq!(
+            (own.count, own.bytes),
+            (counted.queued, counted.queued_bytes)
+        );
     }
 
     #[test]

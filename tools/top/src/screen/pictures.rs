@@ -178,6 +178,7 @@ fn state() -> State {
             ("reader_wakeups".into(), 9, 4.5),
             ("flushes.hurry".into(), 39, 19.5),
             ("budget_bytes".into(), 64 << 20, 0.0),
+            ("budget_callbacks".into(), 1 << 20, 0.0),
         ],
         holdouts: vec![Holdout::Thread {
             id: 4731,
@@ -238,5 +239,5 @@ fn check(width: u16, height: u16) {
 #[test]
 fn the_documents_have_what_is_drawn() {
     check(80, 24);
-    check(200, 60);
+    check(200, 50);
 }

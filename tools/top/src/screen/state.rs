@@ -17,6 +17,8 @@ pub(crate) enum Wish {
     Draw,
     /// End.
     Quit,
+    /// Give the terminal back, and stop until the shell resumes this process.
+    Suspend,
 }
 
 /// What is shown, and how.
@@ -57,8 +59,12 @@ impl State {
 
     /// Handles a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> Wish {
-        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Wish::Quit;
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            match key.code {
+                KeyCode::Char('c') => return Wish::Quit,
+                KeyCode::Char('z') => return Wish::Suspend,
+                _ => {}
+            }
         }
         if self.typing {
             self.type_filter(key.code);
@@ -149,11 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn control_c_quits_whatever_is_going_on() {
+    fn control_c_quits_and_control_z_suspends_whatever_is_going_on() {
         let mut it = state();
-        press(&mut it, "/abc");
-        let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(it.key(key), Wish::Quit);
+        for (letter, wish) in [('c', Wish::Quit), ('z', Wish::Suspend)] {
+            press(&mut it, "/abc");
+            let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+            assert_eq!(it.key(key), wish);
+        }
+        assert_eq!(it.view.filter, "abc/abc");
     }
 
     #[test]

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ratatui::DefaultTerminal;
+use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
+use ratatui::{DefaultTerminal, Terminal};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGTERM, SIGTSTP};
+use signal_hook::low_level::emulate_default_handler;
 
 use crate::interval::Interval;
 use crate::interval::View;
@@ -19,15 +23,21 @@ use crate::screen::state::{State, Wish};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Shows a source on this terminal, at intervals, until the user quits, or a signal ends it (`SIGTERM`,
-/// `SIGHUP`). The terminal is restored when this returns, and after a panic.
+/// `SIGHUP`). The terminal is restored when this returns, and after a panic. Ctrl-Z and `SIGTSTP` restore it
+/// too, and stop the process; when it is resumed, whatever stopped it, the screen is drawn again.
 ///
 /// # Errors
 /// The source cannot be read at first (what goes wrong later is shown); the terminal cannot be drawn on.
 pub fn watch(source: &mut dyn Source, view: View, every: Duration) -> io::Result<()> {
     let first = source.read()?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    let (stop, suspend, resumed) = <(Flag, Flag, Flag)>::default();
+    for (signal, flag) in [
+        (SIGTERM, &stop),
+        (SIGHUP, &stop),
+        (SIGTSTP, &suspend),
+        (SIGCONT, &resumed),
+    ] {
+        signal_hook::flag::register(signal, Arc::clone(flag))?;
     }
     let mut watch = Watch {
         state: State::new(source.about(), view, every),
@@ -35,11 +45,16 @@ pub fn watch(source: &mut dyn Source, view: View, every: Duration) -> io::Result
         next: first.at + every,
         before: first,
         stop,
+        suspend,
+        resumed,
     };
     let result = ratatui::try_init().and_then(|mut terminal| watch.go_on(&mut terminal));
     ratatui::restore();
     result
 }
+
+/// Set by a signal.
+type Flag = Arc<AtomicBool>;
 
 struct Watch<'a> {
     source: &'a mut dyn Source,
@@ -47,8 +62,12 @@ struct Watch<'a> {
     before: Sample,
     /// The time of the next reading.
     next: Instant,
-    /// A signal has come.
-    stop: Arc<AtomicBool>,
+    /// A signal that ends it has come.
+    stop: Flag,
+    /// `SIGTSTP` has come.
+    suspend: Flag,
+    /// `SIGCONT` has come: the terminal was another program's meanwhile.
+    resumed: Flag,
 }
 
 impl Watch<'_> {
@@ -58,9 +77,31 @@ impl Watch<'_> {
             match self.wait()? {
                 Some(Wish::Quit) => return Ok(()),
                 Some(Wish::Draw) => {}
+                Some(Wish::Suspend) => self.suspend(terminal)?,
                 None => self.read_sample(),
             }
+            if self.resumed.load(Ordering::Relaxed) {
+                self.resume(terminal)?;
+            }
         }
+    }
+
+    /// Gives the terminal back, and stops until the shell resumes this process.
+    fn suspend(&self, terminal: &mut DefaultTerminal) -> io::Result<()> {
+        ratatui::restore();
+        emulate_default_handler(SIGTSTP)?;
+        self.resume(terminal)
+    }
+
+    /// Takes the terminal, whatever its modes and contents are, and draws all of it at the next turn.
+    fn resume(&self, terminal: &mut DefaultTerminal) -> io::Result<()> {
+        self.resumed.store(false, Ordering::Relaxed);
+        ratatui::restore(); // or raw mode counts as entered
+        enable_raw_mode()?;
+        execute!(io::stdout(), EnterAlternateScreen)?;
+        // To clear the old one would ask the terminal where its cursor is, and wait for the answer.
+        *terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
     }
 
     /// A key, or none if it is time for the next reading.
@@ -68,6 +109,12 @@ impl Watch<'_> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(Some(Wish::Quit));
+            }
+            if self.suspend.swap(false, Ordering::Relaxed) {
+                return Ok(Some(Wish::Suspend));
+            }
+            if self.resumed.load(Ordering::Relaxed) {
+                return Ok(Some(Wish::Draw));
             }
             let left = self.next.saturating_duration_since(Instant::now());
             if event::poll(left.min(LOOK))? {

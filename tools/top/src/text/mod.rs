@@ -1,48 +1,20 @@
 //! An interval as lines of text: the output of `--batch`, and the words that the screen uses.
 
+pub(crate) mod columns;
+pub(crate) mod names;
 pub(crate) mod summary;
 
 use std::fmt::Write as _;
 
+use crate::interval::View;
 use crate::interval::{Interval, Row, ThreadRow};
-use crate::interval::{Order, View};
 use crate::sample::{Holdout, Subject};
+use crate::text::columns::Columns;
+use crate::text::names::shortened;
 use crate::text::summary::summary;
-
-/// Columns behind the name: heading, width, and what sorts by it.
-pub(crate) const COLUMNS: [(&str, usize, Option<Order>); 8] = [
-    ("Domain", 10, None),
-    ("Queued/s", 9, Some(Order::Queued)),
-    ("Executed/s", 11, Some(Order::Executed)),
-    ("Held", 7, Some(Order::Held)),
-    ("Bytes", 9, Some(Order::Bytes)),
-    ("Delay ms", 9, Some(Order::Delay)),
-    ("Lazy", 5, None),
-    ("Broke/s", 8, Some(Order::Broke)),
-];
-
-/// Columns that are left out on a terminal of 80 columns: the first one, and lazy's.
-pub(crate) const NARROW: usize = 100;
 
 /// Threads in the text, at most.
 const THREADS: usize = 8;
-
-/// The least width of a name.
-const NAME_LEAST: usize = 12;
-
-/// The columns that fit.
-pub(crate) fn columns(width: usize) -> impl Iterator<Item = (usize, &'static str, usize)> {
-    let fits = move |name: &str| width >= NARROW || !matches!(name, "Domain" | "Lazy");
-    let all = COLUMNS.iter().enumerate();
-    all.filter(move |(_, it)| fits(it.0))
-        .map(|(n, it)| (n, it.0, it.1))
-}
-
-/// What is left for the name.
-pub(crate) fn name_width(width: usize) -> usize {
-    let others: usize = columns(width).map(|it| it.2 + 1).sum();
-    width.saturating_sub(others).max(NAME_LEAST)
-}
 
 /// A number with its significant digits.
 pub(crate) fn rate(value: f64) -> String {
@@ -68,31 +40,6 @@ pub(crate) fn bytes(value: u64) -> String {
         scaled /= 1024.0;
     }
     String::new()
-}
-
-/// The cell of a row in the `n`th column.
-pub(crate) fn cell(row: &Row, n: usize) -> String {
-    let cell = match n {
-        0 => Some(short(&row.domain, COLUMNS[0].1)),
-        1 => row.queued_per_s.map(rate),
-        2 => Some(rate(row.executed_per_s)),
-        3 => row.held.map(|it| it.to_string()),
-        4 => row.held_bytes.map(bytes),
-        5 => row.delay_ms.map(rate),
-        6 => row.lazy_pct.map(|it| format!("{it:.0}%")),
-        _ => row.broke_per_s.map(rate),
-    };
-    cell.unwrap_or_else(|| "-".to_owned())
-}
-
-/// Cuts the beginning: the end of a path identifies it better.
-pub(crate) fn short(name: &str, width: usize) -> String {
-    let length = name.chars().count();
-    if length <= width {
-        return name.to_owned();
-    }
-    let kept = name.chars().skip(length + 1 - width);
-    format!("…{}", kept.collect::<String>())
 }
 
 /// The reason why there is no row, if there is none.
@@ -122,7 +69,7 @@ pub(crate) fn holdout(it: &Holdout) -> String {
 
 /// A thread, in words.
 pub(crate) fn thread(it: &ThreadRow) -> String {
-    let name = short(&it.name, 16);
+    let name = shortened(&it.name, 16);
     let wakeups = rate(it.wakeups_per_s);
     format!("{name:<16} {:>8} {wakeups:>11} {:>7.2}", it.id, it.cpu_pct)
 }
@@ -133,16 +80,16 @@ pub(crate) const THREAD_HEADING: &str = "Thread                 id  Wake-ups/s  
 /// An interval as lines of at most so many columns.
 pub fn text(interval: &Interval, view: &View, width: usize) -> String {
     let mut text = String::new();
-    for line in summary(interval) {
+    for line in summary(interval, width) {
         let _ = writeln!(text, "{line}");
     }
-    let names = name_width(width);
+    let rows = view.rows(interval);
+    let Columns { names, shown } = Columns::of(&rows, view.order, width);
     let _ = write!(text, "\n{:<names$}", "Callback");
-    for (_, heading, width) in columns(width) {
-        let _ = write!(text, " {heading:>width$}");
+    for column in &shown {
+        let _ = write!(text, " {}", column.heading(view.order, ""));
     }
     text.push('\n');
-    let rows = view.rows(interval);
     text += nothing(interval, rows.len());
     let is_idle = |row: &&Row| {
         let moves = row.queued_per_s.unwrap_or(0.0) + row.executed_per_s > 0.0;
@@ -150,9 +97,9 @@ pub fn text(interval: &Interval, view: &View, width: usize) -> String {
     };
     let (idle, active): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(is_idle);
     for row in &active {
-        let _ = write!(text, "{:<names$}", short(&row.name, names));
-        for (n, _, width) in columns(width) {
-            let _ = write!(text, " {:>width$}", cell(row, n));
+        let _ = write!(text, "{:<names$}", shortened(&row.name, names));
+        for column in &shown {
+            let _ = write!(text, " {}", column.cell(row));
         }
         text.push('\n');
     }
@@ -186,19 +133,5 @@ mod tests {
             sizes,
             ["0 B", "1023 B", "1.0 KiB", "64.0 MiB", "3072.0 GiB"]
         );
-    }
-
-    #[test]
-    fn long_names_keep_their_ends() {
-        assert_eq!(short("short", 5), "short");
-        assert_eq!(short("a::very::long::path::Name", 10), "…ath::Name");
-    }
-
-    #[test]
-    fn a_narrow_line_is_no_wider_than_it_may_be() {
-        for width in [80, 100, 200] {
-            let all: usize = columns(width).map(|it| it.2 + 1).sum();
-            assert_eq!(name_width(width) + all, width);
-        }
     }
 }

@@ -1,20 +1,27 @@
-//! The totals of a run, in three lines at most, of what the source counts.
+//! The totals of a run, in three lines of what the source counts, or more where these are too long.
 
 use crate::interval::Interval;
 use crate::sample::{SOFTIRQS, Subject};
+use crate::text::names::wrapped;
 use crate::text::{bytes, rate};
 
 /// CPUs that are listed, at most.
 const CPUS: usize = 16;
 
-/// In all, in lines.
-pub(crate) fn summary(interval: &Interval) -> Vec<String> {
+/// In all, in lines of at most so many columns.
+pub(crate) fn summary(interval: &Interval, width: usize) -> Vec<String> {
     let lines = match interval.subject {
         Subject::Process => program(interval),
         Subject::Machine | Subject::Kernel => kernel(interval),
     };
-    lines.into_iter().filter(|it| !it.is_empty()).collect()
+    let lines = lines.iter().filter(|it| !it.is_empty());
+    lines
+        .flat_map(|it| wrapped(it, width, &[GAP, ", "]))
+        .collect()
 }
+
+/// What stands between two figures.
+const GAP: &str = "   ";
 
 /// Those counters that the source has, as rates with their words.
 fn rates<'a>(
@@ -29,19 +36,13 @@ const GRACE_PERIODS: [(&str, &str); 2] = [("grace periods", "grace_periods"), ("
 
 fn program(interval: &Interval) -> [String; 3] {
     let per_s = |name| rate(interval.rate(name));
-    let held = interval.held().unwrap_or(0);
-    let of_budget = match interval.counter("budget_bytes") {
-        0 => String::new(),
-        budget => format!(" of {}", bytes(budget)),
-    };
-    let held_bytes = bytes(interval.held_bytes().unwrap_or(0));
-    let mut first = vec![format!("held {held}, {held_bytes}{of_budget}")];
+    let mut first = held(interval);
     first.extend(rates(interval, &GRACE_PERIODS));
     let causes_of = |what| causes(interval, what).unwrap_or_else(|| "none".to_owned());
     let (for_all, takes) = (rate(interval.fences_per_s()), per_s("fences_take"));
     first.push(format!("fences/s {for_all} + {takes}"));
     [
-        first.join("   "),
+        first.join(GAP),
         format!(
             "wake-ups/s: waiters {}, drivers {}, worker by {}",
             per_s("wakeups"),
@@ -50,6 +51,29 @@ fn program(interval: &Interval) -> [String; 3] {
         ),
         format!("flushes/s by cause: {}", causes_of("flushes")),
     ]
+}
+
+/// What the process's domain holds beside its budget, and what other domains hold, which have budgets of
+/// their own.
+fn held(interval: &Interval) -> Vec<String> {
+    let limit = |name: &str| match interval.counter(name) {
+        0 | u64::MAX => None,
+        limit => Some(limit),
+    };
+    let of = |limit: Option<String>| limit.map_or(String::new(), |it| format!(" of {it}"));
+    let (own, others) = interval.held_beside_budget();
+    let mut parts = vec![format!(
+        "held {}{}, {}{}",
+        own.count,
+        of(limit("budget_callbacks").map(|it| it.to_string())),
+        bytes(own.bytes),
+        of(limit("budget_bytes").map(bytes)),
+    )];
+    if others.count > 0 {
+        let (count, bytes) = (others.count, bytes(others.bytes));
+        parts.push(format!("in other domains {count}, {bytes}"));
+    }
+    parts
 }
 
 fn kernel(interval: &Interval) -> [String; 3] {
@@ -74,7 +98,7 @@ fn kernel(interval: &Interval) -> [String; 3] {
         Subject::Machine => cpus(interval),
         _ => lost(interval),
     };
-    [first.join("   "), second.join("   "), third]
+    [first.join(GAP), second.join(GAP), third]
 }
 
 /// The CPUs of a simulated machine.
@@ -83,7 +107,7 @@ fn cpus(interval: &Interval) -> String {
     let ticks: Vec<String> = rates(interval, &ticks).collect();
     let rcu = interval.rate("rcu_ns") / 1e7;
     format!(
-        "ticks of CPUs: {}   RCU {rcu:.2} % of a CPU",
+        "ticks of CPUs: {}{GAP}RCU {rcu:.2} % of a CPU",
         ticks.join(", ")
     )
 }

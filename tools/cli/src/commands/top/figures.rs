@@ -78,13 +78,24 @@ impl Figures {
     /// none before the first callback.
     fn add_held(&mut self, interval: &Interval) {
         let whole = interval.subject.word();
-        let (held, held_bytes) = (interval.held(), interval.held_bytes());
         if interval.subject == Subject::Kernel {
-            self.put_if(whole, "backlog", "callbacks", held.map(|it| it as f64));
+            let held = interval.held().map(|it| it as f64);
+            self.put_if(whole, "backlog", "callbacks", held);
             return;
         }
-        self.put(whole, "backlog", "callbacks", held.unwrap_or(0) as f64);
-        self.put(whole, "held_bytes", "bytes", held_bytes.unwrap_or(0) as f64);
+        let (own, others) = interval.held_beside_budget();
+        let has_others = interval.functions.iter().any(|it| it.domain != whole);
+        let cases = [(whole, own), ("other domains", others)];
+        for (case, held) in &cases[..1 + usize::from(has_others)] {
+            self.put(case, "backlog", "callbacks", held.count as f64);
+            self.put(case, "held_bytes", "bytes", held.bytes as f64);
+        }
+        for (name, unit) in [("budget_callbacks", "callbacks"), ("budget_bytes", "bytes")] {
+            let limit = interval.counter(name);
+            if interval.counts(name) && limit != u64::MAX {
+                self.put(whole, name, unit, limit as f64);
+            }
+        }
         let holdouts = interval.holdouts.len() as f64;
         self.put(whole, "holdouts", "readers", holdouts);
     }

@@ -46,14 +46,7 @@ fn expedited_and_normal() {
 }
 
 #[test]
-fn waking_and_stalls() {
-    Made::usual().is_silent("waking");
-    Made::usual()
-        .parameter("rcutree", "rcu_normal_wake_from_gp", "1")
-        .is_silent("waking");
-    Made::usual()
-        .parameter("rcutree", "rcu_normal_wake_from_gp", "0")
-        .is("waking", NOTE, "echo 1");
+fn stall_warnings_that_are_off() {
     Made::usual()
         .parameter("rcupdate", "rcu_cpu_stall_suppress", "0")
         .is_silent("stall warnings");

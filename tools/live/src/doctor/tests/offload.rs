@@ -29,7 +29,7 @@ fn a_kernel_that_cannot_offload_says_so() {
     unknown.is("offloading", WITHOUT, "is it built without");
     made()
         .contained()
-        .is("offloading", CANNOT, "outside of the container");
+        .is("offloading", CANNOT, "copy /proc/PID/comm");
     Made::usual()
         .contained()
         .is("offloading", CANNOT, "not to be seen");
@@ -143,7 +143,9 @@ fn polling_is_for_threads_of_offloading() {
     let poll = || Made::usual().command("rcu_nocb_poll");
     poll().is("polling", WITHOUT, "no CPU is offloaded");
     poll().offloaded(&[0]).is("polling", NOTE, "each tick");
-    poll().contained().is("polling", CANNOT, "container");
+    poll()
+        .contained()
+        .is("polling", CANNOT, "copy /proc/PID/comm");
 }
 
 #[test]
@@ -167,6 +169,6 @@ fn words_that_the_kernel_does_not_know() {
     let asked = |line: &str| Made::usual().command(line);
     asked("jiffies_till_first_fqs=8").is("parameter", WITHOUT, "rcutree.jiffies_till_first_fqs=8");
     asked("enable_rcu_lazy=1").is("parameter", WITHOUT, "rcutree.enable_rcu_lazy=1");
-    asked("rcu_nocb=all").is("parameter", WITHOUT, "rcu_nocbs=CPUS");
+    asked("rcu_nocb=all").is("parameter", WITHOUT, "rcu_nocbs=all");
     asked("rcu_nocbs=all rcu_nocb_poll rcu=1").is_silent("parameter");
 }

@@ -1,0 +1,151 @@
+//! Names that are too long, and lines that are too long.
+
+/// A name in at most so many letters. Of a path its crate and its function stay, and what fits of the part
+/// behind the crate: `crate::…::module::function`. Any other name loses its middle.
+pub(crate) fn shortened(name: &str, width: usize) -> String {
+    match length(name) <= width {
+        true => name.to_owned(),
+        false => path(name, width).unwrap_or_else(|| middle(name, width)),
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A path with its crate and its function, if these fit.
+fn path(name: &str, width: usize) -> Option<String> {
+    let parts = parts(name);
+    // Closures are parts of the function before them.
+    let function = parts.iter().rposition(|it| !it.starts_with('{'))?;
+    if function == 0 {
+        return None;
+    }
+    let behind = |from: usize, tail: &str| {
+        let cut = if from > 1 { "…::" } else { "" };
+        format!("{}::{cut}{tail}", parts[0])
+    };
+    let rest = |from: usize, name: &str| [&[name], &parts[from + 1..]].concat().join("::");
+    let name = parts[function];
+    let bare = match name.find('<') {
+        Some(at @ 1..) => format!("{}<…>", &name[..at]),
+        _ => name.to_owned(),
+    };
+    let mut tails: Vec<(usize, String)> = (2..=function)
+        .map(|from| (from, rest(from, parts[from])))
+        .collect();
+    tails.push((function, rest(function, &bare)));
+    // Of closures inside closures the innermost, or none.
+    let closures = &parts[function + 1..];
+    let innermost = closures.get(1..).and_then(<[&str]>::last);
+    let ends = innermost.map(|it| format!("…::{it}")).into_iter();
+    for end in ends.chain(closures.first().map(|_| "…".to_owned())) {
+        tails.extend([name, &bare].map(|it| (function, format!("{it}::{end}"))));
+    }
+    let mut all = tails.iter().map(|(from, tail)| behind(*from, tail));
+    all.find(|it| length(it) <= width)
+}
+
+/// The parts of a path: `::` inside brackets does not part it.
+fn parts(name: &str) -> Vec<&str> {
+    let (mut parts, mut from, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, letter) in name.char_indices() {
+        match letter {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 && at >= from && name[at..].starts_with("::") => {
+                parts.push(&name[from..at]);
+                from = at + 2;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&name[from..]);
+    parts
+}
+
+/// The beginning and the end of a name; the end identifies it better.
+fn middle(name: &str, width: usize) -> String {
+    let kept = width.saturating_sub(1);
+    let head = kept / 3;
+    let letters: Vec<char> = name.chars().collect();
+    let tail = letters.len() - (kept - head);
+    let ends = letters[..head].iter().chain(['…'].iter().take(width));
+    ends.chain(&letters[tail..]).collect()
+}
+
+/// A line in lines that are short enough, the later ones indented, parted behind one of the marks.
+pub(crate) fn wrapped(line: &str, width: usize, marks: &[&str]) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut rest = line;
+    while !rest.is_empty() {
+        let ends = marks
+            .iter()
+            .filter_map(|mark| Some(rest.find(mark)? + mark.len()));
+        let (word, after) = rest.split_at(ends.min().unwrap_or(rest.len()));
+        let last = lines.len() - 1;
+        let is_begun = !lines[last].trim().is_empty();
+        if is_begun && length(&lines[last]) + length(word.trim_end()) > width {
+            lines.push("  ".to_owned());
+        }
+        let last = lines.len() - 1;
+        lines[last] += word;
+        rest = after;
+    }
+    lines.iter().map(|it| it.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_keeps_its_crate_and_its_function() {
+        let name = "server::routes::table::evict::{{closure}}";
+        for (width, short) in [
+            (41, name),
+            (40, "server::…::table::evict::{{closure}}"),
+            (35, "server::…::evict::{{closure}}"),
+            (28, "server::…::evict::…"),
+            (19, "server::…::evict::…"),
+            (18, "serve…:{{closure}}"),
+        ] {
+            assert_eq!(shortened(name, width), short, "{width}");
+        }
+        let held = "alloc::sync::Arc<config::tree::Tree<u64>>";
+        assert_eq!(
+            shortened(held, 38),
+            "alloc::…::Arc<config::tree::Tree<u64>>"
+        );
+        assert_eq!(shortened(held, 22), "alloc::…::Arc<…>");
+        assert_eq!(shortened("cache::evict::{closure}", 22), "cache::evict::…");
+        let both = "it::top::beside<alloc::string::String>::{{closure}}";
+        assert_eq!(shortened(both, 35), "it::…::beside<…>::{{closure}}");
+        assert_eq!(shortened(both, 28), "it::…::beside<…>::…");
+        let nested = "it::top::f::{{closure}}::{{closure}}::{{closure}}";
+        assert_eq!(shortened(nested, 30), "it::…::f::…::{{closure}}");
+    }
+
+    #[test]
+    fn other_names_lose_their_middle() {
+        assert_eq!(shortened("short", 5), "short");
+        assert_eq!(
+            shortened("kfree by security_cred_free", 13),
+            "kfre…red_free"
+        );
+        assert_eq!(shortened("what", 1), "…");
+        assert_eq!(shortened("what", 0), "");
+    }
+
+    #[test]
+    fn lines_part_behind_marks() {
+        let line = "held 1, 2 KiB   scans/s 3   lazy 4, hurry 5";
+        assert_eq!(wrapped(line, 80, &["   ", ", "]), [line]);
+        let parted = wrapped(line, 20, &["   ", ", "]);
+        assert_eq!(
+            parted,
+            ["held 1, 2 KiB", "  scans/s 3", "  lazy 4, hurry 5"]
+        );
+        assert_eq!(wrapped("", 20, &[", "]), [""]);
+    }
+}
