@@ -241,3 +241,6 @@ impl About {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,6 +165,14 @@ impl Default for Room {
     }
 }
 
+#[cfg(test)]
+impl Room {
+    /// No room: only a row that shares none keeps values.
+    pub(crate) fn none() -> Self {
+        Room { left: 0 }
+    }
+}
+
 /// The eight highest bits of a value.
 fn rounded(value: u64) -> u64 {
     let bits = u64::BITS - value.leading_zeros();
@@ -219,7 +227,7 @@ mod tests {
             assert_eq!(row.median().is_none(), row.is_given_up());
         }
         // One that is there already needs none.
-        let mut none = Room { left: 0 };
+        let mut none = Room::none();
         let mut row = Spread::default();
         row.add(5, &mut Room { left: 1 });
         row.add(5, &mut none);
