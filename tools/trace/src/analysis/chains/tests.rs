@@ -244,3 +244,73 @@ fn causes_and_chains_have_their_bounds_and_say_so() {
     );
     assert_eq!(run(Kind::Wakeups, CHAIN).notes, [""; 0]);
 }
+
+/// The callback, the task and the requester of the only grace period.
+fn asked(events: &[&str]) -> [String; 3] {
+    let request = [
+        "<idle>-0 [001] d.s2. 1.8: rcu_grace_period: rcu_preempt 12 newreq",
+        "rcu_preempt-15 [003] d..1. 1.8: rcu_grace_period: rcu_preempt 13 start",
+        "rcu_preempt-15 [003] d..1. 1.9: rcu_grace_period: rcu_preempt 13 end",
+    ];
+    let found = run(Kind::Gps, &[events, &request].concat().join("\n"));
+    let asked = found
+        .tables
+        .iter()
+        .find(|table| table.prefix == "asked ")
+        .expect("requesters");
+    asked.rows[0]
+        .labels
+        .clone()
+        .try_into()
+        .expect("three labels")
+}
+
+#[test]
+fn a_callback_on_a_bypass_list_gets_its_grace_period_behind_the_others() {
+    let h = "c-5 [001] d..1. 1.0: rcu_callback: rcu_preempt rhp=10 func=h 1";
+    let opens = "c-5 [001] d..1. 1.1: rcu_nocb_wake: rcu_preempt 1 FirstBQ";
+    let k = "d-6 [001] d..1. 1.2: rcu_callback: rcu_preempt rhp=20 func=k 1";
+    for wakes in [
+        "DoWake",
+        "WakeNot",
+        "WakeNotPoll",
+        "WakeEmpty",
+        "WakeEmptyIsDeferred",
+        "WakeOvfIsDeferred",
+    ] {
+        let wakes = format!("d-6 [001] d..1. 1.3: rcu_nocb_wake: rcu_preempt 1 {wakes}");
+        assert_eq!(
+            asked(&[h, opens, k, &wakes]),
+            ["k", "d", "softirq"],
+            "{wakes}"
+        );
+        // On behalf of another CPU, or by a thread of a group, it says nothing about this one.
+        for other in [
+            wakes.replace("[001]", "[002]"),
+            wakes.replace("d-6", "rcuog/0-16"),
+        ] {
+            assert_eq!(
+                asked(&[h, opens, k, &other]),
+                ["h", "c", "softirq"],
+                "{other}"
+            );
+        }
+    }
+    assert_eq!(asked(&[h, k]), ["h", "c", "softirq"]);
+    assert_eq!(asked(&[h, opens, k]), ["h", "c", "softirq"]);
+    assert_eq!(asked(&[]), ["-", "-", "softirq"]);
+}
+
+#[test]
+fn without_reports_what_has_ended_is_known_by_its_end() {
+    let text: Vec<&str> = CHAIN
+        .lines()
+        .filter(|line| !line.contains("report"))
+        .collect();
+    let found = run(Kind::Wakeups, &text.join("\n"));
+    let figure = |metric| found.tables[2].figure("chain __d_free cbload/0 rcuog/0", metric);
+    assert_eq!(
+        ["wakeups_rcuog", "wakeups_rcuop"].map(figure),
+        [Some(2.0), Some(1.0)]
+    );
+}

@@ -213,3 +213,44 @@ fn a_filter_shows_its_cpus_and_what_its_threads_took() {
     assert_eq!(lost("rcu_preempt"), ["rcu_preempt", "(RCU)", "(all)"]);
     assert_eq!(lost("b"), [""; 0]);
 }
+
+#[test]
+fn causes_of_lost_time_have_their_bound() {
+    let most = crate::analysis::NAMES_MOST;
+    let mut text = "<idle>-0 [001] d..1. 1.0: cpu_idle: state=1 cpu_id=1\n".to_owned();
+    for n in 0..most + 3 {
+        text += &format!(
+            "<idle>-0 [001] d..1. 1.1: sched_wakeup: comm=rcu_{n} pid=7 prio=120 target_cpu=001\n"
+        );
+        text += "<idle>-0 [001] d..1. 1.1: cpu_idle: state=1 cpu_id=1\n";
+    }
+    let found = run(Kind::Idle, &text);
+    let lost = found
+        .tables
+        .iter()
+        .find(|table| table.prefix == "lost ")
+        .expect("causes");
+    // Those beyond it are one row; sums of RCU and of all follow.
+    assert_eq!(lost.rows.len(), most + 3);
+    assert_eq!(lost.figure("lost (others)", "interruptions"), Some(3.0));
+}
+
+#[test]
+fn what_took_nothing_has_no_mean() {
+    let text = "\
+        <idle>-0 [001] d..1. 1.0: cpu_idle: state=1 cpu_id=1
+        <idle>-0 [001] d..1. 1.1: sched_wakeup: comm=b pid=7 prio=120 target_cpu=001
+        <idle>-0 [001] d..1. 1.2: cpu_idle: state=1 cpu_id=1";
+    let found = run(Kind::Idle, text);
+    let lost = found
+        .tables
+        .iter()
+        .find(|table| table.prefix == "lost ")
+        .expect("causes");
+    let of = |case: &str| ["interruptions", "lost_us_avg"].map(|metric| lost.figure(case, metric));
+    assert_eq!(
+        of("lost a task").map(|figure| figure.map(f64::round)),
+        [Some(1.0), Some(100_000.0)]
+    );
+    assert_eq!(of("lost (RCU)"), [Some(0.0), None]);
+}
