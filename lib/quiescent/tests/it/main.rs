@@ -31,6 +31,7 @@ mod list;
 mod membarrier;
 mod misuse;
 mod modes;
+mod not_too_early;
 mod oracle;
 mod out_of_memory;
 mod polling;
