@@ -51,4 +51,5 @@ mod stalls;
 mod telemetry;
 mod thread_end;
 mod unregistered;
+mod values;
 mod waiting;
