@@ -237,3 +237,6 @@ impl About {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -245,6 +245,42 @@ mod tests {
             waiting.remove(&key);
         }
         assert!(waiting.order.len() <= 1025 && waiting.evicted == 0);
+        // Nor when many end at once.
+        let mut waiting = Waiting::new(5000);
+        (0..2000u64).for_each(|key| _ = waiting.insert(key, ()));
+        assert_eq!((waiting.order.len(), waiting.evicted), (2000, 0));
+        (0..2000u64).for_each(|key| _ = waiting.remove(&key));
+        waiting.insert(0, ());
+        assert_eq!(waiting.order.len(), 1);
+    }
+
+    #[test]
+    fn the_order_is_cleaned_when_half_of_it_has_ended_and_keeps_what_waits() {
+        let mut waiting = Waiting::new(5000);
+        (0..3000u64).for_each(|key| _ = waiting.insert(key, key));
+        (0..1500u64).for_each(|key| _ = waiting.remove(&key));
+        waiting.insert(3000, 3000);
+        assert_eq!(waiting.order.len(), 3001);
+        (1500..2500u64).for_each(|key| _ = waiting.remove(&key));
+        waiting.insert(3001, 3001);
+        assert_eq!(waiting.order.len(), 502);
+        // The oldest ones go first all the same.
+        waiting.most = 500;
+        assert_eq!(waiting.insert(3002, 3002).evicted, Some(2502));
+        assert_eq!(
+            (waiting.get(&2502), waiting.get(&2503)),
+            (None, Some(&2503))
+        );
+    }
+
+    #[test]
+    fn a_table_has_no_row_beyond_its_bound() {
+        let mut table = Map::default();
+        for (key, there) in [(1, true), (2, true), (3, false), (2, true)] {
+            let row: Option<&mut u64> = row(&mut table, 2, key);
+            assert_eq!(row.is_some(), there, "{key}");
+        }
+        assert_eq!(table.len(), 2);
     }
 
     #[test]

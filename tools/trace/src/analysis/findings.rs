@@ -221,3 +221,6 @@ pub(crate) fn us(ns: Option<f64>) -> Option<f64> {
 pub(crate) fn ms(ns: Option<f64>) -> Option<f64> {
     ns.map(|ns| ns / 1e6)
 }
+
+#[cfg(test)]
+mod tests;

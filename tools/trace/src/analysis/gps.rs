@@ -90,7 +90,6 @@ struct Last {
 /// Counts of the window.
 #[derive(Debug, Default)]
 struct PhaseCounts {
-    gps: u64,
     unfinished: u64,
     phases: [Spread; 8],
     room: Room,
@@ -288,7 +287,6 @@ impl Gps {
 impl PhaseCounts {
     fn add(&mut self, now: &Running, end: u64, origin: Option<Origin>) {
         let duration = end.saturating_sub(now.start);
-        self.gps += 1;
         let scans = now.scans.len() as u64;
         *self.scans.entry(scans).or_insert(0) += 1;
         let who = now
@@ -309,11 +307,9 @@ impl PhaseCounts {
             }
         }
         let place = self.longest.partition_point(|l| l.0 >= duration);
-        if place < LONGEST {
-            self.longest
-                .insert(place, (duration, now.start, scans, who, origin));
-            self.longest.truncate(LONGEST);
-        }
+        self.longest
+            .insert(place, (duration, now.start, scans, who, origin));
+        self.longest.truncate(LONGEST);
     }
 }
 

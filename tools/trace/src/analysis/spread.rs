@@ -44,9 +44,7 @@ impl Spread {
     }
 
     pub(crate) fn add(&mut self, value: u64, room: &mut Room) {
-        let mut own = Room {
-            left: 4 * DISTINCT_MOST,
-        };
+        let mut own = Room { left: 1 }; // always for one more
         let room = if self.apart { &mut own } else { room };
         self.tally(value);
         if self.given_up {
@@ -165,6 +163,14 @@ impl Default for Room {
     }
 }
 
+#[cfg(test)]
+impl Room {
+    /// No room: only a row that shares none keeps values.
+    pub(crate) fn none() -> Self {
+        Room { left: 0 }
+    }
+}
+
 /// The eight highest bits of a value.
 fn rounded(value: u64) -> u64 {
     let bits = u64::BITS - value.leading_zeros();
@@ -219,7 +225,7 @@ mod tests {
             assert_eq!(row.median().is_none(), row.is_given_up());
         }
         // One that is there already needs none.
-        let mut none = Room { left: 0 };
+        let mut none = Room::none();
         let mut row = Spread::default();
         row.add(5, &mut Room { left: 1 });
         row.add(5, &mut none);
@@ -237,6 +243,27 @@ mod tests {
             (spread.n, spread.negative, spread.mean()),
             (1, 1, Some(2.0))
         );
+        spread.span(5, 3);
+        spread.span(3, 7);
+        assert_eq!(
+            (spread.n, spread.negative, spread.mean()),
+            (2, 2, Some(3.0))
+        );
         assert_eq!(Spread::default().median(), None);
+    }
+
+    #[test]
+    fn values_are_exact_up_to_the_bound_and_a_row_of_sums_has_no_other() {
+        for mut spread in [Spread::default(), Spread::apart()] {
+            let room = &mut Room::default();
+            (0..DISTINCT_MOST as u64).for_each(|n| spread.add(1_000_001 * (n + 1), room));
+            assert!(!spread.is_coarse());
+            let [half] = spread.percentiles([50]);
+            assert_eq!(half, Some(1_000_001.0 * (DISTINCT_MOST as f64 / 2.0 + 1.0)));
+            spread.add(7, room);
+            assert!(spread.is_coarse());
+            (0..40_000).for_each(|n| spread.add(n << 20, room));
+            assert!(spread.is_coarse() && spread.median().is_some());
+        }
     }
 }

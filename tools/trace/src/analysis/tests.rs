@@ -138,6 +138,7 @@ fn filters_select_the_thread_and_the_cpu() {
         ..Filter::default()
     };
     assert_eq!(with(threads(Thread::Name("x y".into()))), Some(1.0));
+    assert_eq!(with(threads(Thread::Name("y".into()))), Some(0.0));
     assert_eq!(with(threads(Thread::Pid(8))), Some(1.0));
     assert_eq!(with(threads(Thread::Pid(1))), Some(0.0));
     assert_eq!(

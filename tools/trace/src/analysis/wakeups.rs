@@ -190,3 +190,6 @@ impl Wakeups {
         table
     }
 }
+
+#[cfg(test)]
+mod tests;

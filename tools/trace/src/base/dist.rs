@@ -121,4 +121,14 @@ mod tests {
     fn nothing_has_no_percentiles() {
         assert_eq!(Distribution::default().percentiles(), None);
     }
+
+    #[test]
+    fn each_value_is_there_as_often_as_it_was_added() {
+        let mut d = Distribution::default();
+        [7, 3, 7, 9].into_iter().for_each(|value| d.add(value));
+        assert_eq!(
+            (d.n(), d.counts()),
+            (4, &BTreeMap::from([(3, 1), (7, 2), (9, 1)]))
+        );
+    }
 }

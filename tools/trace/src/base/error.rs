@@ -98,3 +98,29 @@ impl std::error::Error for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_is_the_systems_where_it_has_one() {
+        use std::error::Error as _;
+        let source = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let full = Error::Output {
+            source: source(),
+            remedy: "",
+        };
+        let cause = full
+            .source()
+            .expect("a cause")
+            .downcast_ref::<std::io::Error>();
+        assert_eq!(cause.expect("the system's").kind(), source().kind());
+        let missing = Error::Missing {
+            what: "record",
+            lines: 0,
+            remedy: "",
+        };
+        assert!(missing.source().is_none());
+    }
+}

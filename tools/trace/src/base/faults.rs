@@ -124,3 +124,22 @@ impl Faults {
         &self.first
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_ones_are_kept_also_of_parts() {
+        let part = |lines: std::ops::Range<u64>| {
+            let mut faults = Faults::default();
+            lines.for_each(|line| faults.add(line, Fault::Shape));
+            faults
+        };
+        let mut all = part(0..10);
+        all.join(&part(10..30));
+        let lines: Vec<u64> = all.first().iter().map(|fault| fault.line).collect();
+        assert_eq!((all.count(), lines), (30, (0..16).collect()));
+        assert_eq!(part(0..17).first().len(), 16);
+    }
+}

@@ -73,3 +73,34 @@ pub(crate) fn key(task: &str) -> String {
         (kind, false) => kind.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let (fits, long) = ("a".repeat(NAME_BYTES), "a".repeat(NAME_BYTES + 1));
+        assert_eq!((short(&fits), short(&long)), (fits.as_str(), fits.as_str()));
+        let wide = format!("a{}", "\u{1f980}".repeat(NAME_BYTES));
+        assert_eq!(short(&wide), &wide[..NAME_BYTES - 3]);
+    }
+
+    #[test]
+    fn every_thread_of_rcu_has_its_role() {
+        for (name, expected) in [
+            ("rcu_preempt", Role::GracePeriods),
+            ("rcu_sched", Role::GracePeriods),
+            ("rcuog/12", Role::OffloadGroup),
+            ("rcuop/3", Role::OffloadInvoker),
+            ("rcuos/3", Role::OffloadInvoker),
+            ("rcu_exp_gp_kthr", Role::OtherRcu),
+            ("rcub/1", Role::OtherRcu),
+            ("rcuc/1", Role::OtherRcu),
+            ("rcub", Role::Other),
+            ("a", Role::Other),
+        ] {
+            assert_eq!(role(name), expected, "{name}");
+        }
+    }
+}

@@ -387,3 +387,54 @@ fn the_fast_decoder_says_what_the_other_says() {
     let by_place = read.iter().filter(|(_, [_, found])| *found > 0);
     assert!(by_place.count() >= 18, "{read:?}");
 }
+
+#[test]
+fn a_first_run_is_a_wake_up_of_its_own_kind() {
+    let text = "comm=b pid=7 prio=120 target_cpu=001";
+    let new = |event| {
+        matches!(
+            decode(event, text),
+            Ok(Event::Wakeup {
+                task: "b",
+                pid: 7,
+                new: true,
+                ..
+            })
+        )
+    };
+    assert!(new("sched_wakeup_new") && !new("sched_wakeup"));
+}
+
+#[test]
+fn numbers_of_cpus_have_sixteen_bits() {
+    let idle = |cpu: u32| decode("cpu_idle", &format!("state=1 cpu_id={cpu}"));
+    assert_eq!(
+        idle(65_535),
+        Ok(Event::IdleEntry {
+            cpu: 65_535,
+            state: 1
+        })
+    );
+    assert_eq!(idle(65_536), Err(Fault::Field("cpu_id")));
+}
+
+#[test]
+fn a_hidden_pointer_is_another_fault_than_a_bad_one() {
+    let callback = |head: &str| decode("rcu_callback", &format!("rcu_preempt rhp={head} func=f 1"));
+    assert_eq!(callback("(____ptrval____)"), Err(Fault::Hidden));
+    assert_eq!(callback("xyz"), Err(Fault::Field("rhp")));
+}
+
+#[test]
+fn the_name_of_a_task_ends_at_the_next_field_and_at_no_other_equals_sign() {
+    let name = |comm: &str| {
+        let text = format!("comm={comm} pid=7 prio=120 target_cpu=001");
+        match decode("sched_wakeup", &text) {
+            Ok(Event::Wakeup { task, pid: 7, .. }) => task.to_owned(),
+            other => panic!("{text}: {other:?}"),
+        }
+    };
+    for comm in ["a=b", "a pod=3", "xpid=3", "a qid=3", "=", "pid=", "a b"] {
+        assert_eq!(name(comm), comm);
+    }
+}

@@ -1,5 +1,5 @@
 use crate::analysis::tests::{filtered, run};
-use crate::{Filter, Kind};
+use crate::{Filter, Kind, Thread};
 
 /// A CPU with a callback: a tick that finds it, a tick that invokes it, a tick for a timer, then a thread of
 /// RCU.
@@ -130,4 +130,127 @@ fn a_window_in_which_nothing_happens_is_idle_all_the_same() {
         found.tables[0].figure("CPU 1 cpu_idle", "idle_pct"),
         Some(100.0)
     );
+}
+
+#[test]
+fn a_tick_that_was_not_stopped_is_counted_with_what_needs_it() {
+    let stop = |cpu: u32, at: &str, success: u32, needs: &str| {
+        format!("<idle>-0 [{cpu:03}] d..1. {at}: tick_stop: success={success} dependency={needs}\n")
+    };
+    let text = TEXT.to_owned()
+        + &stop(1, "1.011", 1, "NONE")
+        + &stop(1, "1.012", 1, "NONE")
+        + &stop(1, "1.013", 0, "SCHED")
+        + &stop(1, "1.014", 0, "RCU")
+        + &stop(1, "1.015", 0, "RCU")
+        + &stop(2, "1.016", 0, "RCU")
+        + &stop(2, "1.017", 1, "NONE")
+        + &stop(1, "1.020", 0, "RCU");
+    let counts = |filter| {
+        let found = filtered(Kind::Idle, filter, &text);
+        let table = found
+            .tables
+            .iter()
+            .find(|table| table.prefix == "tick_stop ")
+            .expect("refusals");
+        ["SCHED", "RCU", "(stopped)"]
+            .map(|case| table.figure(&format!("tick_stop {case}"), "idle_ticks"))
+    };
+    assert_eq!(counts(Filter::default()), [1.0, 4.0, 3.0].map(Some));
+    let filter = Filter {
+        cpus: Some([1].into_iter().collect()),
+        to_ns: Some(1_018_000_000),
+        ..Filter::default()
+    };
+    assert_eq!(counts(filter), [1.0, 2.0, 2.0].map(Some));
+}
+
+#[test]
+fn states_beyond_the_bound_are_left_out_and_said() {
+    let mut text = String::new();
+    for state in 0..super::STATES_MOST + 2 {
+        text += &format!("<idle>-0 [001] d..1. 1.0: cpu_idle: state={state} cpu_id=1\n");
+    }
+    let found = run(Kind::Idle, &text);
+    assert_eq!(found.tables[1].rows.len(), super::STATES_MOST);
+    let note = "2 idle entries into states beyond the first 32768 of all CPUs are not in the table";
+    assert!(
+        found.notes.iter().any(|said| said.starts_with(note)),
+        "{:?}",
+        found.notes
+    );
+    assert_eq!(run(Kind::Idle, TEXT).notes, [""; 0]);
+}
+
+#[test]
+fn a_filter_shows_its_cpus_and_what_its_threads_took() {
+    let one = Filter {
+        cpus: Some([1].into_iter().collect()),
+        ..Filter::default()
+    };
+    let found = filtered(Kind::Idle, one, TEXT);
+    let cpus: Vec<&str> = found.tables[0]
+        .rows
+        .iter()
+        .map(|row| row.labels[0].as_str())
+        .collect();
+    assert_eq!(cpus, ["1", "(all)"]);
+    let lost = |name: &str| {
+        let filter = Filter {
+            threads: vec![Thread::Name(name.into())],
+            ..Filter::default()
+        };
+        let found = filtered(Kind::Idle, filter, TEXT);
+        let table = found
+            .tables
+            .into_iter()
+            .find(|table| table.prefix == "lost ");
+        let rows = table.map_or(Vec::new(), |table| table.rows);
+        rows.into_iter()
+            .map(|row| row.labels[0].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(lost("rcu_preempt"), ["rcu_preempt", "(RCU)", "(all)"]);
+    assert_eq!(lost("b"), [""; 0]);
+}
+
+#[test]
+fn causes_of_lost_time_have_their_bound() {
+    let most = crate::analysis::NAMES_MOST;
+    let mut text = "<idle>-0 [001] d..1. 1.0: cpu_idle: state=1 cpu_id=1\n".to_owned();
+    for n in 0..most + 3 {
+        text += &format!(
+            "<idle>-0 [001] d..1. 1.1: sched_wakeup: comm=rcu_{n} pid=7 prio=120 target_cpu=001\n"
+        );
+        text += "<idle>-0 [001] d..1. 1.1: cpu_idle: state=1 cpu_id=1\n";
+    }
+    let found = run(Kind::Idle, &text);
+    let lost = found
+        .tables
+        .iter()
+        .find(|table| table.prefix == "lost ")
+        .expect("causes");
+    // Those beyond it are one row; sums of RCU and of all follow.
+    assert_eq!(lost.rows.len(), most + 3);
+    assert_eq!(lost.figure("lost (others)", "interruptions"), Some(3.0));
+}
+
+#[test]
+fn what_took_nothing_has_no_mean() {
+    let text = "\
+        <idle>-0 [001] d..1. 1.0: cpu_idle: state=1 cpu_id=1
+        <idle>-0 [001] d..1. 1.1: sched_wakeup: comm=b pid=7 prio=120 target_cpu=001
+        <idle>-0 [001] d..1. 1.2: cpu_idle: state=1 cpu_id=1";
+    let found = run(Kind::Idle, text);
+    let lost = found
+        .tables
+        .iter()
+        .find(|table| table.prefix == "lost ")
+        .expect("causes");
+    let of = |case: &str| ["interruptions", "lost_us_avg"].map(|metric| lost.figure(case, metric));
+    assert_eq!(
+        of("lost a task").map(|figure| figure.map(f64::round)),
+        [Some(1.0), Some(100_000.0)]
+    );
+    assert_eq!(of("lost (RCU)"), [Some(0.0), None]);
 }

@@ -1,0 +1,145 @@
+//! Each missing event is one doubt, and what is there is none.
+
+use super::About;
+use crate::analysis::tests::run;
+use crate::{Faults, Kind};
+
+/// One line of each event without which something is not known, and the doubt that its absence is.
+const EVENTS: [(&str, &str); 6] = [
+    (
+        "sched_wakeup: comm=a pid=7 prio=120 target_cpu=001",
+        "no sched_wakeup event: no wake-up is known",
+    ),
+    (
+        "rcu_grace_period: rcu_preempt 5 start",
+        "no rcu_grace_period event",
+    ),
+    (
+        "rcu_callback: rcu_preempt rhp=10 func=f 1",
+        "no rcu_callback event",
+    ),
+    (
+        "rcu_invoke_callback: rcu_preempt rhp=10 func=f",
+        "no rcu_invoke_callback event",
+    ),
+    (
+        "cpu_idle: state=1 cpu_id=0",
+        "no cpu_idle event of CPU 0: idle time is known from sched_switch to pid 0 there",
+    ),
+    (
+        "sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=b next_pid=6 \
+         next_prio=120",
+        "",
+    ),
+];
+
+fn lines<'a>(events: impl Iterator<Item = &'a str>, flags: &str) -> String {
+    let mut text = String::new();
+    for (n, event) in events.enumerate() {
+        text += &format!("a-5 [000] {flags} 1.00000{n}: {event}\n");
+    }
+    text
+}
+
+fn doubts(text: &str) -> Vec<String> {
+    run(Kind::Wakeups, text).about.doubts
+}
+
+#[test]
+fn what_a_trace_has_is_no_doubt_and_what_it_lacks_is_one() {
+    let all = || EVENTS.iter().map(|(event, _)| *event);
+    assert_eq!(doubts(&lines(all(), "d..1.")), [""; 0]);
+    for (without, (_, doubt)) in EVENTS.iter().enumerate() {
+        let rest = all().enumerate().filter(|(n, _)| *n != without);
+        let said = doubts(&lines(rest.map(|(_, event)| event), "d..1."));
+        match *doubt {
+            "" => assert_eq!(said, [""; 0]),
+            doubt => {
+                assert!(
+                    said.len() == 1 && said[0].starts_with(doubt),
+                    "{doubt}: {said:?}"
+                );
+            }
+        }
+    }
+    // Blocks of kvfree_rcu are callbacks too, and those freed in bulk invoked ones.
+    let kvfree = all().map(|event| match event {
+        event if event.starts_with("rcu_callback") => {
+            "rcu_kvfree_callback: rcu_preempt rhp=10 func=8 1"
+        }
+        event if event.starts_with("rcu_invoke") => {
+            "rcu_invoke_kfree_bulk_callback: rcu_preempt bulk=0x1 nr_records=5"
+        }
+        event => event,
+    });
+    assert_eq!(doubts(&lines(kvfree, "d..1.")), [""; 0]);
+}
+
+#[test]
+fn flags_of_one_record_are_a_column_of_them() {
+    let wakeup = EVENTS[0].0;
+    let missing = |text: &str| doubts(text).iter().any(|doubt| doubt.contains("irq-info"));
+    let (with, without) = (
+        lines([wakeup].into_iter(), "d..1."),
+        lines([wakeup].into_iter(), ""),
+    );
+    assert!(missing(&without) && !missing(&with));
+    assert!(!missing(&(without.clone() + &with)) && !missing(&(with + &without)));
+}
+
+#[test]
+fn idle_is_doubted_for_the_cpus_that_wrote_and_had_no_idle_event() {
+    let mut text = String::new();
+    for cpu in 0..12 {
+        text += &format!("a-5 [{cpu:03}] d..1. 1.0: {}\n", EVENTS[0].0);
+    }
+    // An event of another CPU's idle entry is that CPU's.
+    text += "a-5 [000] d..1. 1.1: cpu_idle: state=1 cpu_id=2\n";
+    text += "a-5 [000] d..1. 1.1: cpu_idle: state=4294967295 cpu_id=5\n";
+    let said = doubts(&text);
+    let idle =
+        "no cpu_idle event of CPUs 0, 1, 3, 4, 6, 7, 8, 9 and 2 more: idle is not known there";
+    assert!(said.iter().any(|doubt| doubt.starts_with(idle)), "{said:?}");
+}
+
+#[test]
+fn silent_cpus_are_counted_from_the_header() {
+    let header = "# entries-in-buffer/entries-written: 1/1   #P:4\n";
+    let said = doubts(&format!(
+        "{header}{}",
+        lines([EVENTS[0].0].into_iter(), "d..1.")
+    ));
+    let silent = "3 of 4 CPUs wrote no event";
+    assert!(
+        said.iter().any(|doubt| doubt.starts_with(silent)),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn lines_and_fields_that_could_not_be_read_are_doubts_with_the_first_of_them() {
+    let found = run(
+        Kind::Wakeups,
+        "a-5 [001] d..1. 1.0: sched_wakeup: comm=a pid=x prio=120 target_cpu=001\n",
+    );
+    let said = &found.about.doubts;
+    let undecoded = "1 events had a field that could not be read, first ";
+    assert!(
+        said.iter().any(|doubt| doubt.starts_with(undecoded)),
+        "{said:?}"
+    );
+    assert_eq!(found.about.undecoded.count(), 1);
+    assert_eq!(found.about.unparsed, Faults::default());
+}
+
+#[test]
+fn what_is_not_there_is_not_in_the_json() {
+    let about = About::default();
+    let json = serde_json::to_value(&about).expect("JSON");
+    assert!(json.get("lost_untold").is_none() && json.get("buffers").is_none());
+    let lost = About {
+        lost_untold: 2,
+        ..about
+    };
+    assert_eq!(serde_json::to_value(&lost).expect("JSON")["lost_untold"], 2);
+}
