@@ -68,6 +68,8 @@ pub enum Analysis {
     Batches,
     /// Grace periods: phases, scans, the last CPU that was waited for, the requesting task
     Gps,
+    /// Waits for a grace period, an expedited one, or all callbacks: who, how long, for which holdout, where
+    Waits,
     /// Idle CPUs: segments, states, ticks during idle and their causes, time lost to RCU
     Idle,
     /// A file for Perfetto: tasks, idle states, grace periods, batches
@@ -82,6 +84,7 @@ impl Analysis {
             Analysis::Callbacks => Some(Kind::Callbacks),
             Analysis::Batches => Some(Kind::Batches),
             Analysis::Gps => Some(Kind::Gps),
+            Analysis::Waits => Some(Kind::Waits),
             Analysis::Idle => Some(Kind::Idle),
             Analysis::Timeline => None,
         }
