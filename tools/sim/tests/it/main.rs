@@ -13,5 +13,6 @@ mod readers;
 mod shapes;
 mod sync;
 mod threads;
+mod trace_waits;
 mod whatif;
 mod whatif_waits;

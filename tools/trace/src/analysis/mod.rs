@@ -11,7 +11,8 @@
 //! | `idle`, `lost` | `Idle` | idle segments and states, ticks that hit idle CPUs, time lost |
 //! | `timeline`, `proto` | [`Analysis::timeline`] | a file for Perfetto |
 //!
-//! `origin` finds the requester of a grace period, `holdout` who was last; `filter`, `findings`, `about`, `bounded` are common parts.
+//! `origin` finds the requester of a grace period, `holdout` who was last; `filter`, `findings`, `about` and
+//! `bounded` are common parts.
 //!
 //! Invariants. One pass; memory is bounded by the constants of `bounded`, and losses to these bounds are in
 //! the notes. Events outside the window update the state and are not counted. A figure that the trace does

@@ -4,19 +4,19 @@
 //! |---|---|---|---|
 //! | normal | `rcu_sr_normal` | the task writes `request` | the task runs again |
 //! | normal | `wakeme_after_rcu` | the task queues this callback | the task runs again |
-//! | normal | `woken by rcu_preempt` | the task leaves its CPU (state `D`) | the task runs again |
+//! | normal | `woken by rcu_preempt` | the task sleeps (state `D`) | the task runs again |
 //! | normal | `woken by rcu_sr_normal` | the same; a work item of RCU's wakes it | the task runs again |
 //! | expedited | `rcu_exp_grace_period` | the task writes `snap` | the task writes `done` |
 //! | barrier | `rcu_barrier` | the task writes `Begin` | the task writes `Inc2` or `EarlyExit` |
 //!
-//! A task has one wait at a time. It runs again when `sched_switch` says so after it slept; without
-//! that event, at the first thing that it writes after its wake-up, and at `complete` of `rcu_sr_normal` if it
+//! A task has one wait at a time. It runs again when `sched_switch` says so after it slept; without that
+//! event, at the first thing that it writes after its wake-up, and at `complete` of `rcu_sr_normal` if it
 //! never slept. If `done` was lost, an expedited wait is over when the task ran again after the `end` of its
 //! number. A wait whose end was lost otherwise is not counted, but in a note.
 //!
 //! A wait counts if it is over in the window. Grace periods, scans and the last holdout are those that ended
-//! during it (`holdout`): expedited ones for an expedited wait, which has neither of the others. Filters select
-//! the task, and the CPU on which the wait began.
+//! during it (`holdout`): expedited ones for an expedited wait, which has neither of the others. Filters
+//! select the task, and the CPU on which the wait began.
 
 use super::bounded::{Names, Waiting};
 use super::findings::Findings;

@@ -199,11 +199,11 @@ impl Waits {
         );
         if counts.all.is_empty() {
             let events = "no wait was found: record rcu_callback, rcu_sr_normal, rcu_exp_grace_period, \
-                          rcu_barrier and sched_switch (all of rcu: and sched:)";
+                          rcu_barrier";
             findings.notes.push(events.to_owned());
         } else if self.stacks.seen == 0 {
-            let how = "no stacks in this trace: for those of waiting tasks write `stacktrace if prev_state == \
-                       2` to events/sched/sched_switch/trigger";
+            let how = "no stacks: write `stacktrace if prev_state == 2` to \
+                       events/sched/sched_switch/trigger";
             findings.notes.push(how.to_owned());
         }
         findings.about_evicted("waits, or sleeps that could be waits,", self.open.evicted);
