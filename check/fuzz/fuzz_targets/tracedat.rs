@@ -25,6 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         Kind::Callbacks,
         Kind::Batches,
         Kind::Gps,
+        Kind::Waits,
         Kind::Idle,
     ]
     .map(|kind| Analysis::new(kind, Filter::default()));

@@ -6,11 +6,12 @@
 use quiescent_trace::{Analysis, Error, Filter, Kind, Reader, open};
 use std::process::ExitCode;
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind::Wakeups,
     Kind::Callbacks,
     Kind::Batches,
     Kind::Gps,
+    Kind::Waits,
     Kind::Idle,
 ];
 

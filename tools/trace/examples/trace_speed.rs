@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Kind::Callbacks,
         Kind::Batches,
         Kind::Gps,
+        Kind::Waits,
         Kind::Idle,
     ];
     for what in [What::Records, What::Decoded]

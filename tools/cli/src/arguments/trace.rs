@@ -10,6 +10,8 @@ Examples:
   quiescent trace boot.txt wakeups                        wake-ups, and for which callback
   quiescent trace boot.txt callbacks --thread systemd     callbacks queued by systemd
   quiescent trace boot.txt idle --cpu 0-3 --from 5.2      four CPUs, from 5.2 s on
+  quiescent trace boot.txt waits --thread rmmod           waits of rmmod, and what for
+  quiescent trace boot.txt waits --remedies               and what would shorten the waits
   quiescent trace boot.txt timeline --output b.pftrace    for ui.perfetto.dev
   trace-cmd report -t | quiescent trace - gps --json      from a pipe
 
@@ -44,6 +46,10 @@ pub struct Trace {
     /// Rows of each table; 0 is all. When left out: 20 in tables, all in JSON
     #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
     pub limit: Option<u64>,
+    /// With `waits`: replay the trace on the machine model under settings that could shorten the waits, and
+    /// show the predicted mean wait beside the recorded one (`whatif` has more settings and figures)
+    #[arg(long)]
+    pub remedies: bool,
     /// File for the timeline
     #[arg(long, value_name = "FILE", required_if_eq("analysis", "timeline"))]
     pub output: Option<PathBuf>,
@@ -68,6 +74,8 @@ pub enum Analysis {
     Batches,
     /// Grace periods: phases, scans, the last CPU that was waited for, the requesting task
     Gps,
+    /// Waits for a grace period, an expedited one, or all callbacks: who, how long, for which holdout, where
+    Waits,
     /// Idle CPUs: segments, states, ticks during idle and their causes, time lost to RCU
     Idle,
     /// A file for Perfetto: tasks, idle states, grace periods, batches
@@ -82,6 +90,7 @@ impl Analysis {
             Analysis::Callbacks => Some(Kind::Callbacks),
             Analysis::Batches => Some(Kind::Batches),
             Analysis::Gps => Some(Kind::Gps),
+            Analysis::Waits => Some(Kind::Waits),
             Analysis::Idle => Some(Kind::Idle),
             Analysis::Timeline => None,
         }

@@ -3,6 +3,7 @@
 //! The trace is streamed: memory does not grow with its length. The bar shows bytes of the file, so that it
 //! is right for compressed files, too. Ctrl-C ends the reading, and the counts until then are printed.
 
+mod remedies;
 mod text;
 
 use super::code;
@@ -11,8 +12,9 @@ use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING};
 use crate::show::progress::Bar;
-use quiescent_report::{Error, Progress, Report, Row};
-use quiescent_trace::{Analysis, Findings, Reader, from_read, open};
+use quiescent_report::{Control, Error, Progress, Report, Row};
+use quiescent_sim::whatif::{self, Reading};
+use quiescent_trace::{Analysis, Findings, Kind as Of, Reader, Table, from_read, open};
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -38,6 +40,14 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
             "--from is after --to: the interval is empty".into(),
         ));
     }
+    if options.remedies && options.analysis.kind() != Some(Of::Waits) {
+        let why = "--remedies is for the waits: give that analysis, or leave it out";
+        return Err(Error::Usage(why.into()));
+    }
+    let replay = options
+        .remedies
+        .then(|| remedies::options(&options.filter()));
+    let replay = replay.transpose()?.map(Reading::new);
     let source = Source::open(&options.file)?;
     let output = options
         .output
@@ -59,20 +69,19 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     };
     let stop = stop_flag()?;
     let kind = source.kind;
-    let findings = read(
-        source,
-        analysis,
-        &options.file,
-        &stop,
-        &Bar::new(options.quiet),
-    )?;
+    let bar = Bar::new(options.quiet);
+    let (mut findings, trace) = read(source, analysis, replay, &options.file, &stop, &bar)?;
+    let remedies = trace.and_then(|trace| {
+        let control = Control::new(&stop, &bar);
+        remedies::table(&options.file, &trace, &mut findings, control)
+    });
     if let Some(file) = file {
         file.keep()?;
     }
     let stopped = stop.load(Ordering::Relaxed);
     let printed = match options.json {
-        true => report(options, kind, &findings, stopped).to_json() + "\n",
-        false => text::text(options, kind, &findings, stopped),
+        true => report(options, kind, &findings, remedies.as_ref(), stopped).to_json() + "\n",
+        false => text::text(options, kind, &findings, remedies.as_ref(), stopped),
     };
     output::print(printed.as_bytes())?;
     let unread = findings.about.unparsed.count() + findings.about.undecoded.count();
@@ -164,13 +173,18 @@ fn unreadable(why: quiescent_trace::Error) -> Error {
     }
 }
 
+/// A trace that can be replayed, or why it cannot.
+type Replayed = Result<whatif::Trace, quiescent_trace::Error>;
+
+/// The results, and the trace if it is to be replayed.
 fn read(
     source: Source,
     mut analysis: Analysis,
+    mut replay: Option<Reading>,
     name: &str,
     stop: &AtomicBool,
     bar: &Bar,
-) -> Result<Findings, Error> {
+) -> Result<(Findings, Option<Replayed>), Error> {
     bar.begin("bytes", source.length);
     // One thread reads and parses, this one analyses: results are those of one thread.
     let mut reader = Reader::ahead(name, source.input);
@@ -183,6 +197,9 @@ fn read(
             Err(why) => return Err(unreadable(why)),
         };
         analysis.feed(&record);
+        if let Some(replay) = &mut replay {
+            replay.feed(&record);
+        }
         records += 1;
         if records == RECORDS_AT_A_TIME {
             records = 0;
@@ -195,11 +212,18 @@ fn read(
         }
     }
     bar.end();
-    analysis.finish(reader.summary()).map_err(unreadable)
+    let findings = analysis.finish(reader.summary()).map_err(unreadable)?;
+    Ok((findings, replay.map(|it| it.finish(reader.summary()))))
 }
 
 /// All tables as rows: the case is a row's own name.
-fn report(options: &Trace, kind: &str, findings: &Findings, stopped: bool) -> Report {
+fn report(
+    options: &Trace,
+    kind: &str,
+    findings: &Findings,
+    remedies: Option<&Table>,
+    stopped: bool,
+) -> Report {
     let mut report = Report::new(&format!("trace {}", text::name(options)), 0);
     report.option("file", options.file.as_str());
     report.option("kind", kind);
@@ -219,7 +243,9 @@ fn report(options: &Trace, kind: &str, findings: &Findings, stopped: bool) -> Re
     );
     report.option("notes", findings.notes.clone());
     report.option("stopped", stopped);
-    for table in &findings.tables {
+    let recorded = findings.tables.iter().map(|table| ("recorded", table));
+    let all = recorded.chain(remedies.map(|table| ("model", table)));
+    for (subject, table) in all {
         for line in table
             .rows
             .iter()
@@ -230,7 +256,7 @@ fn report(options: &Trace, kind: &str, findings: &Findings, stopped: bool) -> Re
                 // Exact: counts and times are not rounded as measurements are.
                 let value = (*figure)?;
                 Some(Row {
-                    subject: "recorded".into(),
+                    subject: subject.into(),
                     case: table.case(line),
                     metric: column.metric.into(),
                     unit: column.unit.into(),

@@ -35,6 +35,11 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["trace", idle, "idle", "--cpu", "5-2"], "0-3,7"),
         (&["trace", idle, "idle", "--limit", "-1"], "rows"),
         (&["trace", idle, "idle", "--output", "x"], "leave it out"),
+        (&["trace", idle, "idle", "--remedies"], "for the waits"),
+        (
+            &["trace", idle, "waits", "--remedies", "--from", "1"],
+            "both --from and --to",
+        ),
         (&["trace", idle, "timeline"], "--output"),
         (
             &["trace", idle, "timeline", "--output", "/nowhere/x"],
@@ -177,4 +182,52 @@ fn runs_of_the_model_are_read_like_recorded_ones() {
         );
         assert!(found.rows.len() > 5, "{analysis}");
     }
+}
+
+/// A kernel was measured before and after `rcu_normal_wake_from_gp=1`, in one trace: what is predicted from
+/// the first part is what the second part shows.
+#[test]
+fn a_remedy_of_waits_is_what_the_kernel_showed_with_it() {
+    let file = path("s-sync-classic-8.txt.xz");
+    let part = |from, to, more: &[&str]| {
+        let window = [
+            "trace", &file, "waits", "--from", from, "--to", to, "--json",
+        ];
+        report(&run(&[&window, more].concat()))
+    };
+    let before = part("1.6214", "2.1211", &["--remedies"]);
+    let after = part("2.1213", "2.3292", &[]);
+    let figure = |of: &quiescent_report::Report, case: &str, metric: &str| {
+        let mut rows = of.rows.iter();
+        let row = rows.find(|row| row.case == case && row.metric == metric);
+        row.unwrap_or_else(|| panic!("no {case} {metric}")).median
+    };
+    let remedy = "remedy rcu_normal_wake_from_gp=1 normal";
+    let predicted = figure(&before, remedy, "wait_ms_changed");
+    let shown = figure(&after, "(all) normal", "wait_ms_avg");
+    // The first waits after the change took twice as long as the others: 3 % of the mean.
+    assert!(
+        (predicted / shown - 1.0).abs() < 0.05,
+        "{predicted} {shown}"
+    );
+    let recorded = figure(&before, "(all) normal", "wait_ms_avg");
+    assert!(recorded > 2.0 * shown, "{recorded} {shown}");
+    // Both ways to read the recorded waits agree.
+    assert!((figure(&before, remedy, "wait_ms_recorded") - recorded).abs() < 0.001);
+    let model = before.rows.iter().filter(|row| row.subject == "model");
+    assert!(model.count() >= 4 * 6);
+}
+
+#[test]
+fn waits_fit_on_a_narrow_screen() {
+    let file = path("s-sync-classic-8.txt.xz");
+    let printed = run(&["trace", &file, "waits", "--remedies"]);
+    assert_eq!(printed.status.code(), Some(0));
+    let printed = text(&printed.stdout);
+    for part in ["Who waited", "recognised by", "last holdout", "saves %"] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    // The first line has the file's name.
+    let wide = printed.lines().skip(1).find(|it| it.chars().count() > 100);
+    assert_eq!(wide, None);
 }

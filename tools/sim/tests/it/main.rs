@@ -14,6 +14,7 @@ mod releases;
 mod shapes;
 mod sync;
 mod threads;
+mod trace_waits;
 mod whatif;
 mod whatif_limits;
 mod whatif_waits;

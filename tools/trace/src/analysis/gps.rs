@@ -6,21 +6,19 @@
 //! ```
 //!
 //! A grace period counts if it starts and ends in the window. `request` is the first `newreq` since the last
-//! start (or the `Startleaf` that led to it); `last report` is the one that leaves no bit in the root
-//! (`rcu_quiescent_state_report`), and the last wait is cut off there. The last holdout is what that report
-//! cleared, on its leaf: found by a scan if the grace-period thread wrote it while it scanned, else reported
-//! by the CPU itself.
+//! start (or the `Startleaf` that led to it); the last wait is cut off at the `last report` (`holdout`).
 //!
 //! Filters: grace periods with a last holdout on these CPUs, and grace periods for which one of these tasks
 //! queued or asked. A thread is known by name here, not by its id.
 
 use super::bounded::{NAMES_MOST, row};
 use super::findings::Findings;
+use super::holdout::{Course, Last};
 use super::origin::{Origin, Origins};
 use super::spread::{Room, Spread};
 use super::{Part, Seen};
 use crate::base::map::Map;
-use crate::{CpuSet, Error, Event, Filter, Record, Role, Thread, Window, role};
+use crate::{Error, Event, Filter, Thread, Window};
 use std::collections::BTreeMap;
 
 mod table;
@@ -56,8 +54,7 @@ pub(crate) struct Gps {
     requested: Option<u64>,
     ended: Option<u64>,
     expedited: Option<u64>,
-    /// By CPU, its last report on a leaf: the leaf's level, its first CPU, what was cleared.
-    reports: Map<u32, (u32, u32, u64)>,
+    course: Course,
     counts: PhaseCounts,
 }
 
@@ -73,18 +70,8 @@ struct Running {
     init_done: Option<u64>,
     waits_since: Option<u64>,
     scan_since: Option<u64>,
-    scanning: bool,
     waits: Vec<(u64, u64)>,
     scans: Vec<(u64, u64)>,
-    last: Option<Last>,
-}
-
-/// The last holdout's report.
-#[derive(Debug, Clone)]
-struct Last {
-    time_ns: u64,
-    holdouts: CpuSet,
-    by_scan: bool,
 }
 
 /// Counts of the window.
@@ -110,6 +97,7 @@ impl Part for Gps {
 
     fn see(&mut self, seen: &Seen<'_>) {
         let (record, event) = (seen.record, seen.event);
+        self.course.see(record, event);
         match *event {
             Event::GracePeriod { what, .. } => self.goes_on(seen, what),
             Event::FutureGp {
@@ -117,12 +105,6 @@ impl Part for Gps {
             } if self.now.is_none() => {
                 self.requested.get_or_insert(record.time_ns);
             }
-            Event::Report {
-                level,
-                first_cpu,
-                cleared,
-                left,
-            } => self.reported(record, (level, first_cpu, cleared), left),
             Event::Expedited { what: "start", .. } => {
                 self.expedited = seen.inside.then_some(record.time_ns)
             }
@@ -178,10 +160,9 @@ impl Gps {
             "fqswait" => {
                 now.init_done.get_or_insert(time);
                 // Behind the last report it waits for nothing: the grace period ends.
-                now.waits_since = now.last.is_none().then_some(time);
+                now.waits_since = self.course.last.is_none().then_some(time);
             }
             "fqsstart" => {
-                now.scanning = true;
                 now.scan_since = Some(time);
                 // A scan after the last report: the wait ended there.
                 if let Some(since) = now.waits_since.take() {
@@ -189,7 +170,6 @@ impl Gps {
                 }
             }
             "fqsend" => {
-                now.scanning = false;
                 if let Some(since) = now.scan_since.take() {
                     now.scans.push((since, time));
                 }
@@ -206,38 +186,12 @@ impl Gps {
     fn starts(&mut self, seen: &Seen<'_>) {
         let time = seen.record.time_ns;
         self.counts.unfinished += u64::from(self.now.as_ref().is_some_and(|now| now.inside));
-        self.reports.clear();
         self.now = Some(Running {
             start: time,
             inside: seen.inside,
             request: self.requested.take(),
             before: self.ended.take(),
             ..Running::default()
-        });
-    }
-
-    fn reported(&mut self, record: &Record<'_>, of: (u32, u32, u64), left: u64) {
-        // The highest level seen from a CPU at one time is the leaf.
-        let (level, first_cpu, cleared) = of;
-        let deeper = self
-            .reports
-            .get(&record.cpu)
-            .is_none_or(|(l, ..)| level >= *l);
-        if deeper {
-            self.reports.insert(record.cpu, (level, first_cpu, cleared));
-        }
-        let Some(now) = self.now.as_mut().filter(|_| level == 0 && left == 0) else {
-            return;
-        };
-        let (_, first_cpu, cleared) = self.reports.get(&record.cpu).copied().unwrap_or(of);
-        let mut holdouts = CpuSet::default();
-        holdouts.insert_mask(first_cpu, cleared);
-        now.last = Some(Last {
-            time_ns: record.time_ns,
-            holdouts,
-            by_scan: now.scanning
-                && role(record.task) == Role::GracePeriods
-                && !record.flags.softirq(),
         });
     }
 
@@ -253,10 +207,11 @@ impl Gps {
         }
         self.ended = Some(time);
         let origin = self.origins.current;
-        if !is_wanted(seen.filter, now.last.as_ref(), origin, &self.origins) {
+        let last = self.course.last.as_ref();
+        if !is_wanted(seen.filter, last, origin, &self.origins) {
             return;
         }
-        if let (Some(since), Some(last)) = (now.waits_since, &now.last) {
+        if let (Some(since), Some(last)) = (now.waits_since, last) {
             // The last report came while it waited.
             now.waits.push((since, last.time_ns));
         }
@@ -273,26 +228,23 @@ impl Gps {
         now.scans
             .iter()
             .for_each(|(from, to)| phases[SCAN].between(*from, *to, room));
-        if let Some(last) = &now.last {
+        if let Some(last) = last {
             phases[CLEANUP].between(last.time_ns, time, room);
         }
         phases[TOTAL].between(now.start, time, room);
         if let Some(end) = now.before {
             phases[GAP].between(end, now.start, room);
         }
-        self.counts.add(&now, time, origin);
+        self.counts.add(&now, last, time, origin);
     }
 }
 
 impl PhaseCounts {
-    fn add(&mut self, now: &Running, end: u64, origin: Option<Origin>) {
+    fn add(&mut self, now: &Running, last: Option<&Last>, end: u64, origin: Option<Origin>) {
         let duration = end.saturating_sub(now.start);
         let scans = now.scans.len() as u64;
         *self.scans.entry(scans).or_insert(0) += 1;
-        let who = now
-            .last
-            .as_ref()
-            .map_or("not traced".to_owned(), |last| last.named(scans));
+        let who = last.map_or("not traced".to_owned(), |last| last.named(scans));
         match row(&mut self.last, NAMES_MOST, who.clone()) {
             Some((n, durations)) => {
                 *n += 1;
@@ -310,19 +262,6 @@ impl PhaseCounts {
         self.longest
             .insert(place, (duration, now.start, scans, who, origin));
         self.longest.truncate(LONGEST);
-    }
-}
-
-impl Last {
-    fn named(&self, scans: u64) -> String {
-        let who = match self.holdouts.len() {
-            1 => format!("CPU {}", self.holdouts.iter().next().unwrap_or(0)),
-            _ => "several CPUs".to_owned(),
-        };
-        match self.by_scan {
-            true => format!("{who}, found by scan {scans}"),
-            false => format!("{who}, reported"),
-        }
     }
 }
 

@@ -7,10 +7,12 @@
 //! | `callbacks` | `Callbacks` | by function, by the task and the system call that queued them; delays |
 //! | `batches` | `Batches` | sizes, durations and spacing, by who invokes |
 //! | `gps` | `Gps` | phases, scans, who was last, who asked |
+//! | `waits` | `Waits` | who waited for a grace period or for all callbacks, and for what |
 //! | `idle`, `lost` | `Idle` | idle segments and states, ticks that hit idle CPUs, time lost |
 //! | `timeline`, `proto` | [`Analysis::timeline`] | a file for Perfetto |
 //!
-//! `origin` finds the requester of a grace period; `filter`, `findings`, `about`, `bounded` are common parts.
+//! `origin` finds the requester of a grace period, `holdout` who was last; `filter`, `findings`, `about` and
+//! `bounded` are common parts.
 //!
 //! Invariants. One pass; memory is bounded by the constants of `bounded`, and losses to these bounds are in
 //! the notes. Events outside the window update the state and are not counted. A figure that the trace does
@@ -25,12 +27,14 @@ mod chains;
 mod filter;
 mod findings;
 mod gps;
+mod holdout;
 mod idle;
 mod lost;
 mod origin;
 mod proto;
 mod spread;
 mod timeline;
+mod waits;
 mod wakeups;
 
 pub use about::{About, damage};
@@ -55,6 +59,8 @@ pub enum Kind {
     Batches,
     /// Grace periods: phases, scans, holdouts, requesters.
     Gps,
+    /// Waits for a grace period or for all callbacks.
+    Waits,
     /// Idle CPUs: segments, states, ticks, time lost.
     Idle,
 }
@@ -67,6 +73,7 @@ impl Kind {
             Kind::Callbacks => "callbacks",
             Kind::Batches => "batches",
             Kind::Gps => "gps",
+            Kind::Waits => "waits",
             Kind::Idle => "idle",
         }
     }
@@ -135,6 +142,7 @@ impl Analysis {
             Kind::Callbacks => Box::<callbacks::Callbacks>::default(),
             Kind::Batches => Box::<batches::Batches>::default(),
             Kind::Gps => Box::<gps::Gps>::default(),
+            Kind::Waits => Box::<waits::Waits>::default(),
             Kind::Idle => Box::<idle::Idle>::default(),
         };
         Analysis::with(part, filter)

@@ -26,11 +26,12 @@ pub(crate) fn feed(mut analysis: Analysis, text: &str) -> Result<Findings, Error
     analysis.finish(reader.summary())
 }
 
-const ALL: [Kind; 5] = [
+const ALL: [Kind; 6] = [
     Kind::Wakeups,
     Kind::Callbacks,
     Kind::Batches,
     Kind::Gps,
+    Kind::Waits,
     Kind::Idle,
 ];
 

@@ -11,7 +11,7 @@
 //!   instance    `name: ` before the line
 //! perf script   comm  pid [cpu]  sec.usec: sys:event: text                `pid/tid` with both
 //! system calls  ... sec.usec: sys_openat(dfd: ...)   sys_openat -> 0x3   the name stands for the event
-//! stacks        ... sec.usec: <stack trace>, then lines ` => function`   the lines are passed over
+//! stacks        ... sec.usec: <stack trace>, then lines ` => function`   the lines are its text
 //! functions     ... sec.usec: callee <-caller                            the callee stands for the event
 //! ```
 //!
@@ -119,6 +119,8 @@ pub(crate) enum Line<'a> {
     },
     /// An option of a trace.dat that changes times and is not followed.
     NotApplied(&'a str),
+    /// ` => function`: it belongs to the stack before it.
+    Frame,
     /// A header line or a blank one: nothing in it is needed.
     Nothing,
 }
@@ -171,7 +173,24 @@ pub(crate) struct Places {
     text: (u32, u32),
 }
 
+/// Events whose lines of functions follow them: as the kernel prints a stack, and trace-cmd.
+pub(crate) const STACKS: [&str; 2] = ["<stack trace>", "kernel_stack"];
+
 impl Places {
+    /// Adds the line that ends here, counted from the record's own, to the text of a stack. What is no stack
+    /// stays as it is.
+    fn extend(&mut self, line: &str, end: usize) {
+        let (from, to) = self.event;
+        if STACKS
+            .iter()
+            .any(|it| line.get(from as usize..to as usize) == Some(it))
+        {
+            let (start, before) = self.text;
+            // An empty text lies anywhere.
+            self.text = (if start == before { to } else { start }, end as u32);
+        }
+    }
+
     /// All pieces of `record` are pieces of `line`, or empty.
     fn of(line: &str, record: &Record<'_>) -> Self {
         let place = |piece: &str| {

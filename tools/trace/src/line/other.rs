@@ -17,9 +17,11 @@ pub(super) fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
     if let Some(lost) = lost(start) {
         return Some(Ok(Line::Lost(lost)));
     }
-    // Lines of a stack, and notes that a test bench printed before the trace, in front of the first header
-    // line.
-    ["=> ", "RAWUS ", "version = "]
+    if start.starts_with("=> ") {
+        return Some(Ok(Line::Frame));
+    }
+    // Notes that a test bench printed before the trace, in front of the first header line.
+    ["RAWUS ", "version = "]
         .iter()
         .any(|note| start.starts_with(note))
         .then_some(Ok(Line::Nothing))

@@ -245,7 +245,7 @@ impl Summary {
                 });
             }
             Line::NotApplied(option) => self.is_not_applied(option.to_owned()),
-            Line::Buffer { .. } | Line::Record(_) | Line::Nothing => {}
+            Line::Buffer { .. } | Line::Record(_) | Line::Frame | Line::Nothing => {}
         }
     }
 }

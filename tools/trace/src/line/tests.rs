@@ -235,7 +235,7 @@ fn threads_of_processes_system_calls_and_stacks() {
     );
     let stack = read("   bash-3 [000] ..... 13828.921863: <stack trace>");
     assert_eq!((stack.event, stack.text), ("<stack trace>", ""));
-    assert_eq!(parse(" => do_syscall_64"), Ok(Line::Nothing));
+    assert_eq!(parse(" => do_syscall_64"), Ok(Line::Frame));
 }
 
 #[test]

@@ -3,15 +3,21 @@
 use crate::arguments::trace::Trace;
 use clap::ValueEnum;
 use quiescent_report::text::Table;
-use quiescent_trace::{About, Bounds, Findings};
+use quiescent_trace::{About, Bounds, Findings, Table as Found};
 
 /// The default number of rows of a table.
 const ROWS: usize = 20;
 
 /// The whole text.
-pub fn text(options: &Trace, kind: &str, findings: &Findings, stopped: bool) -> String {
+pub fn text(
+    options: &Trace,
+    kind: &str,
+    findings: &Findings,
+    remedies: Option<&Found>,
+    stopped: bool,
+) -> String {
     let mut text = head(&options.file, kind, &findings.about);
-    for table in &findings.tables {
+    for table in findings.tables.iter().chain(remedies) {
         text += &format!("\n{}\n\n{}", table.title, rows(table, options.limit));
     }
     if !findings.notes.is_empty() {
@@ -87,7 +93,7 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
-fn rows(found: &quiescent_trace::Table, asked: Option<u64>) -> String {
+fn rows(found: &Found, asked: Option<u64>) -> String {
     let figures = found.columns.iter().map(|column| column.head);
     let head: Vec<&str> = found.labels.iter().copied().chain(figures).collect();
     let mut table = Table::new(&head, found.labels.len());

@@ -6,7 +6,7 @@
 //! the first few faults.
 
 use super::{Summary, lines::Lines};
-use crate::line::{self, Before, Met, Places};
+use crate::line::{self, Before, Line, Met, Places};
 use crate::{Error, Fault, Record};
 use std::io::BufRead;
 use std::mem;
@@ -69,6 +69,13 @@ impl Block {
                     line: self.met.lines as u32,
                     places,
                 }),
+                // It is a part of the record before it.
+                Ok(Met::Other(Line::Frame)) => {
+                    if let Some(PlacedRecord { start, places, .. }) = self.entries.last_mut() {
+                        let start = *start as usize;
+                        places.extend(&self.text[start..], end - start);
+                    }
+                }
                 Ok(Met::Other(other)) => self.met.note_header(other),
                 Err(fault) => self.met.malformed.add(self.before + self.met.lines, fault),
             }

@@ -5,6 +5,7 @@
 //! there is handed out: a pipe that has a line now is not waited for until a block is full.
 
 use super::{LINE_MOST, Summary};
+use crate::line::STACKS;
 use crate::{Error, Fault};
 use std::io::BufRead;
 
@@ -72,7 +73,7 @@ impl<R: BufRead> Lines<R> {
                 self.skipping = false;
             }
             if let Some(last) = memchr::memrchr(b'\n', &bytes[kept..end]) {
-                let whole = kept + last + 1;
+                let whole = before_stack(&bytes[..kept + last + 1]);
                 self.carried.extend_from_slice(&bytes[whole..end]);
                 bytes.truncate(whole);
                 return Ok(true);
@@ -92,4 +93,26 @@ impl<R: BufRead> Lines<R> {
     pub(super) fn capacity(&self) -> usize {
         self.carried.capacity()
     }
+}
+
+/// Where the last lines begin that are a stack, which may go on in the next block: all of it is to be in one.
+/// The end, if there is none, or if nothing is in front of it.
+fn before_stack(lines: &[u8]) -> usize {
+    let mut end = lines.len();
+    while end > 0 {
+        let start = memchr::memrchr(b'\n', &lines[..end - 1]).map_or(0, |at| at + 1);
+        let line = lines[start..end].trim_ascii();
+        if line.starts_with(b"=> ") {
+            end = start;
+            continue;
+        }
+        let begins = STACKS
+            .iter()
+            .any(|it| memchr::memmem::find(line, it.as_bytes()).is_some());
+        return match begins {
+            true if start > 0 => start,
+            _ => lines.len(),
+        };
+    }
+    lines.len()
 }

@@ -225,3 +225,41 @@ fn the_summary_counts_what_is_odd() {
     assert_eq!((summary.cpus_stated, summary.cpus()), (Some(2), 5));
     assert_eq!(summary.malformed.first()[0].line, 7);
 }
+
+/// Blocks end between records: a stack is whole wherever the end of a block falls.
+#[test]
+fn a_stack_is_in_one_block() {
+    let stack = "a-1 [000] d..2. 1.0: <stack trace>\n => f\n => g\n => h\n";
+    let line = "a-1 [000] d..2. 1.0: rcu_utilization: x\n";
+    for n in 0..line.len() {
+        // Lines of the same length but for the first, so that ends of blocks fall everywhere.
+        let mut text = format!("#{}\n", "x".repeat(n));
+        while text.len() < 2 * BLOCK {
+            text += line;
+            text += stack;
+        }
+        let mut reader = Reader::new("stacks", text.as_bytes());
+        let (mut stacks, mut others) = (0, 0);
+        while let Some(record) = reader.next_record().expect("reads") {
+            match record.event {
+                "<stack trace>" => {
+                    assert_eq!(record.text, "\n => f\n => g\n => h", "line {}", record.line);
+                    stacks += 1;
+                }
+                _ => others += 1,
+            }
+        }
+        assert_eq!((stacks, reader.summary().malformed.count()), (others, 0));
+        assert_eq!(reader.summary().lines, 1 + 5 * stacks);
+    }
+    // A stack without an end, and lines of one that has no beginning.
+    let frames = " => f\n".repeat(BLOCK / 3);
+    for text in [
+        format!("{line}{stack}{frames}{line}"),
+        format!("{frames}{line}{frames}"),
+    ] {
+        let summary = consume(text.as_bytes()).expect("is read");
+        assert_eq!(summary.malformed.count(), 0);
+        assert_eq!(summary.lines as usize, text.lines().count());
+    }
+}

@@ -8,6 +8,7 @@ mod batches;
 mod callbacks;
 mod gps;
 mod idle;
+mod waits;
 mod wakeups;
 
 use proptest::prelude::*;
@@ -46,6 +47,7 @@ enum What {
     BatchEnd { invoked: u32 },
     Gp { what: usize },
     Mark { start: bool },
+    Wait(waits::Step),
     Other,
 }
 
@@ -276,6 +278,7 @@ impl Entry {
             What::Gp { what } => format!("rcu_grace_period: rcu_preempt 5 {}", GP[what]),
             What::Mark { start: true } => "tracing_mark_write: WORKLOAD_START x".to_owned(),
             What::Mark { start: false } => "tracing_mark_write: WORKLOAD_END".to_owned(),
+            What::Wait(step) => step.words(self.task),
             What::Other => "workqueue_queue_work: x".to_owned(),
         }
     }
@@ -368,6 +371,7 @@ fn what(kind: usize, a: u32, b: usize) -> What {
         16 => What::BatchStart { ready: a },
         17 => What::BatchEnd { invoked: a },
         18 => What::Gp { what: b % GP.len() },
+        19 => What::Wait(waits::step(a, b)),
         _ => What::Other,
     }
 }

@@ -1,0 +1,214 @@
+//! The tables of waits, and the notes about them.
+
+use super::counts::Tally;
+use super::{Call, WAYS, Waits};
+use crate::analysis::findings::{Findings, Table, count, ms};
+use crate::base::map::Map;
+
+/// Kinds of waits, in the order of their rows.
+const CALLS: [(Call, &str); 3] = [
+    (Call::Normal, "normal"),
+    (Call::Expedited, "expedited"),
+    (Call::Barrier, "barrier"),
+];
+
+fn name(call: Call) -> &'static str {
+    CALLS.iter().find(|it| it.0 == call).map_or("", |it| it.1)
+}
+
+impl Waits {
+    pub(super) fn tables(&self, findings: &mut Findings) {
+        let all = [self.tasks(), self.ways(), self.longest(), self.frames()];
+        let (main, others) = (0, all.into_iter().enumerate());
+        let shown = others.filter(|(place, table)| *place == main || !table.rows.is_empty());
+        findings.tables.extend(shown.map(|(_, table)| table));
+    }
+
+    fn tasks(&self) -> Table {
+        let mut table = Table::new(
+            "Who waited",
+            "",
+            &["task", "wait"],
+            &[
+                ("pid", "pid", "count"),
+                ("waits", "waits", "count"),
+                ("total ms", "wait_ms_total", "ms"),
+                ("p50 ms", "wait_ms_p50", "ms"),
+                ("avg ms", "wait_ms_avg", "ms"),
+                ("max ms", "wait_ms_max", "ms"),
+                ("gps", "gps_per_wait", "count"),
+                ("scans", "scans_per_wait", "count"),
+            ],
+        );
+        let mut pids: Map<u32, Vec<u32>> = Map::default();
+        for (task, pid, _) in self.counts.tasks.keys() {
+            let same = pids.entry(*task).or_default();
+            if !same.contains(pid) {
+                same.push(*pid);
+            }
+        }
+        for ((task, pid, call), tally) in &self.counts.tasks {
+            // Two tasks of one name differ in their ids.
+            let task = match pids.get(task).map_or(0, Vec::len) {
+                0 | 1 => self.names.name(*task).to_owned(),
+                _ => format!("{}-{pid}", self.names.name(*task)),
+            };
+            let figures = self.figures(Some(*pid), *call, tally);
+            table.row(&[&task, name(*call)], &figures);
+        }
+        table.sort_by(2);
+        for (call, name) in CALLS {
+            if let Some(tally) = self.counts.all.get(&call) {
+                table.row(&["(all)", name], &self.figures(None, call, tally));
+            }
+        }
+        table
+    }
+
+    fn figures(&self, pid: Option<u32>, call: Call, tally: &Tally) -> [Option<f64>; 8] {
+        let waits = &tally.waits;
+        let n = waits.n + waits.negative;
+        let [gps, scans] = self.passed_during(call, tally.gps, tally.scans);
+        let each = |passed: Option<u64>| passed.filter(|_| n > 0).map(|it| it as f64 / n as f64);
+        [
+            pid.map(f64::from),
+            count(n),
+            ms((waits.n > 0).then(|| waits.sum())),
+            ms(waits.median()),
+            ms(waits.mean()),
+            ms(waits.max()),
+            each(gps),
+            each(scans),
+        ]
+    }
+
+    /// Grace periods and scans, where the trace shows them.
+    fn passed_during(&self, call: Call, gps: u64, scans: u64) -> [Option<u64>; 2] {
+        match call {
+            Call::Normal | Call::Barrier => {
+                [gps, scans].map(|it| (self.passed.gps > 0).then_some(it))
+            }
+            Call::Expedited => [(self.passed.expedited > 0).then_some(gps), None],
+        }
+    }
+
+    fn ways(&self) -> Table {
+        let columns = [("waits", "waits", "count")];
+        let labels = ["wait", "recognised by"];
+        let mut table = Table::new("How they were recognised", "seen ", &labels, &columns);
+        for ((by, words), n) in WAYS.iter().zip(self.counts.ways) {
+            if n > 0 {
+                table.row(&[name(by.call()), words], &[count(n)]);
+            }
+        }
+        table
+    }
+
+    fn longest(&self) -> Table {
+        let mut table = Table::new(
+            "The longest",
+            "longest ",
+            &["no", "task", "wait", "last holdout"],
+            &[
+                ("start s", "start_s", "s"),
+                ("ms", "wait_ms", "ms"),
+                ("gps", "gps", "count"),
+                ("scans", "scans", "count"),
+                ("stack", "stack", "count"),
+            ],
+        );
+        let stacks = self.stacks_by_time();
+        for (place, wait) in self.counts.longest.iter().enumerate() {
+            let (task, pid) = wait.task;
+            let who = format!("{}-{pid}", self.names.name(task));
+            let call = wait.by.call();
+            let [gps, scans] = self.passed_during(call, wait.gps, wait.scans);
+            let stack = stacks.iter().position(|it| Some(*it) == wait.stack);
+            let labels = [
+                &(place + 1).to_string(),
+                &who,
+                name(call),
+                wait.holdout.as_deref().unwrap_or("-"),
+            ];
+            let figures = [
+                Some(wait.span.0 as f64 / 1e9),
+                ms(Some(wait.duration() as f64)),
+                gps.and_then(count),
+                scans.and_then(count),
+                stack.and_then(|place| count(place as u64 + 1)),
+            ];
+            table.row(&labels, &figures);
+        }
+        table
+    }
+
+    /// Numbers of stacks: the one with most time first.
+    fn stacks_by_time(&self) -> Vec<u32> {
+        let mut all: Vec<(u32, f64)> = self
+            .counts
+            .stacks
+            .iter()
+            .map(|(stack, waits)| (*stack, waits.sum()))
+            .collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        all.into_iter().map(|it| it.0).collect()
+    }
+
+    /// A row for each function, the innermost one first.
+    fn frames(&self) -> Table {
+        let columns = [
+            ("waits", "waits", "count"),
+            ("total ms", "wait_ms_total", "ms"),
+        ];
+        let labels = ["stack", "frame", "function"];
+        let mut table = Table::new("Stacks of those who waited", "stack ", &labels, &columns);
+        for (place, stack) in self.stacks_by_time().into_iter().enumerate() {
+            let figures = match self.counts.stacks.get(&stack) {
+                Some(waits) => [count(waits.n), ms(Some(waits.sum()))],
+                None => [None; 2],
+            };
+            for (depth, frame) in self.stacks.frames(stack).iter().enumerate() {
+                let labels = [&(place + 1).to_string(), &depth.to_string(), frame.as_str()];
+                table.row(&labels, &figures);
+            }
+        }
+        table
+    }
+
+    pub(super) fn notes(&self, findings: &mut Findings) {
+        let counts = &self.counts;
+        let open = self.open.values();
+        let unfinished = open.filter(|it| it.by.is_some() && it.inside).count();
+        let mut say = |n: u64, words: &str| {
+            if n > 0 {
+                findings.notes.push(format!("{n} {words}"));
+            }
+        };
+        say(
+            unfinished as u64,
+            "waits began in the window and were not over at its end",
+        );
+        say(
+            counts.lost,
+            "waits have no end in the trace and were left out",
+        );
+        say(counts.refused, "waits had no room in the table of tasks");
+        say(
+            self.stacks.refused,
+            "stacks beyond the first 512 different ones were left out",
+        );
+        if counts.all.is_empty() {
+            let events = "no wait was found: record rcu_callback, rcu_sr_normal, rcu_exp_grace_period, \
+                          rcu_barrier";
+            findings.notes.push(events.to_owned());
+        } else if self.stacks.seen == 0 {
+            let how = "no stacks: write `stacktrace if prev_state == 2` to \
+                       events/sched/sched_switch/trigger";
+            findings.notes.push(how.to_owned());
+        }
+        findings.about_evicted("waits, or sleeps that could be waits,", self.open.evicted);
+        findings.about_names(self.names.refused);
+        let spreads = counts.tasks.values().chain(counts.all.values());
+        findings.about_spreads("waits", spreads.map(|tally| &tally.waits));
+    }
+}
