@@ -36,7 +36,9 @@ pub(super) fn step(a: u32, b: usize) -> Step {
             state: ['D', 'D', 'D', 'S', 'R'][b / 5 % 5],
             next,
         },
-        17..19 => Step::Works { starts: b % 3 > 0 },
+        17..19 => Step::Works {
+            starts: !b.is_multiple_of(3),
+        },
         _ => Step::Stack,
     }
 }
