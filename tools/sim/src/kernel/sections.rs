@@ -123,12 +123,12 @@ impl Machine {
     /// Waits, calls and callbacks that were over while a section was open that they had to outlive; barriers
     /// that were over before a callback. 0, unless the engine is wrong.
     pub fn too_early(&self) -> u64 {
-        self.oracle.early()
+        self.oracle.early() + self.srcu_oracle().0
     }
 
-    /// Is no grace period in progress, and none requested?
+    /// Is no grace period in progress, and none requested? Those of SRCU count too.
     pub fn is_quiet(&self) -> bool {
-        !self.rcu.global.busy()
+        !self.rcu.global.busy() && !self.srcu_busy()
     }
 
     /// Times that a task was switched out in a section, and queued for it.
@@ -143,6 +143,6 @@ impl Machine {
 
     /// Callbacks that were queued and have not been invoked.
     pub fn owed(&self) -> u64 {
-        self.oracle.owed()
+        self.oracle.owed() + self.srcu_oracle().1
     }
 }
