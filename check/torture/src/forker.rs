@@ -141,7 +141,7 @@ fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> 
     }
 }
 
-/// Tasks that sleep until a worker of the child wakes them: nobody else polls there.
+/// Tasks that sleep until a worker of the child wakes them: no other thread polls there.
 fn check_tasks(hand: &Hand) {
     let bell = &hand.place.bell;
     block_on(bell, grace_period());

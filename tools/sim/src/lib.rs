@@ -52,11 +52,12 @@ pub mod whatif;
 pub use base::error::Error;
 pub use base::span::Span;
 pub use base::{batch, chance};
-pub use input::op::{Op, SysCallName, Work};
+pub use input::op::{Op, SrcuOp, SysCallName, Work};
 pub use input::options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use input::release::Release;
 pub use input::work::{
-    Arrivals, Caller, Churn, Closer, Hog, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
+    Arrivals, Caller, Churn, Closer, Hog, Plugger, Queued, Queuer, Reads, Reclaimer, Rounds,
+    Switcher, Turns,
 };
 pub use kernel::faults::Faults;
 pub use kernel::machine::Machine;
@@ -67,7 +68,7 @@ pub use record::film::{Doing, Film};
 pub use record::look::{InTheWay, Look, TaskLook};
 pub use record::points::{Point, points};
 pub use record::stats::{
-    Credits, FullTicks, Func, GracePeriod, Held, Intervals, Stats, Synchronized, Totals,
+    Credits, FullTicks, Func, GracePeriod, Held, Intervals, SrcuStats, Stats, Synchronized, Totals,
 };
 pub use record::syscalls::{Owed as SysCallback, SysCall};
 pub use show::live::Live;

@@ -38,6 +38,8 @@ pub enum Op {
     Lock,
     /// It closes the innermost one.
     Unlock,
+    /// It does this with the SRCU domain.
+    Srcu(SrcuOp),
     /// It waits for a grace period.
     Synchronize,
     /// It waits for an expedited grace period.
@@ -78,6 +80,19 @@ pub enum Op {
     Exit,
 }
 
+/// What a task does with the SRCU domain, whose sections may sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SrcuOp {
+    /// It opens a section.
+    Lock,
+    /// It closes the one that it has opened last.
+    Unlock,
+    /// It waits for a grace period.
+    Synchronize,
+    /// It queues a callback of this function.
+    Call(usize),
+}
+
 /// A workload's task.
 pub trait Work {
     /// What it does next; `now` is the time in nanoseconds.
@@ -98,6 +113,34 @@ impl<W: Work> Work for Endless<W> {
         match self.0.next(now) {
             Op::Exit => Op::SleepUntil(u64::MAX / 2),
             op => op,
+        }
+    }
+}
+
+/// What some steps of a task are instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Instead {
+    /// Sections, waits and callbacks of SRCU.
+    Srcu,
+    /// A wait for an expedited grace period, where it waits for a normal one.
+    Expedited,
+    /// A wait for all callbacks, where it waits for a grace period.
+    Barrier,
+}
+
+/// Work some of whose steps are others.
+pub(crate) struct Changed<W>(pub W, pub Instead);
+
+impl<W: Work> Work for Changed<W> {
+    fn next(&mut self, now: u64) -> Op {
+        match (self.1, self.0.next(now)) {
+            (Instead::Srcu, Op::Lock) => Op::Srcu(SrcuOp::Lock),
+            (Instead::Srcu, Op::Unlock) => Op::Srcu(SrcuOp::Unlock),
+            (Instead::Srcu, Op::Synchronize) => Op::Srcu(SrcuOp::Synchronize),
+            (Instead::Srcu, Op::Call { func, .. }) => Op::Srcu(SrcuOp::Call(func)),
+            (Instead::Expedited, Op::Synchronize) => Op::SynchronizeExpedited,
+            (Instead::Barrier, Op::Synchronize) => Op::Barrier,
+            (_, op) => op,
         }
     }
 }

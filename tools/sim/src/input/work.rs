@@ -2,12 +2,14 @@
 
 mod callers;
 mod closer;
+mod plugger;
 mod queuer;
 mod reader;
 mod switcher;
 
 pub use callers::{Rounds, Turns};
 pub use closer::Closer;
+pub use plugger::Plugger;
 pub use queuer::{Queued, Queuer};
 pub use reader::Reads;
 pub use switcher::{Reclaimer, Switcher};

@@ -111,7 +111,9 @@ impl Machine {
                 Kind::Work(_) => Doing::Task,
                 Kind::Rcuog(_) | Kind::Rcuop(_) => Doing::Callbacks,
                 Kind::Ksoftirqd => Doing::Softirq,
-                Kind::GpThread | Kind::Kworker | Kind::ExpWorker => Doing::GracePeriod,
+                Kind::GpThread | Kind::Kworker | Kind::ExpWorker | Kind::SrcuWorker => {
+                    Doing::GracePeriod
+                }
             },
         };
         let now = self.now;

@@ -160,7 +160,7 @@ impl Machine {
         let it = &self.tasks[task];
         let unbound = match it.kind {
             Kind::GpThread | Kind::Rcuog(_) | Kind::Rcuop(_) | Kind::ExpWorker => true,
-            Kind::Kworker | Kind::Ksoftirqd | Kind::Work(_) => false,
+            Kind::Kworker | Kind::SrcuWorker | Kind::Ksoftirqd | Kind::Work(_) => false,
         };
         match unbound && it.places.is_empty() && self.is_full(target) {
             true => self.options.gp_cpu,

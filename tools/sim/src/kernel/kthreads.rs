@@ -26,6 +26,7 @@ impl Machine {
             Kind::Ksoftirqd => self.ksoftirqd(cpu),
             Kind::Kworker => self.kworker(cpu),
             Kind::ExpWorker => self.exp_worker(cpu),
+            Kind::SrcuWorker => self.srcu_worker(cpu),
             Kind::Work(_) => self.work(cpu, task),
         }
     }
@@ -241,6 +242,9 @@ impl Machine {
             return self.barrier_goes_on(cpu);
         }
         self.returns(task);
+        if let Some(act) = self.srcu_joins(cpu, task) {
+            return act;
+        }
         let now = self.now;
         let Kind::Work(work) = &mut self.tasks[task].kind else {
             unreachable!("the kernel's threads have their own work");
@@ -263,6 +267,7 @@ impl Machine {
             Op::Leave => self.leave_call(task),
             Op::Lock => self.lock(task),
             Op::Unlock => self.unlock(cpu, task),
+            Op::Srcu(op) => self.srcu_op(cpu, task, op),
             Op::Synchronize => self.synchronize(cpu, task, GpKind::Normal),
             Op::SynchronizeExpedited => self.synchronize(cpu, task, GpKind::Expedited),
             Op::Barrier => self.barrier(cpu, task),
@@ -294,6 +299,7 @@ impl Machine {
             }
             Op::Exit => {
                 self.unlock_all(cpu, task);
+                self.srcu_ends_all(cpu, task);
                 self.tasks[task].state = State::Over;
                 self.live_tasks -= 1;
                 self.then_sleeps(cpu, 0)
@@ -336,6 +342,7 @@ impl Machine {
                     });
                 }
             }
+            Some(Waits::Srcu { start, since }) => self.srcu_returns(start, since),
             Some(Waits::ForCallbacks { start, made }) => {
                 if let Some(seq) = made {
                     self.barrier_says("Inc2", None, seq);

@@ -16,6 +16,7 @@ use crate::kernel::film::Camera;
 use crate::kernel::idling::Idling;
 use crate::kernel::locks::Locks;
 use crate::kernel::rcu::Rcu;
+use crate::kernel::srcu::Srcu;
 use crate::kernel::syscalls::SysCalls;
 use crate::kernel::tally::Tally;
 use crate::kernel::task::{Kind, State, Task, Waits};
@@ -47,6 +48,7 @@ pub struct Machine {
     pub(crate) in_flight: GracePeriod,
     pub(crate) exp: Expediting,
     pub(crate) barrier: Barriers,
+    pub(crate) srcu: Option<Box<Srcu>>,
     pub(crate) oracle: Oracle,
     pub(crate) preempted: u64,
     pub(crate) latched: u64,
@@ -104,6 +106,7 @@ impl Machine {
             },
             exp: Expediting::default(),
             barrier: Barriers::default(),
+            srcu: None,
             oracle: Oracle::default(),
             preempted: 0,
             latched: 0,
@@ -263,6 +266,8 @@ impl Machine {
         stats.intervals = self.tasks.iter().map(|it| it.intervals).collect();
         stats.credits = self.rcu.observed.notes.credits();
         stats.idled = self.idled();
+        stats.srcu = self.srcu_stats();
+        stats.early = self.too_early();
         stats.syscalls = self.syscalls.records.clone();
         stats.held.pass(self.now, stats.from, stats.until);
         stats.until = stats.until.min(self.now);

@@ -13,6 +13,7 @@
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
 //! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
+//! | `srcu` | a domain whose readers may sleep |
 //! | `expedited`, `barrier` | expedited grace periods, `rcu_barrier` |
 //! | `idle`, `idling` | the idle loop; idle states, what wakes CPUs out of them |
 //! | `full` | CPUs that run without a tick (`nohz_full`) |
@@ -45,6 +46,7 @@ mod roaming;
 mod sections;
 mod smp;
 mod softirq;
+mod srcu;
 mod syscalls;
 mod tally;
 mod task;

@@ -32,6 +32,7 @@ impl Machine {
         lines.extend(self.pending_expedited());
         lines.extend(self.pending_callbacks());
         lines.extend(self.pending_tasks());
+        lines.extend(self.srcu_pending());
         let (threads, cpus) = self.held_up();
         let names = threads.iter().map(|&it| &*self.tasks[it].name);
         lines.extend(names.map(|it| format!("{it}: its wake-up was lost (a fault)")));
@@ -134,7 +135,7 @@ impl Machine {
     }
 }
 
-fn state(state: State) -> &'static str {
+pub(crate) fn state(state: State) -> &'static str {
     match state {
         State::Sleeping => "asleep",
         State::Awake => "awake",

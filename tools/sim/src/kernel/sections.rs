@@ -123,12 +123,13 @@ impl Machine {
     /// Waits, calls and callbacks that were over while a section was open that they had to outlive; barriers
     /// that were over before a callback. 0, unless the engine is wrong.
     pub fn too_early(&self) -> u64 {
-        self.oracle.early()
+        self.oracle.early() + self.srcu_oracle().0
     }
 
-    /// Is no grace period in progress, none requested, and nothing in force that only load explains?
+    /// Is no grace period in progress, none requested, and nothing in force that only load explains? Grace
+    /// periods of SRCU count too.
     pub fn is_quiet(&self) -> bool {
-        !self.rcu.global.busy() && !self.latch_is_stuck()
+        !self.rcu.global.busy() && !self.srcu_busy() && !self.latch_is_stuck()
     }
 
     /// Is the latch set that sends callers of `synchronize_rcu` another way, with no caller left?
@@ -153,6 +154,6 @@ impl Machine {
 
     /// Callbacks that were queued and have not been invoked.
     pub fn owed(&self) -> u64 {
-        self.oracle.owed()
+        self.oracle.owed() + self.srcu_oracle().1
     }
 }

@@ -6,6 +6,7 @@ use quiescent_engine::{CpuId, Seq};
 use crate::input::op::Work;
 use crate::kernel::roaming::Roaming;
 use crate::kernel::sections::Sections;
+use crate::kernel::srcu::SrcuSections;
 use crate::record::stats::Intervals;
 
 /// What a task waits for that only RCU can end.
@@ -21,6 +22,13 @@ pub(crate) enum Waits {
         expedited: bool,
         /// It has got one: its cookie.
         cookie: Option<Seq>,
+    },
+    /// A grace period of SRCU.
+    Srcu {
+        /// Since when.
+        start: u64,
+        /// The first section that it need not wait for.
+        since: u64,
     },
     /// All callbacks.
     ForCallbacks {
@@ -42,6 +50,8 @@ pub(crate) enum Kind {
     Kworker,
     /// It drives expedited grace periods.
     ExpWorker,
+    /// It drives grace periods of SRCU.
+    SrcuWorker,
     Work(Box<dyn Work>),
 }
 
@@ -77,6 +87,7 @@ pub(crate) struct Task {
     pub gave_way: bool,
     pub waits: Option<Waits>,
     pub sections: Sections,
+    pub srcu: SrcuSections,
     pub wakeups: u64,
     pub intervals: Intervals,
     /// Time that it had a CPU in turns that are over, interrupts included, in nanoseconds.
@@ -100,6 +111,7 @@ impl Task {
             gave_way: false,
             waits: None,
             sections: Sections::default(),
+            srcu: SrcuSections::default(),
             wakeups: 0,
             intervals: Intervals::default(),
             ran_ns: 0,

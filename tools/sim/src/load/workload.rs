@@ -28,18 +28,20 @@
 //! | `switch` | queues one callback, waits for it, rests | `times`, `compute`, `rest`, `callbacks` |
 //! | `reclaim` | calls the shrinker | `every` (0: never), `above` (bytes), `lazy` |
 //! | `close` | closes buffers at each frame | `rate`, `compute`, `buffers`, `close`, `stop`, `callbacks` |
+//! | `plug` | takes CPUs offline in turn and brings each back | `which`, `every`, `away`, `offload` |
 //!
 //! * `rounds`: `calls`, then `awaits` times its one callback, which is queued and waited for; `rest` follows
-//!   each round.
+//!   each round; `waits` is `normal`, `expedited` or `barrier`.
 //! * `queue`, `close`: nothing is queued from `stop` on. Each close is a system call of length `close`, and
 //!   it queues the callbacks, if the file names any.
 //! * All but `reclaim` have `vary`.
+//! * `plug`: with `offload` the CPUs take their callbacks back, and are offloaded again; they stay online.
 //! * `reclaim`: if callbacks hold more than `above` bytes, it asks the shrinker to flush `lazy` callbacks.
 //!
 //! All have `name`, `cpu` (a list, `any`, `gp` or `none`), `roams` (one task, at each wake-up on any CPU of
-//! the list), `tasks`, `start` and `endless`; on a machine of threads (`kind = "threads"`) `registered`
-//! instead of `cpu`, and callbacks have a `verb`. With `vary` pauses, rests and the times between arrivals
-//! are memoryless with the given mean.
+//! the list), `tasks`, `start`, `endless` and `srcu` (1: its sections, calls and callbacks are SRCU's); on a
+//! machine of threads (`kind = "threads"`) `registered` instead of `cpu` and `srcu`, and callbacks have a
+//! `verb`. With `vary` pauses, rests and the times between arrivals are memoryless with the given mean.
 //!
 //! ```
 //! use quiescent_sim::Workload;
@@ -72,7 +74,8 @@ const BUILT_IN: BuiltIn = built_in! {
     "workloads":
     "sync" "churn" "fork" "flood" "tab-switch" "bridge" "torture5s" "idle-callbacks" "boot-selinux"
     "ftrace-start-stop" "percpu-ref" "memory-pressure" "nohz-full" "trickle" "waiters" "local-video"
-    "screen-off" "laptop-idle" "display-pipeline" "home-screen-swipe" "chromeos-idle" "android-static-image"
+    "screen-off" "laptop-idle" "display-pipeline" "home-screen-swipe" "chromeos-idle"
+    "android-static-image" "srcu" "barrier" "hotplug" "deoffload" "real-time"
 };
 
 /// A workload, as its file has it.

@@ -197,12 +197,29 @@ pub struct Stats {
     pub uncovered: u64,
     /// That thread.
     pub uncovered_by: Option<String>,
+    /// The SRCU domain, if it was used.
+    pub srcu: Option<SrcuStats>,
     /// What the library has counted, on a machine of threads.
     pub counted: Option<crate::record::counted::Counted>,
     /// Callbacks that had not been invoked at the end, on a machine of threads.
     pub left: u64,
     /// Violations that the oracle counted. Anything but 0 is a bug.
     pub early: u64,
+}
+
+/// What the SRCU domain has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SrcuStats {
+    /// Grace periods that ended in the window.
+    pub grace_periods: Vec<GracePeriod>,
+    /// Calls of `synchronize_srcu` that returned in it: from when until when, in nanoseconds.
+    pub calls: Vec<(u64, u64)>,
+    /// How often the end of a section woke the worker.
+    pub reader_wakeups: u64,
+    /// Since the start of the run: how often new sections were sent to the other count.
+    pub turns: u64,
+    /// Since the start of the run: grace periods that began while a section was open.
+    pub spanned: u64,
 }
 
 /// Bytes that the statistics keep for each CPU.

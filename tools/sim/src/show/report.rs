@@ -20,6 +20,7 @@ mod counted;
 mod full;
 mod idle;
 mod looks;
+mod srcu;
 mod syscalls;
 mod threads;
 
@@ -72,6 +73,7 @@ pub fn figures(runs: &[Stats]) -> Vec<Figure> {
     pooled(&mut it, runs);
     for stats in runs {
         latency(&mut it, stats);
+        barriers(&mut it, stats);
         grace_periods(&mut it, stats);
         match &stats.counted {
             Some(counted) => counted::add(&mut it, stats, counted),
@@ -159,6 +161,19 @@ fn latency(it: &mut Figures, stats: &Stats) {
     it.run("more_waits_pct", "%", share(|it| it > 2));
 }
 
+/// Calls of `rcu_barrier`.
+fn barriers(it: &mut Figures, stats: &Stats) {
+    let mut all: Vec<u64> = stats.barriers.iter().map(|it| it.1 - it.0).collect();
+    if all.is_empty() {
+        return;
+    }
+    all.sort_unstable();
+    it.run("barriers", "calls", all.len() as f64);
+    it.run("barrier_ms_mean", "ms", mean(&all) / 1e6);
+    it.run("barrier_ms_p99", "ms", ms(percentile(&all, 99)));
+    it.run("barrier_ms_max", "ms", ms(percentile(&all, 100)));
+}
+
 /// Scans of the grace period that a call ended with: the last one that began after the call and ended before
 /// its return.
 fn waits(stats: &Stats, call: &Synchronized) -> Option<u32> {
@@ -198,6 +213,7 @@ fn totals(it: &mut Figures, stats: &Stats) {
     let worst = stats.interruptions.iter().max().copied();
     it.run("interruption_us_max", "us", us(worst.unwrap_or(0)));
     looks::add(it, stats);
+    srcu::add(it, stats);
     full::add(it, stats);
 }
 

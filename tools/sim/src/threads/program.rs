@@ -58,6 +58,7 @@ impl World {
             // What a kernel's machine does, and a program does not.
             Op::Offline(_) | Op::Online(_) | Op::Offload(_) | Op::Deoffload(_) | Op::Shrink(_) => {}
             Op::AwaitCallback { .. } | Op::Reclaim { .. } | Op::Enter { .. } | Op::Leave => {}
+            Op::Srcu(_) => {}
             Op::Exit => {} // seen to by the caller
         }
     }

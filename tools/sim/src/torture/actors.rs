@@ -9,7 +9,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::chance::Chance;
-use crate::input::op::{Op, Work};
+use crate::input::op::{Op, SrcuOp, Work};
 
 /// What an actor mostly does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,26 @@ pub enum Role {
     Reader,
     /// Waits for grace periods of both kinds, one after the other, and a callback now and then.
     Updater,
+    /// Sections of SRCU, nested, asleep in them, on any CPU from each wake-up on. It is over when all
+    /// updaters are.
+    SrcuReader,
+    /// Waits for grace periods of SRCU, and queues callbacks there; a wait for a plain one now and then.
+    SrcuUpdater,
+}
+
+impl Role {
+    /// Do readers go on until it is over?
+    pub(super) fn updates(self) -> bool {
+        matches!(self, Role::Updater | Role::SrcuUpdater)
+    }
+
+    fn reads(self) -> bool {
+        matches!(self, Role::Reader | Role::SrcuReader)
+    }
+
+    pub(super) fn is_srcu(self) -> bool {
+        matches!(self, Role::SrcuReader | Role::SrcuUpdater)
+    }
 }
 
 /// A task of a case.
@@ -121,6 +141,31 @@ impl Acting {
         }
     }
 
+    fn reads_srcu(&mut self, now: u64) -> Op {
+        match self.chance.below(8) {
+            0..=2 if self.depth < 3 => {
+                self.depth += 1;
+                Op::Srcu(SrcuOp::Lock)
+            }
+            3 | 4 if self.depth > 0 => {
+                self.depth -= 1;
+                Op::Srcu(SrcuOp::Unlock)
+            }
+            5 => self.sleeps(now),
+            6 => Op::Srcu(SrcuOp::Call(0)),
+            _ => Op::Compute(self.chance.below(self.long)),
+        }
+    }
+
+    fn updates_srcu(&mut self, now: u64) -> Op {
+        match self.chance.below(8) {
+            0..=3 => Op::Srcu(SrcuOp::Synchronize),
+            4 | 5 => Op::Srcu(SrcuOp::Call(0)),
+            6 => Op::Synchronize,
+            _ => self.sleeps(now),
+        }
+    }
+
     fn locks(&mut self) -> Op {
         self.depth += 1;
         Op::Lock
@@ -160,9 +205,9 @@ impl Work for Acting {
             self.burst = left;
             return self.calls();
         }
-        let alone = self.actor.role == Role::Reader && self.updaters.get() == 0;
+        let alone = self.actor.role.reads() && self.updaters.get() == 0;
         let Some(left) = self.left.checked_sub(1).filter(|_| !alone) else {
-            if self.actor.role == Role::Updater {
+            if self.actor.role.updates() {
                 self.updaters.set(self.updaters.get() - 1);
             }
             return Op::Exit; // in the middle of a section, as like as not
@@ -173,6 +218,8 @@ impl Work for Acting {
             Role::Anything => self.outside(now),
             Role::Reader => self.reads(now),
             Role::Updater => self.updates(),
+            Role::SrcuReader => self.reads_srcu(now),
+            Role::SrcuUpdater => self.updates_srcu(now),
         }
     }
 }

@@ -77,6 +77,7 @@ impl Case {
             }
             actors
         };
+        let actors = actors.into_iter().chain(srcu_actors(seed, cpus)).collect();
         Case {
             faults: match chance.below(3) {
                 0 => Faults::default(),
@@ -96,11 +97,15 @@ impl Case {
         if self.faults != Faults::default() {
             machine.faulty(self.faults, self.fault_seed);
         }
-        let updates = |it: &&Actor| it.role == Role::Updater;
+        let updates = |it: &&Actor| it.role.updates();
         let updaters = Rc::new(Cell::new(self.actors.iter().filter(updates).count()));
         for (n, actor) in self.actors.iter().enumerate() {
             let work = Acting::new(*actor, &updaters);
             machine.spawn(&format!("actor{n}"), actor.cpu, actor.start, work);
+            if actor.role.is_srcu() {
+                let all = (0..self.options.cpus).collect();
+                machine.roam(all, Chance::new(!actor.seed));
+            }
         }
         machine
     }
@@ -157,6 +162,30 @@ impl Case {
             actors: parsed.actors,
         })
     }
+}
+
+/// Readers and updaters of SRCU, in one of three cases. Drawn apart, so that all else in a case is as it was
+/// without them.
+fn srcu_actors(seed: u64, cpus: u64) -> Vec<Actor> {
+    let mut chance = Chance::new(seed ^ 0x0073_7263_7500);
+    if chance.below(3) > 0 {
+        return Vec::new();
+    }
+    let updaters = 1 + chance.below(2);
+    let readers = 1 + chance.below(4);
+    let mut actor = |role, deeds: u64| Actor {
+        role,
+        cpu: chance.below(cpus) as u32,
+        start: chance.below(5_000_000),
+        seed: chance.next(),
+        deeds: deeds + chance.below(deeds),
+        plugs: 0,
+    };
+    let updaters: Vec<Actor> = (0..updaters)
+        .map(|_| actor(Role::SrcuUpdater, 60))
+        .collect();
+    let readers = (0..readers).map(|_| actor(Role::SrcuReader, 10_000));
+    updaters.into_iter().chain(readers).collect()
 }
 
 /// A machine of some CPUs in small leaves, every option by chance; its times are short.

@@ -192,6 +192,7 @@ fn counts(machine: &Machine) -> BTreeMap<&'static str, u64> {
     let stats = machine.stats();
     let invoked = stats.funcs.iter().map(|func| func.invoked);
     let scans = stats.grace_periods.iter().map(|gp| u64::from(gp.scans));
+    let srcu = machine.srcu_stats().unwrap_or_default();
     BTreeMap::from([
         ("grace_periods", stats.grace_periods.len() as u64),
         ("expedited", machine.expedited()),
@@ -202,6 +203,11 @@ fn counts(machine: &Machine) -> BTreeMap<&'static str, u64> {
         ("latched", machine.latched()),
         ("callbacks", invoked.sum()),
         ("barriers", machine.barriers()),
+        ("srcu_grace_periods", srcu.grace_periods.len() as u64),
+        ("srcu_spanned", srcu.spanned),
+        ("srcu_turns", srcu.turns),
+        ("srcu_calls", srcu.calls.len() as u64),
+        ("srcu_reader_wakeups", srcu.reader_wakeups),
         ("preempted_readers", machine.preempted()),
         ("departures", machine.departures()),
         ("toggles", machine.toggles()),

@@ -61,6 +61,10 @@ fn nothing_comes_too_early_and_nothing_is_left_behind() {
         ("preempted_readers", 1_000),
         ("ksoftirqd_wakeups", 50),
         ("faults", 1_000),
+        ("srcu_spanned", 1_000),
+        ("srcu_calls", 1_000),
+        ("srcu_turns", 1_000),
+        ("srcu_reader_wakeups", 1_000),
     ] {
         assert!(all.count(name) > least, "{name}: {:?}", all.counts);
     }

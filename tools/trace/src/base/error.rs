@@ -117,6 +117,7 @@ mod tests {
             .downcast_ref::<std::io::Error>();
         assert_eq!(cause.expect("the system's").kind(), source().kind());
         let missing = Error::Missing {
+            name: "trace.txt".into(),
             what: "record",
             lines: 0,
             remedy: "",

@@ -250,7 +250,8 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
          {} grace periods and {} expedited ones; the oracle looked at {}, of which {} began with a reader \
          inside\n\
          {} waits, {} callbacks, {} barriers, {} readers preempted, {} CPUs went, {} changed sides, {} lazy \
-         ones shrunk\n",
+         ones shrunk\n\
+         SRCU: {} grace periods, {} of them with a reader inside, {} waits, {} exchanges of counts\n",
         report.seed,
         count("events"),
         count("virtual_ms") / 1000,
@@ -266,6 +267,10 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
         count("departures"),
         count("toggles"),
         count("shrunk"),
+        count("srcu_grace_periods"),
+        count("srcu_spanned"),
+        count("srcu_calls"),
+        count("srcu_turns"),
     );
     if machines > 1.0 {
         text += &reached(all);

@@ -6,6 +6,7 @@ use super::stage::{Begin, Stage};
 use super::work::Pattern;
 use crate::base::chance::Chance;
 use crate::base::error::Error;
+use crate::input::op::{Changed, Instead};
 use crate::input::options::{MachineKind, Options};
 use crate::kernel::machine::Machine;
 use crate::record::stats::Stats;
@@ -50,9 +51,11 @@ pub(super) struct Group {
     endless: bool,
     registered: bool,
     roams: bool,
+    /// What its steps are instead, if they are not a plain task's.
+    instead: Option<Instead>,
 }
 
-const COMMON: [&str; 8] = [
+const COMMON: [&str; 10] = [
     "work",
     "name",
     "tasks",
@@ -61,7 +64,12 @@ const COMMON: [&str; 8] = [
     "start",
     "endless",
     "registered",
+    "srcu",
+    "waits",
 ];
+
+/// What callers wait for: the values of `waits`.
+const WAITS: [&str; 3] = ["normal", "expedited", "barrier"];
 
 impl Group {
     /// What a section of the file asks for.
@@ -111,6 +119,7 @@ impl Group {
             endless: it.flag("endless", work.is_endless())?,
             registered: it.flag("registered", true)?,
             roams,
+            instead: instead(it, options)?,
             work,
         })
     }
@@ -140,7 +149,10 @@ impl Group {
                 1 => self.name.clone(),
                 _ => format!("{}/{index}", self.name),
             };
-            let work = self.work.work(machine, own);
+            let mut work = self.work.work(machine, own);
+            if let Some(instead) = self.instead {
+                work = Box::new(Changed(work, instead));
+            }
             let begin = Begin {
                 cpu,
                 start,
@@ -157,6 +169,20 @@ impl Group {
             }
         }
     }
+}
+
+/// What steps of a section's tasks are instead: `srcu` and `waits`.
+fn instead(it: &Fields<'_>, options: &Options) -> Result<Option<Instead>, Error> {
+    let srcu = it.flag("srcu", false)?;
+    if srcu && options.kind != MachineKind::Kernel {
+        return Err(it.wrong("srcu = 1 is a kernel's: set machine=kernel".into()));
+    }
+    Ok(match it.word("waits", &WAITS)? {
+        _ if srcu => Some(Instead::Srcu),
+        Some(1) => Some(Instead::Expedited),
+        Some(2) => Some(Instead::Barrier),
+        _ => None,
+    })
 }
 
 impl Plan {

@@ -1,9 +1,9 @@
 //! The action of a workload's task, as its section of the file describes it: a pattern, which every task of
 //! the section copies.
 //!
-//! The last three kinds need a kernel: they wait for a callback of their own, have memory reclaimed, or close
-//! buffers by system calls. A program that uses the library has none of that, so a machine of threads refuses
-//! them.
+//! The last four kinds need a kernel: they wait for a callback of their own, have memory reclaimed, close
+//! buffers by system calls, or take CPUs offline. A program that uses the library has none of that, so a
+//! machine of threads refuses them.
 
 use super::function::Function;
 use super::stage::Stage;
@@ -11,12 +11,14 @@ use crate::base::chance::Chance;
 use crate::base::error::Error;
 use crate::input::op::Work;
 use crate::input::options::{MachineKind, Options};
-use crate::input::work::{Closer, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns};
-use crate::text::fields::Fields;
+use crate::input::work::{
+    Closer, Plugger, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
+};
+use crate::text::fields::{Cpus, Fields};
 
 /// The values of `work`.
-const WORKS: [&str; 7] = [
-    "rounds", "turns", "queue", "read", "switch", "reclaim", "close",
+const WORKS: [&str; 8] = [
+    "rounds", "turns", "queue", "read", "switch", "reclaim", "close", "plug",
 ];
 
 /// Where a reader sleeps, rather than compute.
@@ -35,6 +37,7 @@ pub(super) enum Pattern {
     Switch(Switcher, Function),
     Reclaim(Reclaimer),
     Close(Closer, Vec<Function>),
+    Plug(Plugger),
 }
 
 type Found = (&'static [&'static str], Pattern);
@@ -62,6 +65,7 @@ impl Pattern {
             Some(4) => switch(it, callbacks()?),
             Some(5) => reclaim(it),
             Some(6) => close(it, callbacks()?),
+            Some(7) => plug(it),
             _ => Err(it.need("work").expect_err("it is not there")),
         }
     }
@@ -88,6 +92,7 @@ impl Pattern {
                 ..it
             }),
             Pattern::Reclaim(it) => Box::new(it),
+            Pattern::Plug(it) => Box::new(Plugger { chance, ..it }),
             Pattern::Close(it, all) => Box::new(Closer {
                 chance,
                 callbacks: queued(all),
@@ -229,4 +234,22 @@ fn close(it: &Fields<'_>, functions: Vec<Function>) -> Result<Found, Error> {
     };
     let known = &["rate", "vary", "buffers", "compute", "close", "stop"];
     Ok((known, Pattern::Close(pattern, functions)))
+}
+
+fn plug(it: &Fields<'_>) -> Result<Found, Error> {
+    let Cpus::These(cpus) = it.cpus("which")? else {
+        return Err(it.wrong("work = \"plug\" has `which`: a list of CPUs, or `none`".into()));
+    };
+    let pattern = Plugger {
+        cpus,
+        every: it.time("every", 100_000_000)?,
+        away: it.time("away", 50_000_000)?,
+        offload: it.flag("offload", false)?,
+        vary: it.flag("vary", false)?,
+        chance: NO_CHANCE,
+        changes: 0,
+        slept: false,
+    };
+    let known = &["which", "every", "away", "offload", "vary"];
+    Ok((known, Pattern::Plug(pattern)))
 }
