@@ -85,12 +85,17 @@ impl Ledger {
     }
 
     /// Checks a barrier of these grace periods that was called when `committed` was read and has returned.
+    /// The thread may be preempted while it frees memory itself: `FREEING` objects are allowed.
     pub fn check_barrier(&self, committed: u64, under: u32) {
+        let mut freeing = 0;
         for entry in &self.entries {
             // In this order: an entry that is still queued was taken before `committed` was read, and has
             // kept its grace periods since.
             if entry.under() == under && entry.is_queued_up_to(committed) {
-                Finding::BarrierEarly.note(Some(entry.kind()), entry.word());
+                freeing += u32::from(entry.kind().plain());
+                if !entry.kind().plain() || freeing > FREEING {
+                    Finding::BarrierEarly.note(Some(entry.kind()), entry.word());
+                }
             }
         }
     }
@@ -115,10 +120,29 @@ impl Default for Ledger {
     }
 }
 
+/// Objects without a destructor that a thread frees itself in a call that retires: a barrier does not wait
+/// for them.
+const FREEING: u32 = 2;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::entry::DOMAIN;
+
+    #[test]
+    fn of_memory_two_objects_may_be_in_the_hands_of_their_thread() {
+        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
+        for found in [0, 0, 1] {
+            let (entry, _) = ledger.take(Kind::RetirePtr, DOMAIN).expect("all are free");
+            entry.removed();
+            let number = ledger.number();
+            entry.queue(number, 0);
+            ledger.commit(number);
+            let before = Finding::BarrierEarly.count();
+            ledger.check_barrier(number, DOMAIN);
+            assert_eq!(Finding::BarrierEarly.count() - before, found, "{number}");
+        }
+    }
 
     #[test]
     fn entries_come_back_and_barriers_are_checked() {

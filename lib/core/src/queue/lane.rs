@@ -60,6 +60,10 @@
 //! ordered after everything that the entries did. An owner that pops later finds its limit lowered, and
 //! undoes the pop.
 //!
+//! Memory without a destructor has no such words, which would cost four instructions a push: popped, it
+//! counts as freed. So a barrier may end while an owner that was preempted has one or two objects still to
+//! free. No code of the program runs in between, and no other thread has them.
+//!
 //! # The dummy
 //! A thread without its own queue has the *dummy*: limit 0, and a block whose content is unused. Its pushes
 //! go there and take the slow path at once. Several threads may write there; nothing depends on the content.

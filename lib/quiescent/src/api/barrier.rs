@@ -10,6 +10,9 @@ use quiescent_core::parts::error::SyncError;
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
 ///
+/// Of memory without a destructor one thing is left open: a thread that is preempted inside a call that
+/// retires, while it frees one or two objects itself, frees them when it continues, which may be later.
+///
 /// The worker runs the callbacks, so the caller must not hold a lock that a callback takes.
 ///
 /// # Panics

@@ -172,7 +172,7 @@ fn the_last_report_is_that_of_another_task_or_of_an_interrupt() {
 }
 
 #[test]
-fn a_group_sleeps_by_its_own_words_and_a_timer_is_told() {
+fn a_group_sleeps_by_its_own_words_and_a_timer_shows() {
     let wakeup =
         "<idle>-0 [000] dNh2. 1.5: sched_wakeup: comm=rcuog/0 pid=16 prio=120 target_cpu=000\n";
     let cause = |before: &str| causes(&format!("{before}{wakeup}"))[0].0.clone();

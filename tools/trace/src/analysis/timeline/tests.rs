@@ -88,7 +88,7 @@ const TEXT: &str = "\
   <idle>-0 [001] d.s1. 1.000820: rcu_batch_end: rcu_preempt CBs-invoked=1 idle=....
 ";
 
-/// Every event with its time in microseconds and its track by name, if tracks are described as they have to be.
+/// Every event with its time in microseconds and its track by name; tracks have to be described first.
 fn shown(packets: &[Packet]) -> Vec<String> {
     let mut names = BTreeMap::new();
     let mut shown = Vec::new();
@@ -221,7 +221,8 @@ fn packets_are_counted_and_the_output_is_flushed() {
 fn tracks_of_cpus_and_invokers_are_apart() {
     let switch = |cpu: u32, from: &str, to: &str| {
         format!(
-            "x-9 [{cpu:03}] d..2. 1.0: sched_switch: prev_comm={from} prev_pid=5 prev_prio=120 prev_state=S ==> \
+            "x-9 [{cpu:03}] d..2. 1.0: sched_switch: prev_comm={from} prev_pid=5 prev_prio=120 \
+             prev_state=S ==> \
              next_comm={to} next_pid=6 next_prio=120\n"
         )
     };
