@@ -21,7 +21,9 @@ const MISSES: usize = 4;
 pub fn text(found: &Reproduced) -> String {
     let (parts, misses) = (parts(found), misses(found));
     let mut lines: Vec<String> = sentences::sentences(found);
-    lines.push(String::new());
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
     lines.extend(parts.render().lines().map(String::from));
     let mut end = Vec::new();
     if let Some(note) = found.notes.first() {

@@ -8,6 +8,7 @@ mod domain;
 mod files;
 mod kernel;
 mod page;
+mod questions;
 mod quiet;
 mod reclaim;
 mod record;

@@ -104,7 +104,11 @@ fn a_run_that_is_stopped_leaves_a_page_that_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let output = interrupted(folder.path(), &["reproduce"]);
     assert_eq!(output.status.code(), Some(130), "{output:?}");
-    assert!(text(&output.stdout).contains("Targets"), "{output:?}");
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("stopped: the rest was not measured"),
+        "{output:?}"
+    );
     let page = fs::read_to_string(folder.path().join("reproduce.html")).unwrap();
     check_page(&page);
     assert!(page.contains("Incomplete"));

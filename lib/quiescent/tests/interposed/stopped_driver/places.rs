@@ -105,6 +105,7 @@ impl Handler {
 
     /// Stops a thread of this process that sleeps; it has stopped when this returns.
     pub fn stop(&self, thread: u32) {
+        healed::expected();
         HOLD.store(1, Ordering::Release);
         let before = IN_HANDLER.load(Ordering::Acquire);
         // SAFETY: takes integers.

@@ -133,7 +133,8 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
     }
     let said = saved::sentence(report, variants);
     if !said.is_empty() {
-        text += &format!("\n{said}");
+        text += "\n";
+        text += &lines(said.trim_end().split(' ').map(str::to_owned), "");
     }
     let saved = format!(
         "{}{}",

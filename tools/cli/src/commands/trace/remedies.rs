@@ -121,15 +121,17 @@ fn empty() -> Table {
     }
 }
 
+/// None where a thread of the replay ran out of trace: with shorter waits it gets through it earlier.
 fn figures(line: &Line) -> Vec<Option<f64>> {
-    vec![
+    let all = [
         line.recorded,
         Some(line.modelled),
         Some(line.changed),
         line.spread.map(|it| it.0),
         line.spread.map(|it| it.1),
         line.change_pct().map(|it| -it),
-    ]
+    ];
+    all.map(|it| it.filter(|it| it.is_finite())).to_vec()
 }
 
 #[cfg(test)]
@@ -150,6 +152,9 @@ mod tests {
         };
         let all = [11.0, 10.0, 4.0, 3.0, 5.0, 60.0].map(Some);
         assert_eq!(figures(&line), all);
+        let changed = f64::NAN;
+        let none = figures(&Line { changed, ..line })[2];
+        assert_eq!(none, None, "a thread ran out of trace");
         assert_eq!(empty().columns.len(), all.len());
     }
 }
