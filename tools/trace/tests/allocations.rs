@@ -177,7 +177,8 @@ fn batches_of_thousands_of_invokers() {
         // Half of them of a few.
         let invoker = chance % if n % 2 == 0 { 9000 } else { 20 };
         let who = format!("  rcuop/{invoker}-{} [000] b.... ", invoker + 9);
-        let (start, end) = (time(n), time(n + (chance >> 20 & 0xffff)));
+        let at = n << 16;
+        let (start, end) = (time(at), time(at + (chance >> 20 & 0xffff)));
         text.push_str(&format!(
             "{who}{start}: rcu_batch_start: rcu_preempt CBs=9 bl=1\n"
         ));

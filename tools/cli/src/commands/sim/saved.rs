@@ -17,7 +17,7 @@ const COSTS: [&str; 4] = [
     "watts_at_most",
     "rcu_cpu_us_per_s",
     "idle_entries_per_s",
-    "gps_per_s",
+    "grace_periods_per_s",
 ];
 /// Figures of waiting, the most important first.
 const LATENCIES: [&str; 3] = ["latency_us_mean", "delay_ms_mean", "delay_ms_p50"];

@@ -218,20 +218,21 @@ fn causes_and_chains_have_their_bounds_and_say_so() {
     let mut text = String::new();
     for n in 0..65 * 65u64 {
         let (task, function, seq) = (n / 65, n % 65, 4 * n);
+        let at = format!("1.{seq:06}");
         text += &format!(
-            "t{task}-5 [001] d..1. 1.0: rcu_callback: rcu_preempt rhp={n:x} func=f{function} 1\n"
+            "t{task}-5 [001] d..1. {at}: rcu_callback: rcu_preempt rhp={n:x} func=f{function} 1\n"
         );
-        text += &format!("s-6 [001] d..1. 1.1: rcu_grace_period: rcu_preempt {seq} newreq\n");
+        text += &format!("s-6 [001] d..1. {at}: rcu_grace_period: rcu_preempt {seq} newreq\n");
         text += &format!(
-            "s-6 [001] d..1. 1.1: rcu_grace_period: rcu_preempt {} AccWaitCB\n",
+            "s-6 [001] d..1. {at}: rcu_grace_period: rcu_preempt {} AccWaitCB\n",
             seq + 4
         );
         text += &format!(
-            "rcu_preempt-15 [003] d..1. 1.2: rcu_grace_period: rcu_preempt {} start\n",
+            "rcu_preempt-15 [003] d..1. {at}: rcu_grace_period: rcu_preempt {} start\n",
             seq + 1
         );
         text += &format!(
-            "rcu_preempt-15 [003] d..1. 1.3: rcu_grace_period: rcu_preempt {} end\n",
+            "rcu_preempt-15 [003] d..1. {at}: rcu_grace_period: rcu_preempt {} end\n",
             seq + 1
         );
     }

@@ -276,15 +276,16 @@ fn tables_of_holdouts_and_requesters_have_their_bounds_and_say_so() {
     let mut text = String::new();
     for n in 0..65 * 65u64 {
         let (task, function, seq) = (n / 65, n % 65, 4 * n);
+        let at = format!("1.{seq:06}");
         let gp = |seq: u64, what: &str| {
-            format!("s-6 [001] d..1. 1.1: rcu_grace_period: rcu_preempt {seq} {what}\n")
+            format!("s-6 [001] d..1. {at}: rcu_grace_period: rcu_preempt {seq} {what}\n")
         };
         text += &format!(
-            "t{task}-5 [001] d..1. 1.0: rcu_callback: rcu_preempt rhp={n:x} func=f{function} 1\n"
+            "t{task}-5 [001] d..1. {at}: rcu_callback: rcu_preempt rhp={n:x} func=f{function} 1\n"
         );
         text += &(gp(seq, "newreq") + &gp(seq + 4, "AccWaitCB") + &gp(seq + 1, "start"));
         text += &format!(
-            "b-7 [001] d..1. 1.2: rcu_quiescent_state_report: rcu_preempt 13 1>0 0 {n} {n} 0\n"
+            "b-7 [001] d..1. {at}: rcu_quiescent_state_report: rcu_preempt 13 1>0 0 {n} {n} 0\n"
         );
         text += &gp(seq + 1, "end");
     }
