@@ -130,21 +130,6 @@ mod tests {
     use crate::entry::DOMAIN;
 
     #[test]
-    fn of_memory_two_objects_may_be_in_the_hands_of_their_thread() {
-        let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
-        for found in [0, 0, 1] {
-            let (entry, _) = ledger.take(Kind::RetirePtr, DOMAIN).expect("all are free");
-            entry.removed();
-            let number = ledger.number();
-            entry.queue(number, 0);
-            ledger.commit(number);
-            let before = Finding::BarrierEarly.count();
-            ledger.check_barrier(number, DOMAIN);
-            assert_eq!(Finding::BarrierEarly.count() - before, found, "{number}");
-        }
-    }
-
-    #[test]
     fn entries_come_back_and_barriers_are_checked() {
         let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
         let (entry, _) = ledger.take(Kind::Call, DOMAIN).expect("all are free");
@@ -162,6 +147,16 @@ mod tests {
         assert!(entry.complete(word) && ledger.is_over());
         ledger.check_barrier(number, DOMAIN);
         assert_eq!(Finding::BarrierEarly.count(), 1);
+        // Of memory two objects may be in the hands of their thread. (In this test: a process counts findings.)
+        for found in [1, 1, 2] {
+            let (entry, _) = ledger.take(Kind::RetirePtr, DOMAIN).expect("some are free");
+            entry.removed();
+            let number = ledger.number();
+            entry.queue(number, 0);
+            ledger.commit(number);
+            ledger.check_barrier(number, DOMAIN);
+            assert_eq!(Finding::BarrierEarly.count(), found, "{number}");
+        }
         let taken = std::iter::from_fn(|| ledger.take(Kind::Call, DOMAIN)).count();
         assert!(taken > ENTRIES - LOOK && taken < ENTRIES);
     }
