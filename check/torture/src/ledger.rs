@@ -147,7 +147,7 @@ mod tests {
         assert!(entry.complete(word) && ledger.is_over());
         ledger.check_barrier(number, DOMAIN);
         assert_eq!(Finding::BarrierEarly.count(), 1);
-        // Of memory two objects may be in the hands of their thread. (In this test: a process counts findings.)
+        // Of memory, two objects may be in the hands of their thread. (Here: a process has one count.)
         for found in [1, 1, 2] {
             let (entry, _) = ledger.take(Kind::RetirePtr, DOMAIN).expect("some are free");
             entry.removed();
