@@ -1,6 +1,6 @@
 //! A command's page, from the request to the file.
 //!
-//! Its place is checked before anything is measured ([`file`]), the clock starts there, and it is written
+//! Its place is checked before anything is measured (`show::file`), the clock starts there, and it is written
 //! when the tables have been printed, so that a full disk loses only the page. A page of this program is
 //! replaced. All commands with `--html` use this.
 

@@ -3,7 +3,7 @@
 //! The talk says it three times, without a number: callbacks of the soft interrupt need no lock of the list
 //! and no thread, and find their lines in the cache, so offloading can cost performance where callbacks are
 //! frequent. The figure is RCU's CPU time on all CPUs (soft interrupts, threads with the switches to and
-//! from them, callbacks, locks, lines that move), offloaded over default ([`MORE`]). The costs of lock and
+//! from them, callbacks, locks, lines that move), offloaded over default (`MORE`). The costs of lock and
 //! line are assumed, and the sign depends on them: so the figure is shown without them, and with half and
 //! twice of both.
 
