@@ -288,7 +288,7 @@ mod tests {
                 .unwrap_or_else(|| panic!("no {words} in {text}"))
         };
         assert!(
-            text.starts_with("A read costs 0.500 ns; crossbeam 8.00 times that."),
+            text.starts_with("A read costs 0.500 ns; crossbeam 8.00x."),
             "{text}"
         );
         let line = |of: &str| {

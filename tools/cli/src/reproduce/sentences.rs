@@ -64,12 +64,12 @@ fn median(found: &Reproduced, subject: &str, case: &str, metric: &str) -> Option
     Some(found.report.find(subject, case, metric)?.median)
 }
 
-/// `A read costs 0.7 ns: crossbeam 8.6 times as much, seize 4.0`.
+/// `A read costs 0.7 ns: crossbeam 8.60x, seize 4.00x`.
 fn cost(found: &Reproduced, it: &Cost) -> Option<String> {
     let ours = median(found, OURS, it.case, it.metric)?;
     let peers = it.peers.iter().filter_map(|(subject, name)| {
         let its = median(found, subject, it.case, it.metric)?;
-        (ours > 0.0).then(|| format!("{name} {} times that", short(its / ours)))
+        (ours > 0.0).then(|| format!("{name} {}x", short(its / ours)))
     });
     let peers: Vec<String> = peers.collect();
     let beside = match peers.is_empty() {

@@ -7,7 +7,6 @@ mod locations {
     use quiescent::{Guard, read, read_lock, start_grace_period};
 
     use super::super::{TIME, listen, reported};
-    use crate::common::healed;
     use crate::common::in_both_modes;
     use crate::common::until;
 
@@ -99,7 +98,7 @@ mod log {
     #[test]
     fn reports_are_warnings_and_need_no_reporter() {
         isolated(|| {
-            healed::expected();
+            crate::common::healed::expected();
             ::log::set_logger(&Logger).expect("the first");
             ::log::set_max_level(LevelFilter::Warn);
             set_stall_after(TIME);
@@ -174,7 +173,7 @@ mod tracing {
     #[test]
     fn reports_are_events_with_words_and_json() {
         isolated(|| {
-            healed::expected();
+            crate::common::healed::expected();
             ::tracing::subscriber::set_global_default(Collector).expect("the first");
             set_stall_after(TIME);
             let slow = Reader::inside("slow");
