@@ -38,8 +38,9 @@ pub fn text(found: &Reproduced) -> String {
     if !misses.is_empty() {
         lines.push(String::new());
         let room = LINES.saturating_sub(lines.len() + end.len() + 3);
-        lines.extend(table(&misses, room).render().lines().map(String::from));
-        let left = misses.len().saturating_sub(chosen(&misses, room).len());
+        let chosen = chosen(&misses, room);
+        lines.extend(table(&chosen).render().lines().map(String::from));
+        let left = misses.len() - chosen.len();
         if left > 0 {
             end.insert(0, format!("… and {left} more misses."));
         }
@@ -54,17 +55,12 @@ pub fn text(found: &Reproduced) -> String {
 struct Tally([usize; 4]);
 
 impl Tally {
-    fn add(&mut self, place: usize) {
-        self.0[place] += 1;
-    }
-
     fn of(verdicts: impl Iterator<Item = Option<bool>>, none: usize) -> Tally {
         let mut tally = Tally::default();
-        verdicts.for_each(|it| match it {
-            Some(true) => tally.add(0),
-            Some(false) => tally.add(1),
-            None => tally.add(none),
-        });
+        for it in verdicts {
+            let place = it.map_or(none, |held| usize::from(!held));
+            tally.0[place] += 1;
+        }
         tally
     }
 }
@@ -190,8 +186,7 @@ fn chosen(misses: &[Miss], room: usize) -> Vec<&Miss> {
     chosen
 }
 
-fn table(misses: &[Miss], room: usize) -> Table {
-    let chosen = chosen(misses, room);
+fn table(chosen: &[&Miss]) -> Table {
     let width = |cell: fn(&Miss) -> &str, head: usize| {
         let cells = chosen.iter().map(|it| cell(it).chars().count());
         cells.max().unwrap_or(0).max(head)

@@ -55,14 +55,7 @@ impl Case {
         let options = machine(&mut chance, if dense { 4 } else { 12 });
         let cpus = u64::from(options.cpus);
         let plugs = options.cpus * chance.below(2) as u32;
-        let mut actor = |role, deeds: u64| Actor {
-            role,
-            cpu: chance.below(cpus) as u32,
-            start: chance.below(5_000_000),
-            seed: chance.next(),
-            deeds: deeds + chance.below(deeds),
-            plugs,
-        };
+        let mut actor = |role, deeds| Actor::drawn(&mut chance, cpus, (role, deeds, plugs));
         let actors = if dense {
             let updaters = (0..2).map(|_| (Role::Updater, 1000));
             let readers = (0..2 + cpus / 2).map(|_| (Role::Reader, 100_000));
@@ -164,6 +157,20 @@ impl Case {
     }
 }
 
+impl Actor {
+    /// One with this role, at least so many deeds, and so many plugs, on one of the CPUs.
+    fn drawn(chance: &mut Chance, cpus: u64, (role, deeds, plugs): (Role, u64, u32)) -> Actor {
+        Actor {
+            role,
+            cpu: chance.below(cpus) as u32,
+            start: chance.below(5_000_000),
+            seed: chance.next(),
+            deeds: deeds + chance.below(deeds),
+            plugs,
+        }
+    }
+}
+
 /// Readers and updaters of SRCU, in one of three cases. Drawn apart, so that all else in a case is as it was
 /// without them.
 fn srcu_actors(seed: u64, cpus: u64) -> Vec<Actor> {
@@ -173,14 +180,7 @@ fn srcu_actors(seed: u64, cpus: u64) -> Vec<Actor> {
     }
     let updaters = 1 + chance.below(2);
     let readers = 1 + chance.below(4);
-    let mut actor = |role, deeds: u64| Actor {
-        role,
-        cpu: chance.below(cpus) as u32,
-        start: chance.below(5_000_000),
-        seed: chance.next(),
-        deeds: deeds + chance.below(deeds),
-        plugs: 0,
-    };
+    let mut actor = |role, deeds| Actor::drawn(&mut chance, cpus, (role, deeds, 0));
     let updaters: Vec<Actor> = (0..updaters)
         .map(|_| actor(Role::SrcuUpdater, 60))
         .collect();
