@@ -9,6 +9,9 @@ pub struct Sim {
     /// Print one line of JSON (schema quiescent/1) instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Print every figure, assumption and setting, not only the first screen
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// No progress bar
     #[arg(long, short)]
     pub quiet: bool,

@@ -4,6 +4,7 @@
 //! The machine is virtual, so results do not depend on the load of this machine, or on the number of runs at
 //! once.
 
+mod first;
 mod replay;
 mod saved;
 mod text;
@@ -67,7 +68,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let printed = match options.json {
         true => report.to_json() + "\n",
         false => {
-            let text = text::text(&report, &variants, options.seeds);
+            let text = text::text(&report, &variants, options.seeds, options.full);
             match options.recommend {
                 true => text + "\n" + &saved::recommendation(&report, &variants),
                 false => text,

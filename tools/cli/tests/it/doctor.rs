@@ -13,7 +13,7 @@ fn put(folder: &Path, file: &str, text: &str) {
 }
 
 /// A machine with laziness and, with the argument, offloaded CPUs.
-fn machine(offloaded: bool) -> tempfile::TempDir {
+pub fn machine(offloaded: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     put(at, "proc/sys/kernel/osrelease", "6.12.9-made\n");

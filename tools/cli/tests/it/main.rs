@@ -8,6 +8,7 @@ mod domain;
 mod files;
 mod kernel;
 mod page;
+mod pictures;
 mod questions;
 mod quiet;
 mod reclaim;

@@ -36,6 +36,23 @@ fn of_two_variants_it_says_what_the_second_saves_seed_by_seed() {
         ["rcu=offload", "rcu=lazy", "saved, %"],
         "only what varies"
     );
+    assert!(
+        said.lines().count() <= 55 && !said.contains("assumes: "),
+        "one screen: {said}"
+    );
+    for threads in ["rcu_preempt ", "rcuog/* ", "rcuop/* "] {
+        place(threads);
+    }
+    let full = text(&run(&[&words[..], &["--full"]].concat()).stdout);
+    assert!(full.contains("assumes: ") && full.contains("jiffies_till_first_fqs=default"));
+    for line in said.lines().filter(|it| it.contains(" [")) {
+        let begin = line.split(" [").next().unwrap().trim_end();
+        let begin = begin.split("  ").next().unwrap();
+        assert!(
+            full.contains(begin),
+            "a row of the first screen is in --full: {line}"
+        );
+    }
     let report = report(&run(&[&words[..], &["--json"]].concat()));
     let value = |case: &str| {
         let case = format!("laptop-idle {case}, power two-states");

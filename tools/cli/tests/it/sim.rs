@@ -191,7 +191,8 @@ fn a_trace_has_the_system_calls_that_callbacks_come_from() {
 
 #[test]
 fn for_people_the_settings_come_first_and_warnings_are_plain() {
-    let output = run(&["sim", "churn", "--seconds", "1", "--set", "rcu_lazy=1"]);
+    let words = "sim churn --full --seconds 1 --set rcu_lazy=1";
+    let output = run(&words.split(' ').collect::<Vec<_>>());
     assert!(output.status.success(), "{output:?}");
     let said = text(&output.stdout);
     let place = |words: &str| {
@@ -383,7 +384,7 @@ fn watts_are_shown_before_idle_states_and_what_is_assumed_before_both() {
         "--sweep",
         "rcu=offload,lazy",
     ];
-    let said = text(&run(&wanted).stdout);
+    let said = text(&run(&[&wanted[..], &["--full"]].concat()).stdout);
     let place = |what: &str| {
         said.find(what)
             .unwrap_or_else(|| panic!("no {what}: {said}"))

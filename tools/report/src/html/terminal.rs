@@ -5,6 +5,7 @@
 //! page around it.
 
 use maud::html;
+use std::path::Path;
 
 /// A column's width, and a line's height, in pixels.
 const COLUMN: f64 = 7.8;
@@ -40,6 +41,51 @@ pub struct Piece {
 }
 
 impl Screen {
+    /// What a command printed, below the line with which it was started.
+    ///
+    /// ```
+    /// use quiescent_report::html::terminal::Screen;
+    /// let screen = Screen::printed("sim sync", "a table", "a  b\n1  2\n");
+    /// assert_eq!((screen.columns, screen.lines.len()), (20, 3));
+    /// ```
+    pub fn printed(arguments: &str, about: &str, text: &str) -> Screen {
+        let title = format!("quiescent {arguments}");
+        let plain = |line: &str| Piece {
+            text: line.to_owned(),
+            ..Piece::default()
+        };
+        let command = Piece {
+            bold: true,
+            ..plain(&format!("$ {title}"))
+        };
+        let lines = std::iter::once(command).chain(text.lines().map(plain));
+        let lines: Vec<Vec<Piece>> = lines.map(|piece| vec![piece]).collect();
+        let width = |line: &Vec<Piece>| line[0].text.chars().count();
+        Screen {
+            title,
+            about: about.to_owned(),
+            columns: lines.iter().map(width).max().unwrap_or(0),
+            lines,
+        }
+    }
+
+    /// For a test: compares with the picture in a file of the documents, which `again` writes anew.
+    ///
+    /// # Errors
+    /// A sentence with the file's name: it cannot be written, or has another picture.
+    pub fn compare(&self, file: &Path, again: bool) -> Result<(), String> {
+        let (drawn, name) = (self.render(), file.display());
+        if again {
+            return std::fs::write(file, drawn).map_err(|why| format!("{name}: {why}"));
+        }
+        match std::fs::read_to_string(file) {
+            Ok(kept) if kept == drawn => Ok(()),
+            _ => Err(format!(
+                "{name} is not what is shown now. Draw it again if the change is meant"
+            )),
+        }
+    }
+
     /// The file.
     ///
     /// ```

@@ -184,17 +184,16 @@ pub fn ask(
     let ran_out = [(&before, false), (&after, true)]
         .into_iter()
         .find_map(|(stats, with_change)| RanOut::of(stats, with_change, length));
-    match &ran_out {
-        Some(it) => it.forget(&mut lines),
-        None => {
-            let Some(mut others) = elsewhere(trace, &fit, &machines, times, change, control)?
-            else {
-                return Ok(None);
-            };
-            others.retain(|it| RanOut::of(&it.1, true, length).is_none());
-            spread(&mut lines, &others);
-        }
+    if let Some(it) = &ran_out {
+        it.forget(&mut lines);
     }
+    let Some(mut others) = elsewhere(trace, &fit, &machines, times, change, control)? else {
+        return Ok(None);
+    };
+    if ran_out.is_none() {
+        others.retain(|it| RanOut::of(&it.1, true, length).is_none());
+    }
+    spread(&mut lines, &others);
     bar.end();
     let inferred = trace.inferred.settings();
     let mut answer = Answer {
@@ -266,9 +265,9 @@ impl RanOut {
         })
     }
 
-    /// No figure of that run is known.
+    /// No figure of that run is known, but how long its waits took: all of the trace's are in it.
     fn forget(&self, lines: &mut [Line]) {
-        for line in lines {
+        for line in lines.iter_mut().filter(|it| !it.is_mean_wait()) {
             line.changed = f64::NAN;
             if !self.with_change {
                 line.modelled = f64::NAN;

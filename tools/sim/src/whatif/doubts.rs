@@ -39,8 +39,8 @@ fn ran_out(it: &RanOut, answer: &Answer, trace: &Trace) -> String {
         _ => "give --repeat 1, and --to for a shorter window".into(),
     };
     format!(
-        "no figure of `{}` is known: thread {} waits less than in the trace and has no input left {:.1} s \
-         before the window ends; {remedy}",
+        "of `{}` only the mean waits are known: thread {} waits less than in the trace and has no input \
+         left {:.1} s before the window ends; {remedy}",
         match it.with_change {
             true => "model with change",
             false => "model as recorded",

@@ -49,6 +49,11 @@ impl Line {
         self.off().is_some_and(|it| it > BAD_FIT && it > one)
     }
 
+    /// Is it the mean of waits, of which a run has as many as the trace even if it is over early?
+    pub fn is_mean_wait(&self) -> bool {
+        MEAN_WAITS.contains(&self.metric)
+    }
+
     /// Is it known whether the change makes it more or less? Not where its range has figures on both sides of
     /// what it is changed from (the model as recorded, or what was recorded), by more than 0.5 %.
     pub fn direction_known(&self) -> bool {
@@ -177,6 +182,13 @@ impl Of {
 /// What a line is about: its name, its unit, whether it decides, whether it is a rate, and how it is taken.
 type LineSpec = (&'static str, &'static str, bool, bool, fn(&Of) -> f64);
 
+/// The figures that are means of waits: for a grace period, an expedited one, all callbacks.
+pub const MEAN_WAITS: [&str; 3] = [
+    "synchronize_ms_mean",
+    "synchronize_expedited_ms_mean",
+    "barrier_ms_mean",
+];
+
 const LINES: [LineSpec; 18] = [
     ("wakeups_per_s", "1/s", true, true, |it| it.wakeups),
     ("grace_periods_per_s", "1/s", true, true, |it| it.gps),
@@ -239,7 +251,7 @@ pub type Elsewhere = (Option<Stats>, Stats);
 pub fn spread(lines: &mut [Line], runs: &[Elsewhere]) {
     let of = |it: &Elsewhere| (it.0.as_ref().map(Of::model), Of::model(&it.1));
     let all: Vec<(Option<Of>, Of)> = runs.iter().map(of).collect();
-    for line in lines {
+    for line in lines.iter_mut().filter(|it| it.changed.is_finite()) {
         let Some(about) = LINES.iter().find(|it| it.0 == line.metric) else {
             continue;
         };

@@ -283,7 +283,7 @@ fn a_range_on_both_sides_leaves_the_direction_open() {
 }
 
 #[test]
-fn figures_of_who_runs_out_of_trace_are_not_known() {
+fn of_who_runs_out_of_trace_only_the_waits_are_known() {
     let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
     machine.keep_trace();
     machine.spawn("caller", 1, 0, Caller::new(10_000, 3 * MS));
@@ -295,12 +295,23 @@ fn figures_of_who_runs_out_of_trace_are_not_known() {
         .clone()
         .expect("calls are many times as short");
     assert!(ran_out.thread.starts_with("caller") && ran_out.with_change && ran_out.seconds > 0.5);
+    let (waits, others): (Vec<&Line>, Vec<&Line>) =
+        answer.lines.iter().partition(|it| it.is_mean_wait());
     assert!(
-        answer
-            .lines
+        others
             .iter()
             .all(|it| it.changed.is_nan() && it.spread.is_none())
     );
+    let [wait] = waits[..] else {
+        panic!("one kind of wait: {waits:?}");
+    };
+    assert_eq!(wait.metric, "synchronize_ms_mean");
+    assert!(
+        wait.changed > 0.0 && wait.changed < wait.modelled / 3.0,
+        "{wait:?}"
+    );
+    let (least, most) = wait.spread.expect("a range");
+    assert!(least <= wait.changed && wait.changed <= most, "{wait:?}");
     assert!(!answer.holds());
     let text = whatif::text(&answer);
     assert!(text.contains("caller") && text.contains("--to"), "{text}");

@@ -1,7 +1,7 @@
 //! Pictures of the screen for the documents: drawn by the screen's own code from an invented program, and
 //! compared with the files in `docs/pictures`.
 //!
-//! `QUIESCENT_BLESS=1 cargo test -p quiescent-top pictures` writes them again after an intended change.
+//! `QUIESCENT_BLESS=1 cargo test pictures` writes them again after an intended change.
 
 use super::*;
 use std::path::Path;
@@ -221,19 +221,13 @@ fn picture(buffer: &Buffer) -> Screen {
 fn check(width: u16, height: u16) {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
     terminal.draw(|frame| draw(frame, &state())).expect("drawn");
-    let drawn = picture(terminal.backend().buffer()).render();
     let file = format!("../../docs/pictures/top-{width}x{height}.svg");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    if std::env::var_os("QUIESCENT_BLESS").is_some() {
-        std::fs::write(&path, &drawn).expect("docs/pictures can be written to");
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == drawn,
-        "{} is not what is drawn now. If the change is meant: QUIESCENT_BLESS=1 cargo test -p quiescent-top \
-         pictures",
-        path.display()
-    );
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let again = std::env::var_os("QUIESCENT_BLESS").is_some();
+    let picture = picture(terminal.backend().buffer());
+    picture
+        .compare(&file, again)
+        .unwrap_or_else(|why| panic!("{why}"));
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! The text output of `sim`: every setting, then tables with a column for each variant.
+//! The text output of `sim`: tables with a column for each variant. The first screen has a choice of them;
+//! `--full` has all, and every assumption and setting.
 
-use super::{Variant, saved};
-use quiescent_report::Report;
+use super::{Variant, first, saved};
 use quiescent_report::text::Table;
 use quiescent_report::text::number::{short, spread};
+use quiescent_report::{Report, Row};
 use quiescent_sim::{MachineKind, Options, Workload, settings};
 use serde_json::json;
 
@@ -123,9 +124,15 @@ fn changed(machine: &Options) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The report as text.
-pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
-    let mut text = head(report, &variants[0], seeds);
+/// The report as text: the first screen, or everything.
+pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> String {
+    let about = report.options["about"].as_str().unwrap_or_default();
+    let workload = report.options["workload"].as_str().unwrap_or_default();
+    let mut text = format!("{workload}: {about}\n");
+    if full {
+        text += &assumptions(report);
+        text += &settings(&variants[0], seeds, report.seed);
+    }
     let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let warnings = report.options["warnings"].as_array();
     for warning in warnings.into_iter().flatten() {
@@ -136,11 +143,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
         text += "\n";
         text += &lines(said.trim_end().split(' ').map(str::to_owned), "");
     }
-    let saved = format!(
-        "{}{}",
-        report.options["workload"].as_str().unwrap_or_default(),
-        saved::SAVED
-    );
+    let saved = format!("{workload}{}", saved::SAVED);
     let mut columns: Vec<Column> = variants
         .iter()
         .map(|it| (it.case.as_str(), it.varies.as_str()))
@@ -148,25 +151,37 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64) -> String {
     if let [_, _] = variants {
         columns.push((&saved, "saved, %"));
     }
+    let cases: Vec<&str> = columns.iter().map(|it| it.0).collect();
+    let shown = match full {
+        true => report.rows.clone(),
+        false => first::rows(report, &cases),
+    };
     let cpus = report.options.get("cpus").and_then(|it| it.as_u64());
     let are_few = |part: &(&str, &str)| part.1 != "cpu" || cpus <= Some(MOST_CPUS);
     for part in parts(report).into_iter().filter(are_few) {
-        text += &tables(report, &columns, part);
+        text += &tables(&shown, &columns, part);
     }
     if report.options["stopped"] == true {
         text += "\nstopped: some runs are missing\n";
     }
     let leaves_out = leaves_out(variants[0].plan.options.kind).split(' ');
-    text + "\n" + &lines(leaves_out.map(str::to_owned), "")
+    text += &("\n".to_owned() + &lines(leaves_out.map(str::to_owned), ""));
+    if !full {
+        let more = report.rows.len() - shown.len();
+        let assumed = report.options["assumes"].as_array().map_or(0, Vec::len);
+        text +=
+            &format!("  --full: {more} more figures, {assumed} assumptions, and every setting.\n");
+    }
+    text
 }
 
 /// The tables of a part: as many columns in each as fit in [`WIDTH`], in turn.
-fn tables(report: &Report, mut columns: &[Column], part: (&str, &str)) -> String {
+fn tables(rows: &[Row], mut columns: &[Column], part: (&str, &str)) -> String {
     let mut text = String::new();
     while !columns.is_empty() {
         let mut count = columns.len().min(MOST_COLUMNS);
         let rendered = loop {
-            let rendered = table(report, &columns[..count], part).render();
+            let rendered = table(rows, &columns[..count], part).render();
             let width = rendered.lines().map(|line| line.chars().count()).max();
             if count == 1 || width <= Some(WIDTH) {
                 break rendered;
@@ -181,20 +196,21 @@ fn tables(report: &Report, mut columns: &[Column], part: (&str, &str)) -> String
     text
 }
 
-/// Every setting.
-fn head(report: &Report, first: &Variant, seeds: u64) -> String {
-    let options = &first.plan.options;
-    let about = report.options["about"].as_str().unwrap_or_default();
-    let workload = report.options["workload"].as_str().unwrap_or_default();
-    let mut text = format!("{workload}: {about}\n");
+/// What the workload and the tables of the machine assume, and what was fitted.
+fn assumptions(report: &Report) -> String {
+    let mut text = String::new();
     for (name, sentences) in [("assumes", "assumes"), ("FITTED", "fitted")] {
         for sentence in report.options[sentences].as_array().into_iter().flatten() {
             let words = sentence.as_str().unwrap_or_default().split(' ');
             text += &lines(words.map(str::to_owned), &format!("{name}: "));
         }
     }
-    let seed = report.seed;
-    text += &match seeds {
+    text
+}
+
+/// Every setting.
+fn settings(first: &Variant, seeds: u64, seed: u64) -> String {
+    let text = match seeds {
         1 => format!("\nseed {seed}\n"),
         _ => format!("\nseeds {seed} to {}\n", seed.wrapping_add(seeds - 1)),
     };
@@ -203,7 +219,7 @@ fn head(report: &Report, first: &Variant, seeds: u64) -> String {
         .parameters
         .iter()
         .map(|(key, value)| (key.as_str(), value.clone()));
-    let machine = settings::listed(options)
+    let machine = settings::listed(&first.plan.options)
         .into_iter()
         .filter(|it| it.0 != "seed");
     let all: Vec<_> = own
@@ -232,17 +248,17 @@ fn lines(words: impl Iterator<Item = String>, before: &str) -> String {
 const WIDTH: usize = 118;
 
 /// The rows of each table: the text between case and name, the column's head.
-const PARTS: [(&str, &str); 11] = [
+pub const PARTS: [(&str, &str); 11] = [
     ("", "figure"),
-    (", thread", "thread"),
-    (", function ", "function"),
+    (THREAD, "thread"),
+    (FUNCTION, "function"),
     (", cpu ", "cpu"),
     (", state ", "idle state of CPUs"),
     (", core state ", "idle state of cores"),
-    (", package state ", "package state"),
+    (PACKAGE_STATE, "package state"),
     (", idle for ", "idle for"),
     (KEPT_OUT, "package state not reached, and why"),
-    (", package woken by ", "package woken by"),
+    (WOKEN_BY, "package woken by"),
     (POWER, "power by the profile"),
 ];
 
@@ -255,18 +271,22 @@ fn parts(report: &Report) -> Vec<(&'static str, &'static str)> {
     parts
 }
 
-/// What stands before a profile's name.
-const POWER: &str = ", power ";
+/// What stands before a name of the part.
+pub const THREAD: &str = ", thread";
+pub const FUNCTION: &str = ", function ";
+pub const PACKAGE_STATE: &str = ", package state ";
+pub const WOKEN_BY: &str = ", package woken by ";
+pub const POWER: &str = ", power ";
 
 /// Smaller shares of time, in per cent, in which the package was kept out of a state are left out.
-const KEPT_OUT: &str = ", kept out of ";
+pub const KEPT_OUT: &str = ", kept out of ";
 const LEAST_PCT: f64 = 0.05;
 
 /// The case of a column's rows, and its head.
 type Column<'a> = (&'a str, &'a str);
 
 /// A table of the rows of a part: a line for each row of the report, a column for each variant.
-fn table(report: &Report, all: &[Column], (part, head): (&str, &str)) -> Table {
+fn table(rows: &[Row], all: &[Column], (part, head): (&str, &str)) -> Table {
     let heads = all.iter().map(|it| match it.1 {
         "" => "value", // nothing varies
         varies => varies,
@@ -279,9 +299,9 @@ fn table(report: &Report, all: &[Column], (part, head): (&str, &str)) -> Table {
     let heads: Vec<&str> = words.iter().copied().chain(heads).collect();
     let mut table = Table::new(&heads, words.len());
     let mut lines: Vec<(&str, &str, &str)> = Vec::new();
-    for row in &report.rows {
+    for row in rows {
         for case in cases.iter().filter(|it| !it.ends_with(saved::SAVED)) {
-            let Some(name) = row.case.strip_prefix(case).and_then(|it| named(it, part)) else {
+            let Some(name) = named(row, case, part) else {
                 continue;
             };
             let line = (name, row.metric.as_str(), row.unit.as_str());
@@ -297,11 +317,8 @@ fn table(report: &Report, all: &[Column], (part, head): (&str, &str)) -> Table {
             cells.remove(0);
         }
         for case in &cases {
-            let of = |row: &&quiescent_report::Row| {
-                let rest = row.case.strip_prefix(case).and_then(|it| named(it, part));
-                rest == Some(name) && row.metric == metric
-            };
-            let row = report.rows.iter().find(of);
+            let of = |row: &&Row| named(row, case, part) == Some(name) && row.metric == metric;
+            let row = rows.iter().find(of);
             cells.push(row.map_or("-".into(), |row| match row.n {
                 1 => short(row.median),
                 _ if row.min == row.max => short(row.median),
@@ -313,11 +330,12 @@ fn table(report: &Report, all: &[Column], (part, head): (&str, &str)) -> Table {
     table
 }
 
-/// The name behind the case, if the row belongs to this part.
-fn named<'a>(rest: &'a str, part: &str) -> Option<&'a str> {
+/// The name behind the case, if the row belongs to this case and part.
+pub fn named<'a>(row: &'a Row, case: &str, part: &str) -> Option<&'a str> {
+    let rest = row.case.strip_prefix(case)?;
     match part {
         "" => rest.is_empty().then_some(""),
-        ", thread" => {
+        THREAD => {
             let rest = rest.strip_prefix(part)?;
             rest.strip_prefix("s ").or(rest.strip_prefix(' '))
         }

@@ -121,7 +121,7 @@ fn empty() -> Table {
     }
 }
 
-/// None where a thread of the replay ran out of trace: with shorter waits it gets through it earlier.
+/// None where there is no such figure.
 fn figures(line: &Line) -> Vec<Option<f64>> {
     let all = [
         line.recorded,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(figures(&line), all);
         let changed = f64::NAN;
         let none = figures(&Line { changed, ..line })[2];
-        assert_eq!(none, None, "a thread ran out of trace");
+        assert_eq!(none, None);
         assert_eq!(empty().columns.len(), all.len());
     }
 }
