@@ -21,7 +21,7 @@ use super::everything_works;
 use crate::common::children::{fork, fork_code};
 use crate::common::deferral::{Gate, flag};
 use crate::common::healed;
-use crate::common::tasks::block_on;
+use crate::common::tasks::{Bell, block_on};
 use crate::common::{PATIENCE, Reader, isolated, sleeps, thread_id, until};
 use crate::stopped_driver::places::{Place, stop_at, stop_nowhere};
 
@@ -100,7 +100,7 @@ fn at_each_call(before: fn(), operation: fn(), check: fn()) {
                     check();
                     start.check_in_any_case();
                 });
-                if found == Stopped::Nowhere {
+                if found == Stopped::Nowhere && statistics().holdouts == 0 {
                     everything_works(); // in the parent, at last
                 }
                 found as i32
@@ -220,6 +220,33 @@ fn of_the_start_of_the_worker() {
 fn of_a_grace_period() {
     let idle = || std::mem::forget(Reader::idle("idle"));
     at_each_call(idle, synchronize, everything_works_anew);
+}
+
+/// The driver is stopped, and another thread takes its role.
+#[test]
+fn of_a_driver_that_replaces_another() {
+    let with_a_stopped_driver = || {
+        std::mem::forget(Reader::idle("idle"));
+        let gate = Gate::new();
+        thread::spawn(|| {
+            stop_at(Place::Fence, gate);
+            synchronize();
+        });
+        gate.until_reached(1);
+    };
+    at_each_call(with_a_stopped_driver, synchronize, everything_works_anew);
+}
+
+/// Readers are in the way: the worker waits for them, and tasks for the worker.
+#[test]
+fn of_a_task_that_waits() {
+    let with_a_reader = || std::mem::forget(Reader::inside("in the way"));
+    let ask = || {
+        let mut waits = grace_period();
+        assert!(Bell::new().poll(&mut waits).is_pending());
+        drop(waits);
+    };
+    at_each_call(with_a_reader, ask, everything_works_anew);
 }
 
 /// Queues of another thread are taken over.
