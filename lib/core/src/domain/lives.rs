@@ -29,20 +29,18 @@ impl Domain {
     #[cold]
     fn make_state(&'static self) -> &'static State {
         let new = State::leak(self);
-        let raw = std::ptr::from_ref(new).cast_mut();
-        let order = (Ordering::AcqRel, Ordering::Acquire); // [GR-1]
-        match (self.state).compare_exchange(std::ptr::null_mut(), raw, order.0, order.1) {
-            Ok(_) => {
-                self.settings().apply(new);
-                new
-            }
-            Err(first) => {
-                // SAFETY: created above, and not published.
-                drop(unsafe { Box::from_raw(raw) });
-                // SAFETY: not null, and as in `state_if_any`.
-                unsafe { &*first }
-            }
+        // A state is complete when others see it; also in the child of a fork, which waits for this lock.
+        let settings = self.settings();
+        if let Some(first) = self.state_if_any() {
+            drop(settings);
+            // SAFETY: created above, and not published.
+            drop(unsafe { Box::from_raw(std::ptr::from_ref(new).cast_mut()) });
+            return first;
         }
+        settings.apply(new);
+        let place = std::ptr::from_ref(new).cast_mut();
+        self.state.store(place, Ordering::Release); // [GR-1]
+        new
     }
 
     /// Changes the settings, and passes them to the engine, if there is one.

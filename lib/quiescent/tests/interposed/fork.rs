@@ -7,6 +7,7 @@ mod descriptors;
 mod domains;
 mod meanwhile;
 mod sections;
+mod steps;
 
 use std::time::Duration;
 

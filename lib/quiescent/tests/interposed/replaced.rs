@@ -91,6 +91,7 @@ unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     static REAL: Real = Real::new(c"pthread_create");
+    places::before_call();
     if meagre::refuses_thread() || worker_exits::refuses_thread() {
         return libc::EAGAIN;
     }
@@ -115,6 +116,7 @@ unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::time
 /// The library's first descriptors are made by this.
 #[unsafe(no_mangle)]
 extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
+    places::before_call();
     if no_worker::refuses_timer() {
         return failed(libc::EMFILE);
     }
@@ -132,6 +134,7 @@ unsafe extern "C" fn timerfd_settime(
     new: *const libc::itimerspec,
     old: *mut libc::itimerspec,
 ) -> c_int {
+    places::before_call();
     if shifted::is_on() {
         // SAFETY: the caller's promise.
         return unsafe { shifted::set_timer(fd, flags, new) };
@@ -139,4 +142,38 @@ unsafe extern "C" fn timerfd_settime(
     let (fd, flags, new, old) = (fd as usize, flags as usize, new as usize, old as usize);
     // SAFETY: what the C library does; the caller's promise.
     unsafe { real::syscall()(libc::SYS_timerfd_settime, fd, flags, new, old, 0, 0) as c_int }
+}
+
+/// The library's permanent memory is made by this.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap(
+    at: *mut c_void,
+    size: usize,
+    access: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> *mut c_void {
+    places::before_call();
+    let (at, access, flags) = (at as usize, access as usize, flags as usize);
+    let (fd, offset) = (fd as usize, offset as usize);
+    // SAFETY: what the C library does; the caller's promise.
+    let made = unsafe { real::syscall()(libc::SYS_mmap, at, size, access, flags, fd, offset) };
+    std::ptr::with_exposed_provenance_mut(made as usize)
+}
+
+/// A thread that has a slot says so by this.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_setspecific(key: libc::pthread_key_t, value: *const c_void) -> c_int {
+    static REAL: Real = Real::new(c"pthread_setspecific");
+    type Set = unsafe extern "C" fn(libc::pthread_key_t, *const c_void) -> c_int;
+    places::before_call();
+    // SAFETY: it is of that type; the caller's promise.
+    unsafe { transmute::<*mut c_void, Set>(REAL.address())(key, value) }
 }

@@ -127,6 +127,9 @@ impl Queue {
         self.ask_soon();
         core.revoking = core.owned;
         let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken
+        if !own {
+            self.undo_pushes_into_the_dummy_block(core, &queued);
+        }
         self.answer(core);
         if !(own && run_code) {
             self.lanes[OWN].end_running(); // of two that it has popped it runs no other
@@ -138,6 +141,17 @@ impl Queue {
             core.heads.abandon();
         }
         queued
+    }
+
+    /// In the child of a fork: pushes that their owner was about to undo. It had reported all others.
+    fn undo_pushes_into_the_dummy_block(&self, core: &mut QueueCore, queued: &[Queued; LANES]) {
+        let lanes = self.lanes.iter().zip(&mut core.chains);
+        for ((words, chain), queued) in lanes.zip(queued) {
+            if words.end.load(Ordering::Relaxed) != queued.end {
+                words.end.store(queued.end, Ordering::Release);
+                chain.spent(words); // not reported
+            }
+        }
     }
 
     /// Takes done entries out, as many as there are places; returns their positions.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
-use quiescent::{RcuCell, Srcu};
+use quiescent::{Domain, RcuCell, Srcu};
 
 use crate::common::children::in_child;
-use crate::common::isolated;
+use crate::common::{isolated, until};
 
 /// Long enough for anything that does not hang.
 const LONG: Duration = Duration::from_secs(15);
@@ -107,5 +107,59 @@ fn a_callback_that_forks_returns_in_both_processes() {
         // SAFETY: `status` is writable.
         let waited = unsafe { libc::waitpid(child, &mut status, 0) };
         assert_eq!((waited, status), (child, 0));
+    });
+}
+
+/// Whether a domain with room for one object refuses the next.
+fn refuses(domain: &Domain) -> bool {
+    let guard = domain.read_lock();
+    let cell = RcuCell::new_in([0u64; 4], domain);
+    let mut refused = false;
+    for n in 1..4 {
+        refused |= cell.store([n; 4]).try_retire().is_err();
+    }
+    drop(guard);
+    refused
+}
+
+/// In the child a domain has its settings also if another thread was making its state, with which the
+/// settings are carried out.
+#[test]
+fn a_domain_whose_state_was_being_made_has_its_settings() {
+    const FORKS: usize = 20;
+    const EACH: usize = 200;
+    isolated(|| {
+        let make = |_| {
+            let domain = Domain::new();
+            domain.set_budget(1 << 20, 1);
+            drop(domain.read_lock()); // without a state so far
+            domain
+        };
+        let domains: Vec<Domain> = (0..FORKS * EACH).map(make).collect();
+        let (may, made) = (&AtomicU32::new(0), &AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for (turn, domains) in domains.chunks(EACH).enumerate() {
+                    until("its turn comes", || {
+                        may.load(Ordering::Acquire) > turn as u32
+                    });
+                    for domain in domains {
+                        domain.synchronize();
+                        made.fetch_add(1, Ordering::Release);
+                    }
+                }
+            });
+            for (turn, domains) in domains.chunks(EACH).enumerate() {
+                let before = made.load(Ordering::Acquire);
+                may.store(turn as u32 + 1, Ordering::Release);
+                while made.load(Ordering::Acquire) == before {
+                    std::thread::yield_now();
+                }
+                in_child(|| {
+                    let accept: Vec<_> = domains.iter().filter(|it| !refuses(it)).collect();
+                    assert!(accept.is_empty(), "{} of {}", accept.len(), domains.len());
+                });
+            }
+        });
     });
 }

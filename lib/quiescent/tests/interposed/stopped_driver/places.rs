@@ -19,6 +19,9 @@ pub enum Place {
     WakeDriver,
     /// Ask for memory.
     Allocation,
+    /// Make any call of the allocator, the C library or the kernel that this program replaces: the one after
+    /// so many others.
+    Call(u32),
 }
 
 thread_local! {
@@ -31,15 +34,33 @@ pub fn stop_at(place: Place, gate: &'static Gate) {
     STOP.set(Some((place, gate)));
 }
 
+/// The calling thread stops nowhere any more.
+pub fn stop_nowhere() {
+    STOP.set(None);
+}
+
 /// The calling thread has come to a place.
 fn at(place: Place) {
     // The end of a thread is no place to stop at.
-    if let Ok(Some((wanted, gate))) = STOP.try_with(Cell::get)
-        && wanted == place
-    {
-        STOP.set(None);
-        gate.pass();
+    let Ok(Some((wanted, gate))) = STOP.try_with(Cell::get) else {
+        return;
+    };
+    match wanted {
+        Place::Call(after @ 1..) => STOP.set(Some((Place::Call(after - 1), gate))),
+        Place::Call(0) => stop(gate),
+        _ if wanted == place => stop(gate),
+        _ => {}
     }
+}
+
+fn stop(gate: &'static Gate) {
+    STOP.set(None);
+    gate.pass();
+}
+
+/// The calling thread is about to call some other function that this program replaces.
+pub fn before_call() {
+    at(Place::Call(0));
 }
 
 /// Is this the word of a waiter? Those are on stacks; locks, and the word of a driver that sleeps, are among
@@ -58,7 +79,7 @@ pub fn before_syscall(number: c_long, a: usize, b: usize) {
         }
         libc::SYS_futex if b as c_int == wake && is_a_waiters(a) => at(Place::Wake),
         libc::SYS_futex if b as c_int == wake => at(Place::WakeDriver),
-        _ => {}
+        _ => before_call(),
     }
 }
 

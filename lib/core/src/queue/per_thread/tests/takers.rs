@@ -285,6 +285,27 @@ fn the_child_of_a_fork_takes_everything() {
     }
 }
 
+/// An owner without a block publishes an entry that is nowhere before it takes the lock. In the child it does
+/// not come back for it.
+#[test]
+fn a_push_into_the_dummy_block_is_undone_in_the_child() {
+    for own in [false, true] {
+        let queue = queue();
+        let mut core = queue.lock();
+        queue.attach(&mut core);
+        let words = &queue.lanes[PLAIN];
+        let _ = settle(queue, &mut core, 0);
+        assert!(queue.is_starved(PLAIN));
+        assert!(words.push_only(entry(1), 8), "it takes the lock next");
+        assert_eq!(queue.forked(&mut core, true, own)[PLAIN].end, 0);
+        if own {
+            queue.unpush(PLAIN, 8); // the forking thread was interrupted there, and continues
+        }
+        assert_eq!(get(&words.end), 0);
+        assert_eq!(core.chains[PLAIN].spent(words), 0);
+    }
+}
+
 /// An owner that helps with what was taken over takes it out under the lock, as others do: its own words
 /// still say that the entries are its to pop.
 #[test]
