@@ -72,7 +72,7 @@ impl fmt::Display for Fault {
             ),
             Fault::Packet { byte } => write!(
                 f,
-                "the packet at byte {byte} of the Perfetto trace is damaged, or has an event that is"
+                "the packet at byte {byte} of the Perfetto trace, or an event in it, is damaged"
             ),
             Fault::Rest { byte } => write!(
                 f,
