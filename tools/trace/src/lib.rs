@@ -1,11 +1,12 @@
-//! Reads kernel traces (ftrace text and `trace.dat`): the input for a replay in the model, and the figures
-//! that the model is compared with.
+//! Reads kernel traces (ftrace text, `trace.dat`, Perfetto): the input for a replay in the model, and the
+//! figures that the model is compared with.
 //!
 //! | folder | job |
 //! |---|---|
 //! | `base` | [`Error`] ends the reading; [`Faults`] are counted; sets of CPUs, distributions |
 //! | `dat` | `trace.dat` of versions 6 and 7 as the text that the kernel writes; buffers merged by time |
-//! | `input` | [`open`]: files, plain or compressed by xz, gzip or zstd, `trace.dat`, and standard input |
+//! | `perfetto` | Perfetto's trace as the same text, events in the order of time |
+//! | `input` | [`open`]: files of all kinds, plain or compressed by xz, gzip or zstd, and standard input |
 //! | `line` | [`Reader`]: a [`Record`] for each event, in all known text layouts, in constant memory |
 //! | `event` | [`Event`]: an event's fields, by the kernel's formats; the window; HZ, the jiffy number |
 //! | `record` | [`Recorded`]: the input of a replay |
@@ -17,7 +18,7 @@
 //! **Memory**: 128 KiB of text at a time, and ten blocks as large that a thread reads ahead ([`open`]), six
 //! if a thread parses lines ([`Reader::ahead`]); in front of it a decompressor's window (at most 80 MiB for
 //! xz, as `xz -9` wants, 32 MiB for zstd, little for gzip) or, for a `trace.dat`, a page for each CPU and the
-//! tables of a kernel, about 12 MB ([`from_seek`] says more).
+//! tables of a kernel, about 12 MB ([`from_seek`] says more), or 32 MiB of Perfetto's bundles.
 //!
 //! Three rules hold throughout. A line or a field that cannot be read is counted with its line number and
 //! never guessed at. Nothing panics, whatever the bytes. Nothing grows with the length of a trace, except
@@ -48,6 +49,7 @@ mod event;
 mod input;
 mod line;
 mod measure;
+mod perfetto;
 mod record;
 
 pub use analysis::{
@@ -59,7 +61,7 @@ pub use base::{
     role,
 };
 pub use event::{Bounds, END_MARK, Event, START_MARK, Window};
-pub use input::{from_read, from_seek, open};
+pub use input::{from_read, from_seek, identified, is_dat, open};
 pub use line::{Buffer, Flags, Reader, Record, Summary, Unit};
 pub use measure::{Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, measure};
 pub use record::{

@@ -14,7 +14,7 @@ use crate::show::output::{self, DONE, FINDING};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress, Report, Row};
 use quiescent_sim::whatif::{self, Reading};
-use quiescent_trace::{Analysis, Findings, Kind as Of, Reader, Table, from_read, open};
+use quiescent_trace::{Analysis, Findings, Kind as Of, Reader, Table, identified, is_dat, open};
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -101,14 +101,6 @@ struct Source {
     read: Arc<AtomicU64>,
 }
 
-/// The kind of a file, by its first bytes.
-const KINDS: [(&[u8], &str); 4] = [
-    (b"\x17\x08\x44tracing", "trace.dat"),
-    (b"\xfd7zXZ\0", "ftrace text, xz"),
-    (b"\x1f\x8b", "ftrace text, gzip"),
-    (b"\x28\xb5\x2f\xfd", "ftrace text, zstd"),
-];
-
 impl Source {
     fn open(name: &str) -> Result<Self, Error> {
         let read = Arc::new(AtomicU64::new(0));
@@ -135,15 +127,19 @@ impl Source {
                 let mut first = Vec::new();
                 // Opened again, so that it is read from its start.
                 let _ = file.take(16).read_to_end(&mut first);
-                let known = KINDS.iter().find(|(bytes, _)| first.starts_with(bytes));
-                source.kind = known.map_or("ftrace text", |(_, kind)| kind);
                 match File::open(name) {
-                    // A trace.dat is read at several places: its progress is unknown.
-                    Ok(file) if source.kind != "trace.dat" => {
+                    Ok(file) if !is_dat(&first) => {
                         source.length = file.metadata().map_or(0, |about| about.len());
-                        from_read(name, Counted { file, read }).map_err(unreadable)?
+                        let counted = identified(name, Counted { file, read });
+                        let (input, kind) = counted.map_err(unreadable)?;
+                        source.kind = kind;
+                        input
                     }
-                    _ => open(name).map_err(unreadable)?,
+                    // A trace.dat is read at several places: its progress is unknown.
+                    _ => {
+                        source.kind = "trace.dat";
+                        open(name).map_err(unreadable)?
+                    }
                 }
             }
         };

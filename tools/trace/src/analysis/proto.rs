@@ -6,6 +6,7 @@
 //! name, 5 parent_uuid, 8 counter; TrackEvent 9 type, 11 track_uuid, 23 name, 30 counter_value). Wire types
 //! are protobuf's: 0 for varints, 2 for bytes with their length.
 
+use crate::base::wire::{push_bytes, push_number};
 use std::io::{self, Write};
 
 /// All packets are of one sequence.
@@ -49,17 +50,17 @@ impl Packets {
         counter: bool,
     ) -> io::Result<()> {
         self.inner.clear();
-        number(&mut self.inner, 1, uuid);
-        bytes(&mut self.inner, 2, name.as_bytes());
+        push_number(&mut self.inner, 1, uuid);
+        push_bytes(&mut self.inner, 2, name.as_bytes());
         if parent != 0 {
-            number(&mut self.inner, 5, parent);
+            push_number(&mut self.inner, 5, parent);
         }
         if counter {
-            bytes(&mut self.inner, 8, &[]);
+            push_bytes(&mut self.inner, 8, &[]);
         }
         self.packet.clear();
-        number(&mut self.packet, 10, SEQUENCE);
-        bytes(&mut self.packet, 60, &self.inner);
+        push_number(&mut self.packet, 10, SEQUENCE);
+        push_bytes(&mut self.packet, 60, &self.inner);
         self.write()
     }
 
@@ -71,17 +72,17 @@ impl Packets {
             Point::End => 2,
             Point::Counter(_) => 4,
         };
-        number(&mut self.inner, 9, kind);
-        number(&mut self.inner, 11, track);
+        push_number(&mut self.inner, 9, kind);
+        push_number(&mut self.inner, 11, track);
         match point {
-            Point::Begin(name) => bytes(&mut self.inner, 23, name.as_bytes()),
-            Point::Counter(value) => number(&mut self.inner, 30, value),
+            Point::Begin(name) => push_bytes(&mut self.inner, 23, name.as_bytes()),
+            Point::Counter(value) => push_number(&mut self.inner, 30, value),
             Point::End => {}
         }
         self.packet.clear();
-        number(&mut self.packet, 8, time_ns);
-        number(&mut self.packet, 10, SEQUENCE);
-        bytes(&mut self.packet, 11, &self.inner);
+        push_number(&mut self.packet, 8, time_ns);
+        push_number(&mut self.packet, 10, SEQUENCE);
+        push_bytes(&mut self.packet, 11, &self.inner);
         self.write()
     }
 
@@ -91,29 +92,10 @@ impl Packets {
 
     fn write(&mut self) -> io::Result<()> {
         self.inner.clear();
-        bytes(&mut self.inner, 1, &self.packet);
+        push_bytes(&mut self.inner, 1, &self.packet);
         self.written += 1;
         self.output.write_all(&self.inner)
     }
-}
-
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn number(out: &mut Vec<u8>, field: u64, value: u64) {
-    varint(out, field << 3);
-    varint(out, value);
-}
-
-fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
-    varint(out, field << 3 | 2);
-    varint(out, value.len() as u64);
-    out.extend_from_slice(value);
 }
 
 #[cfg(test)]

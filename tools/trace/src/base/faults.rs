@@ -36,6 +36,16 @@ pub enum Fault {
     Hidden,
     /// A function is an address: the symbols of the kernel were hidden, or left out.
     Address,
+    /// A part of this packet of a Perfetto trace could not be read.
+    Packet {
+        /// The byte of the file at which the packet starts.
+        byte: u64,
+    },
+    /// No whole packet of a Perfetto trace starts here; nothing behind it is read.
+    Rest {
+        /// The byte of the file.
+        byte: u64,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -59,6 +69,15 @@ impl fmt::Display for Fault {
             Fault::Address => f.write_str(
                 "the function is an address; record as root with kernel.kptr_restrict=0, and report without \
                  -R",
+            ),
+            Fault::Packet { byte } => write!(
+                f,
+                "the packet at byte {byte} of the Perfetto trace, or an event in it, is damaged"
+            ),
+            Fault::Rest { byte } => write!(
+                f,
+                "no whole packet starts at byte {byte} of the Perfetto trace; nothing behind it is read: copy \
+                 or record it again"
             ),
         }
     }

@@ -1,11 +1,14 @@
-//! What all layers use: errors, counted faults, sets of CPUs, distributions, names of threads.
+//! What all layers use: errors, counted faults, sets of CPUs, distributions, names of threads, protobuf's
+//! wire format, text that is made from something else.
 
 mod cpuset;
 pub(crate) mod dist;
 mod error;
 mod faults;
+pub(crate) mod made;
 pub(crate) mod map;
 pub(crate) mod names;
+pub(crate) mod wire;
 
 pub use cpuset::CpuSet;
 pub use dist::{Distribution, Percentiles};

@@ -18,12 +18,9 @@ use super::merge::{Merge, Met};
 use super::page::Missing;
 use super::print::write_fields;
 use super::walk::{File, Source, lossy};
+use crate::base::made::{Made, Maker, push_columns, push_line};
 use std::collections::HashMap;
-use std::fmt::Write;
-use std::io::{self, BufRead, Read};
-
-/// Bytes that are made at a time.
-const BLOCK: usize = 64 << 10;
+use std::io::{self, Write};
 
 /// Bytes of one event's text; beyond it is cut.
 const TEXT_MOST: usize = 32 << 10;
@@ -40,38 +37,30 @@ pub(crate) struct Dat {
     /// Events of a buffer and CPU whose loss has been written.
     reported: HashMap<(usize, u32), u64>,
     text: String,
-    at: usize,
-    out: String,
-    ended: bool,
-    /// What ended it, for later calls.
-    failed: Option<(io::ErrorKind, String)>,
 }
 
 impl Dat {
-    pub(crate) fn new(source: Box<dyn Source>) -> io::Result<Self> {
+    pub(crate) fn open(source: Box<dyn Source>) -> io::Result<Made<Self>> {
         let mut file = File::new(source)?;
         let layout = Layout::read(&mut file)?;
         let merge = Merge::new(file, &layout)?;
         let units = layout.buffers.iter().map(|b| counts_time(&b.clock));
-        let mut dat = Dat {
+        let dat = Dat {
             units: units.collect(),
             merge,
             reported: HashMap::new(),
             text: String::new(),
-            at: 0,
-            out: String::new(),
-            ended: false,
-            failed: None,
             layout,
         };
-        dat.header();
-        Ok(dat)
+        let head = dat.header();
+        Ok(Made::new(dat, head))
     }
 
-    fn header(&mut self) {
+    fn header(&self) -> Vec<u8> {
+        let mut out = Vec::new();
         let layout = &self.layout;
         let _always = writeln!(
-            self.out,
+            out,
             "# trace.dat version {}, compression {}\ncpus={}",
             layout.version,
             layout.packing.name(),
@@ -80,36 +69,20 @@ impl Dat {
         for buffer in &layout.buffers {
             let (name, clock) = (one_line(&buffer.name), one_line(&buffer.clock));
             let _always = writeln!(
-                self.out,
+                out,
                 "# buffer: {} clock: {clock} cpus-with-events: {}",
                 if name.is_empty() { "-" } else { &name },
                 buffer.cpus.len()
             );
         }
         for option in &layout.not_applied {
-            let _always = writeln!(self.out, "# not applied: {option}");
+            let _always = writeln!(out, "# not applied: {option}");
         }
+        out
     }
 
-    /// Makes more text; at the end what the statistics say.
-    fn more(&mut self) -> io::Result<()> {
-        self.out.clear();
-        self.at = 0;
-        while self.out.len() < BLOCK {
-            match self.merge.next()? {
-                Some(met) => self.line(&met),
-                None => {
-                    self.ended = true;
-                    self.lost_by_statistics();
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn line(&mut self, met: &Met) {
-        self.gap(met);
+    fn line(&mut self, met: &Met, out: &mut Vec<u8>) {
+        self.gap(met, out);
         let event = self.merge.event(met);
         let layout = &mut self.layout;
         let (big, long) = (layout.shape.big, layout.shape.long);
@@ -137,47 +110,42 @@ impl Dat {
             learn(format, event, big, &mut layout.tasks);
         }
         let buffer = &layout.buffers[met.buffer];
-        let out = &mut self.out;
         if !buffer.name.is_empty() {
-            push_line(out, &buffer.name);
-            out.push_str(": ");
+            push_line(out, buffer.name.as_bytes());
+            out.extend_from_slice(b": ");
         }
         let task = match pid {
             0 => "<idle>",
             _ => layout.tasks.get(&pid).map_or("<...>", |t| t),
         };
-        out.extend(std::iter::repeat_n(' ', 16usize.saturating_sub(task.len())));
-        push_line(out, task);
-        let _always = write!(out, "-{pid:<7} [{:03}] ", met.cpu);
-        push_flags(out, flags, depth);
         let time = met.time.wrapping_add_signed(layout.time_offset);
-        let _always = if self.units[met.buffer] {
-            let (s, ns) = (time / 1_000_000_000, time % 1_000_000_000);
-            write!(out, " {s}.{ns:09}: ")
-        } else {
-            write!(out, " {time}: ")
-        };
-        push_line(out, format.map_or("unknown", |f| &f.name));
-        out.push_str(": ");
-        push_line(out, self.text.trim_end());
-        out.push('\n');
+        push_columns(
+            out,
+            (task.as_bytes(), pid, met.cpu),
+            Some((flags, depth)),
+            (time, self.units[met.buffer]),
+        );
+        push_line(out, format.map_or("unknown", |f| &f.name).as_bytes());
+        out.extend_from_slice(b": ");
+        push_line(out, self.text.trim_end().as_bytes());
+        out.push(b'\n');
     }
 
     /// Events that are missing before this one.
-    fn gap(&mut self, met: &Met) {
+    fn gap(&mut self, met: &Met, out: &mut Vec<u8>) {
         let reported = self.reported.entry((met.buffer, met.cpu)).or_default();
         let _always = match met.missing {
             Missing::None => Ok(()),
-            Missing::Some => writeln!(self.out, "CPU:{} [LOST EVENTS]", met.cpu),
+            Missing::Some => writeln!(out, "CPU:{} [LOST EVENTS]", met.cpu),
             Missing::Number(n) => {
                 *reported = reported.saturating_add(n);
-                writeln!(self.out, "CPU:{} [LOST {n} EVENTS]", met.cpu)
+                writeln!(out, "CPU:{} [LOST {n} EVENTS]", met.cpu)
             }
         };
     }
 
     /// What the statistics count and no page reported.
-    fn lost_by_statistics(&mut self) {
+    fn lost_by_statistics(&self, out: &mut Vec<u8>) {
         let mut all: Vec<_> = self.layout.dropped.iter().collect();
         all.sort_unstable();
         for ((name, cpu), lost) in all {
@@ -185,42 +153,23 @@ impl Dat {
             let reported = buffer.and_then(|b| self.reported.get(&(b, *cpu)));
             let rest = lost.saturating_sub(reported.copied().unwrap_or(0));
             if rest > 0 {
-                let _always = writeln!(self.out, "CPU:{cpu} [LOST {rest} EVENTS]");
+                let _always = writeln!(out, "CPU:{cpu} [LOST {rest} EVENTS]");
             }
         }
     }
 }
 
-impl BufRead for Dat {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if let Some((kind, text)) = &self.failed
-            && self.at == self.out.len()
-        {
-            return Err(io::Error::new(*kind, text.clone()));
-        }
-        if self.at == self.out.len() && !self.ended {
-            // What was made before it failed is given first.
-            if let Err(e) = self.more() {
-                self.failed = Some((e.kind(), e.to_string()));
-                if self.out.is_empty() {
-                    return Err(e);
-                }
+impl Maker for Dat {
+    /// A line; at the end what the statistics say.
+    fn more(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        match self.merge.next()? {
+            Some(met) => self.line(&met, out),
+            None => {
+                self.lost_by_statistics(out);
+                return Ok(false);
             }
         }
-        Ok(&self.out.as_bytes()[self.at..])
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.at = (self.at + amount).min(self.out.len());
-    }
-}
-
-impl Read for Dat {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut from = self.fill_buf()?;
-        let read = from.read(into)?;
-        self.consume(read);
-        Ok(read)
+        Ok(true)
     }
 }
 
@@ -258,56 +207,8 @@ fn counts_time(clock: &str) -> bool {
     known.contains(&clock)
 }
 
-/// The irq-info column: bits as in the kernel's `trace` file.
-fn push_flags(out: &mut String, flags: u8, depth: u8) {
-    let has = |bit: u8| flags & bit != 0;
-    out.push(match (has(0x01), has(0x80)) {
-        (true, true) => 'D',
-        (true, false) => 'd',
-        (false, true) => 'b',
-        (false, false) => '.',
-    });
-    // Bit 1 is a lazy wish to reschedule, on kernels that have it.
-    out.push(match (has(0x04), has(0x20), has(0x02)) {
-        (true, true, true) => 'B',
-        (true, true, false) => 'N',
-        (true, false, true) => 'b',
-        (true, false, false) => 'n',
-        (false, true, true) => 'L',
-        (false, true, false) => 'p',
-        (false, false, true) => 'l',
-        (false, false, false) => '.',
-    });
-    out.push(match (has(0x40), has(0x08), has(0x10)) {
-        (true, true, _) => 'Z',
-        (true, false, _) => 'z',
-        (false, true, true) => 'H',
-        (false, true, false) => 'h',
-        (false, false, true) => 's',
-        (false, false, false) => '.',
-    });
-    for depth in [depth & 15, depth >> 4] {
-        out.push(match depth {
-            0 => '.',
-            depth => char::from_digit(depth.into(), 16).unwrap_or('?'),
-        });
-    }
-}
-
-/// Appends text of which nothing may end the line.
-fn push_line(out: &mut String, text: &str) {
-    if text.bytes().any(|b| b.is_ascii_control()) {
-        out.extend(
-            text.chars()
-                .map(|c| if c.is_ascii_control() { ' ' } else { c }),
-        );
-    } else {
-        out.push_str(text);
-    }
-}
-
 fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    push_line(&mut line, text);
-    line
+    let mut line = Vec::new();
+    push_line(&mut line, text.as_bytes());
+    String::from_utf8_lossy(&line).into_owned()
 }

@@ -44,7 +44,7 @@ mod walk;
 
 pub(crate) use layout::MAGIC;
 pub(crate) use lines::Dat;
-pub(crate) use pack::Frames;
+pub(crate) use pack::{Frames, Packing};
 pub(crate) use walk::Source;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub(crate) const WINDOW_MOST: u64 = 32 << 20;
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(crate) enum Packing {
     None,
     Zstd,
     Zlib,
@@ -45,7 +45,7 @@ impl Packing {
     }
 
     /// The plain bytes of a part, as a stream.
-    pub(super) fn stream<'a>(self, mut packed: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    pub(crate) fn stream<'a>(self, mut packed: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
             Packing::None => Box::new(packed),
             Packing::Zlib => Box::new(flate2::read::ZlibDecoder::new(packed)),

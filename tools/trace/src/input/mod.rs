@@ -1,4 +1,5 @@
-//! Where a trace comes from: a file, compressed or not, a `trace.dat`, or standard input.
+//! Where a trace comes from: a file, compressed or not, a `trace.dat`, a trace of Perfetto's, or standard
+//! input.
 //!
 //! The kind is recognized by the first bytes and never by the name, so that a pipe may be compressed too. A
 //! format that is recognized but not supported is refused by name, and the error says what to do instead. A
@@ -6,14 +7,17 @@
 //! more is refused before anything is allocated.
 //!
 //! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe. It is given as
-//! the text that the kernel would have written ([`dat`](crate::dat)).
+//! the text that the kernel would have written ([`dat`](crate::dat)), and so is a trace of Perfetto's
+//! ([`perfetto`](crate::perfetto)), which is read in one pass.
 
 use crate::Error;
 use crate::dat::{Dat, Frames, MAGIC, Source};
+use crate::perfetto::{Perfetto, is_perfetto};
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::path::Path;
 
 /// Memory for decompression, KiB. `xz -9` needs 64 MiB.
 const DICTIONARY_KB: u32 = 80 * 1024;
@@ -24,10 +28,43 @@ const BUFFER: usize = 128 * 1024;
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
-const PERF: &[u8] = b"PERFILE2";
+
+/// What is known and not read: the first bytes, what it is, and what to do.
+const REFUSED: [(&[u8], &str, &str); 8] = [
+    (
+        b"PERFILE2",
+        "a perf.data file",
+        "turn it into text: `perf script --ns`",
+    ),
+    (
+        b"BZh",
+        "a file compressed by bzip2",
+        "decompress it: `bzcat FILE | ... -`",
+    ),
+    (
+        b"PK\x03\x04",
+        "a zip file",
+        "unpack it: `unzip -p FILE | ... -`",
+    ),
+    (b"PK\x05\x06", "an empty zip file", "give the trace itself"),
+    (
+        b"7z\xbc\xaf\x27\x1c",
+        "a 7z file",
+        "unpack it: `7z x -so FILE | ... -`",
+    ),
+    (
+        b"\x04\x22\x4d\x18",
+        "a file compressed by lz4",
+        "decompress it: `lz4cat FILE | ... -`",
+    ),
+    (b"\xff\xfe", "UTF-16 text", AS_UTF_8),
+    (b"\xfe\xff", "UTF-16 text", AS_UTF_8),
+];
+
+const AS_UTF_8: &str = "turn it into UTF-8: `iconv -f UTF-16 -t UTF-8 FILE | ... -`";
 
 /// Bytes that tell the kind.
-const START: usize = 16;
+const START: usize = 64;
 
 /// What is done about a trace.dat that cannot be read.
 const DAT: &str =
@@ -55,15 +92,17 @@ const DAT: &str =
 /// assert_eq!(reader.summary().malformed.count(), 0);
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, Error> {
-    if name == "-" {
+pub fn open(name: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, Error> {
+    let path = name.as_ref();
+    if path.as_os_str() == "-" {
         return from_read("standard input", io::stdin()).map(ahead::ahead);
     }
-    let file = File::open(name).map_err(|source| Error::Input {
-        name: name.to_owned(),
+    let name = &path.display().to_string();
+    let file = File::open(path).map_err(|source| Error::Input {
+        name: name.clone(),
         source,
-        remedy: "give a file of ftrace text (plain, .xz, .gz or .zst), a trace.dat, or `-` for standard \
-         input",
+        remedy: "give a file of ftrace text or Perfetto (plain, .xz, .gz or .zst), a trace.dat, or `-` for \
+         standard input",
     })?;
     // A named pipe is a file by name and a pipe by nature.
     match file.metadata() {
@@ -97,10 +136,10 @@ pub fn from_seek(
     input.rewind().map_err(wrong("give a regular file"))?;
     let start = start_of(name, &mut input)?;
     if !start.starts_with(MAGIC) {
-        return by_kind(name, start, input);
+        return by_kind(name, start, input).map(|(input, _)| input);
     }
     let source: Box<dyn Source> = Box::new(input);
-    let dat = Dat::new(source).map_err(wrong(DAT))?;
+    let dat = Dat::open(source).map_err(wrong(DAT))?;
     Ok(Box::new(dat))
 }
 
@@ -110,8 +149,19 @@ pub fn from_seek(
 /// As [`open`]; [`Error::Kind`] for a `trace.dat`.
 pub fn from_read(
     name: &str,
-    mut input: impl Read + Send + 'static,
+    input: impl Read + Send + 'static,
 ) -> Result<Box<dyn BufRead + Send>, Error> {
+    identified(name, input).map(|(input, _)| input)
+}
+
+/// The same, and what it is: `ftrace text, xz`, `Perfetto trace`.
+///
+/// # Errors
+/// As [`from_read`].
+pub fn identified(
+    name: &str,
+    mut input: impl Read + Send + 'static,
+) -> Result<(Box<dyn BufRead + Send>, &'static str), Error> {
     let start = start_of(name, &mut input)?;
     if start.starts_with(MAGIC) {
         return Err(Error::Kind {
@@ -121,6 +171,11 @@ pub fn from_read(
         });
     }
     by_kind(name, start, input)
+}
+
+/// Whether a file that starts like this is a `trace.dat`, which [`open`] reads and [`from_read`] does not.
+pub fn is_dat(start: &[u8]) -> bool {
+    start.starts_with(MAGIC)
 }
 
 fn start_of(name: &str, input: &mut impl Read) -> Result<Vec<u8>, Error> {
@@ -134,41 +189,101 @@ fn start_of(name: &str, input: &mut impl Read) -> Result<Vec<u8>, Error> {
     Ok(start)
 }
 
-/// Text, by its first bytes, which have been read.
+/// By its first bytes, which have been read.
 fn by_kind(
     name: &str,
     start: Vec<u8>,
     input: impl Read + Send + 'static,
-) -> Result<Box<dyn BufRead + Send>, Error> {
-    if start.starts_with(PERF) {
-        return Err(Error::Kind {
-            name: name.to_owned(),
-            found: "a perf.data file",
-            remedy: "turn it into text: `perf script --ns`",
-        });
-    }
+) -> Result<(Box<dyn BufRead + Send>, &'static str), Error> {
     let (xz, gzip, zstd) = (
         start.starts_with(XZ),
         start.starts_with(GZIP),
         start.starts_with(ZSTD),
     );
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(input));
-    Ok(if xz {
+    let (plain, kinds): (Box<dyn BufRead + Send>, _) = if xz {
         let plain = XzReader::new_mem_limit(whole, true, DICTIONARY_KB);
-        Box::new(BufReader::with_capacity(BUFFER, plain))
+        let plain = BufReader::with_capacity(BUFFER, plain);
+        (Box::new(plain), ["ftrace text, xz", "Perfetto trace, xz"])
     } else if gzip {
-        let plain = MultiGzDecoder::new(whole);
-        Box::new(BufReader::with_capacity(BUFFER, plain))
+        let plain = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(whole));
+        (
+            Box::new(plain),
+            ["ftrace text, gzip", "Perfetto trace, gzip"],
+        )
     } else if zstd {
         let plain = Frames::new(whole).map_err(|source| Error::Input {
             name: name.to_owned(),
             source,
             remedy: "decompress it: `zstdcat FILE | ... -`",
         })?;
-        Box::new(BufReader::with_capacity(BUFFER, plain))
+        let plain = BufReader::with_capacity(BUFFER, plain);
+        (
+            Box::new(plain),
+            ["ftrace text, zstd", "Perfetto trace, zstd"],
+        )
     } else {
-        Box::new(whole)
+        (Box::new(whole), ["ftrace text", "Perfetto trace"])
+    };
+    by_content(name, plain, kinds)
+}
+
+/// By the first bytes of what is not compressed, or no longer.
+fn by_content(
+    name: &str,
+    mut plain: Box<dyn BufRead + Send>,
+    [text, perfetto]: [&'static str; 2],
+) -> Result<(Box<dyn BufRead + Send>, &'static str), Error> {
+    let start = loop {
+        match plain.fill_buf() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // The reader reports it, with the line.
+            Err(e) => return Ok((Box::new(BufReader::new(Broken(Some(e)))), text)),
+            Ok(_) => break plain.fill_buf().unwrap_or_default(),
+        }
+    };
+    let start = &start[..start.len().min(START)];
+    let refused = REFUSED.iter().find(|(bytes, ..)| start.starts_with(bytes));
+    let refused = refused.map(|(_, found, remedy)| (*found, *remedy));
+    let refused = refused.or_else(|| is_utf_16(start).then_some(("UTF-16 text", AS_UTF_8)));
+    let refused = refused.or_else(|| {
+        let remedy = "decompress it to a file and name that";
+        start
+            .starts_with(MAGIC)
+            .then_some(("a compressed trace.dat file", remedy))
+    });
+    if let Some((found, remedy)) = refused {
+        return Err(Error::Kind {
+            name: name.to_owned(),
+            found,
+            remedy,
+        });
+    }
+    Ok(match is_perfetto(start) {
+        true => (Box::new(Perfetto::open(plain)), perfetto),
+        false => (plain, text),
     })
+}
+
+/// An input of which nothing could be read.
+struct Broken(Option<io::Error>);
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        let gone = || io::Error::other("the input could not be read");
+        Err(self.0.take().unwrap_or_else(gone))
+    }
+}
+
+/// Text of two bytes a letter: every second one is zero, and no other.
+fn is_utf_16(start: &[u8]) -> bool {
+    let (mut even, mut odd) = (0, 0);
+    for pair in start.chunks_exact(2) {
+        even += usize::from(pair[0] == 0);
+        odd += usize::from(pair[1] == 0);
+    }
+    let pairs = start.len() / 2;
+    pairs >= 4 && ((even == pairs && odd == 0) || (odd == pairs && even == 0))
 }
 
 mod ahead;

@@ -9,7 +9,7 @@ pub(super) fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
         return Some(Ok(Line::Nothing));
     }
     if start.starts_with('#') {
-        return Some(Ok(header(start)));
+        return Some(damaged(start).map_or_else(|| Ok(header(start)), Err));
     }
     if let Some(n) = start.strip_prefix("cpus=") {
         return Some(n.trim().parse().map(Line::Cpus).map_err(|_| Fault::Shape));
@@ -25,6 +25,17 @@ pub(super) fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
         .iter()
         .any(|note| start.starts_with(note))
         .then_some(Ok(Line::Nothing))
+}
+
+/// What could not be read of a Perfetto trace.
+fn damaged(line: &str) -> Option<Fault> {
+    let (what, byte) = line.strip_prefix("# damaged ")?.split_once(": ")?;
+    let byte = byte.trim_end().parse().ok()?;
+    match what {
+        "packet" => Some(Fault::Packet { byte }),
+        "rest" => Some(Fault::Rest { byte }),
+        _ => None,
+    }
 }
 
 fn header(line: &str) -> Line<'_> {

@@ -3,5 +3,6 @@
 mod analyses;
 mod dat;
 mod figures;
+mod perfetto;
 mod slow;
 mod text;

@@ -1,0 +1,165 @@
+//! The wire format of protocol buffers: fields out of a message, and fields into one.
+//!
+//! A message is a row of fields. Each has a key (its number, and one of four kinds) and a number or bytes
+//! with their length. What a field means is the caller's. A message that ends inside of a field, or has a
+//! kind that does not exist, is [`Torn`]: what stood before it has been handed out. Nothing is copied or
+//! allocated.
+
+/// The message cannot be read on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Torn;
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value<'a> {
+    /// A number of any of the three kinds.
+    Number(u64),
+    /// Text, bytes, or a message.
+    Bytes(&'a [u8]),
+}
+
+/// The fields of a message: their numbers and values.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn field(&mut self) -> Option<(u32, Value<'a>)> {
+        let key = self.varint()?;
+        let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
+        let value = match key & 7 {
+            0 => Value::Number(self.varint()?),
+            1 => Value::Number(u64::from_le_bytes(*self.0.first_chunk()?)),
+            2 => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                Value::Bytes(self.0.get(..length)?)
+            }
+            5 => Value::Number(u32::from_le_bytes(*self.0.first_chunk()?).into()),
+            _ => return None,
+        };
+        let length = match (key & 7, value) {
+            (1, _) => 8,
+            (5, _) => 4,
+            (_, Value::Bytes(bytes)) => bytes.len(),
+            _ => 0,
+        };
+        self.0 = &self.0[length..];
+        Some((number, value))
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Option<u64> {
+        let (value, length) = varint(self.0)?;
+        self.0 = &self.0[length..];
+        Some(value)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(u32, Value<'a>), Torn>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.field().ok_or(Torn);
+        if field.is_err() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}
+
+/// The numbers of a packed field.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Packed<'a>(pub(crate) &'a [u8]);
+
+impl Iterator for Packed<'_> {
+    type Item = Result<u64, Torn>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (value, length) = match varint(self.0) {
+            Some((value, length)) => (Ok(value), length),
+            None => (Err(Torn), self.0.len()),
+        };
+        self.0 = &self.0[length..];
+        Some(value)
+    }
+}
+
+/// The number at the start, and its length.
+#[inline]
+pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (place, byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            return Some((value, place + 1));
+        }
+    }
+    None
+}
+
+pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+pub(crate) fn push_number(out: &mut Vec<u8>, field: u32, value: u64) {
+    push_varint(out, u64::from(field) << 3);
+    push_varint(out, value);
+}
+
+pub(crate) fn push_bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
+    push_varint(out, u64::from(field) << 3 | 2);
+    push_varint(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_every_kind_come_back_as_they_were_written() {
+        let mut message = Vec::new();
+        push_number(&mut message, 1, u64::MAX);
+        push_bytes(&mut message, 300, b"ab");
+        // Fixed numbers of eight and of four bytes.
+        message.extend([3 << 3 | 1, 1, 2, 0, 0, 0, 0, 0, 0, 4 << 3 | 5, 5, 0, 0, 0]);
+        let fields: Result<Vec<_>, Torn> = Fields(&message).collect();
+        let expected = vec![
+            (1, Value::Number(u64::MAX)),
+            (300, Value::Bytes(b"ab")),
+            (3, Value::Number(0x201)),
+            (4, Value::Number(5)),
+        ];
+        assert_eq!(fields, Ok(expected));
+    }
+
+    #[test]
+    fn a_torn_message_ends_with_what_stood_before() {
+        let mut message = Vec::new();
+        push_number(&mut message, 1, 300);
+        push_bytes(&mut message, 2, b"abc");
+        for length in 1..message.len() {
+            let read: Vec<_> = Fields(&message[..length]).collect();
+            let whole = usize::from(length >= 3);
+            assert_eq!(read.len(), whole + usize::from(length != 3), "{length}");
+            assert_eq!(read.last() == Some(&Err(Torn)), length != 3, "{length}");
+        }
+        // Groups, field 0, and a number without an end.
+        for bad in [&[0x0b][..], &[0x00, 1], &[0x08; 1], &[0xff; 12]] {
+            assert_eq!(Fields(bad).collect::<Vec<_>>(), [Err(Torn)], "{bad:?}");
+        }
+        assert_eq!(Packed(&[1, 0x80]).collect::<Vec<_>>(), [Ok(1), Err(Torn)]);
+    }
+}

@@ -1,0 +1,346 @@
+//! The lines of text that a trace of Perfetto's stands for.
+//!
+//! Packets are read until the held bundles are full or the trace ends; then the earliest event is written.
+//! Lines that are no events: the clock, the number of CPUs, losses, and damage with the byte of its packet.
+
+use super::bundle::{Bundle, Compact, Entry, What, clock};
+use super::formats::{Formats, SWITCH, Values, WAKING};
+use super::merge::Merge;
+use super::names::{Symbols, Tables, Tasks};
+use super::packets::{Next, Packets, unpacked};
+use crate::base::made::{Made, Maker, push_columns};
+use crate::base::wire::{Fields, Torn, Value};
+use crate::dat::Packing;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+
+/// CPUs whose statistics are kept.
+const CPUS_MOST: usize = 1 << 16;
+
+/// A trace of Perfetto's as text.
+pub(crate) struct Perfetto {
+    packets: Packets,
+    ended: bool,
+    merge: Merge,
+    formats: Formats,
+    tables: Tables,
+    tasks: Tasks,
+    /// By CPU: the task that ran last.
+    running: BTreeMap<u32, u32>,
+    /// By CPU: events lost, at the start and at the end.
+    lost: BTreeMap<u64, [Option<u64>; 2]>,
+    clock: Option<u64>,
+    cpus: u64,
+}
+
+impl Perfetto {
+    pub(crate) fn open(input: Box<dyn BufRead + Send>) -> Made<Self> {
+        let perfetto = Perfetto {
+            packets: Packets::new(input),
+            ended: false,
+            merge: Merge::default(),
+            formats: Formats::default(),
+            tables: Tables::default(),
+            tasks: Tasks::default(),
+            running: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            clock: None,
+            cpus: 0,
+        };
+        Made::new(perfetto, b"# Perfetto trace\n".to_vec())
+    }
+
+    fn read(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        match self.packets.next()? {
+            Next::Packet(packet, at) => self.packet(packet, at, true, out),
+            Next::Large(at) => damage(out, "packet", at, 1),
+            Next::Rest(at) => {
+                damage(out, "rest", at, 1);
+                self.ended = true;
+            }
+            Next::End => self.ended = true,
+        }
+        Ok(())
+    }
+
+    /// What is in a packet; in one that was compressed there is no other compressed one.
+    fn packet(&mut self, packet: Vec<u8>, at: u64, outer: bool, out: &mut Vec<u8>) {
+        let mut bundle = None;
+        let (mut sequence, mut cleared) = (0, false);
+        let mut damaged = 0;
+        let mut names: &[u8] = &[];
+        for field in Fields(&packet) {
+            let read = match field {
+                Ok((1, Value::Bytes(it))) => {
+                    let from = it.as_ptr() as usize - packet.as_ptr() as usize;
+                    bundle = Some((from, from + it.len()));
+                    Ok(())
+                }
+                Ok((2, Value::Bytes(it))) => self.tasks.tree(it),
+                Ok((10, Value::Number(it))) => {
+                    sequence = it;
+                    Ok(())
+                }
+                Ok((12, Value::Bytes(it))) => {
+                    names = it;
+                    Ok(())
+                }
+                Ok((13, Value::Number(it))) => {
+                    cleared = it & 1 != 0;
+                    Ok(())
+                }
+                Ok((34, Value::Bytes(it))) => self.statistics(it, out),
+                Ok((50, Value::Bytes(it))) if outer => self.compressed(Packing::Zlib, it, at, out),
+                Ok((133, Value::Bytes(it))) if outer => self.compressed(Packing::Zstd, it, at, out),
+                Ok((50 | 133, _)) | Err(Torn) => Err(Torn),
+                Ok(_) => Ok(()),
+            };
+            damaged += u64::from(read.is_err());
+        }
+        if cleared {
+            self.tables.clear(sequence);
+        }
+        damaged += u64::from(self.tables.add(sequence, names).is_err());
+        damage(out, "packet", at, damaged);
+        if let Some(place) = bundle {
+            let mut bundle = Bundle::read(packet, place, |it| self.formats.describe(it));
+            bundle.at = at;
+            bundle.symbols = self.tables.of(sequence);
+            self.bundle(bundle, out);
+        }
+    }
+
+    fn compressed(
+        &mut self,
+        packing: Packing,
+        packed: &[u8],
+        at: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Torn> {
+        for packet in unpacked(packing, packed).ok_or(Torn)? {
+            self.packet(packet, at, false, out);
+        }
+        Ok(())
+    }
+
+    fn bundle(&mut self, bundle: Bundle, out: &mut Vec<u8>) {
+        if self.clock != Some(bundle.clock) {
+            self.clock = Some(bundle.clock);
+            let clock = clock(bundle.clock);
+            let _always = writeln!(out, "# buffer: - clock: {clock}");
+        }
+        if bundle.lost {
+            let _always = writeln!(out, "CPU:{} [LOST EVENTS]", bundle.cpu);
+        }
+        damage(out, "packet", bundle.at, bundle.damaged);
+        self.merge.add(bundle);
+    }
+
+    /// `FtraceStats`: how many CPUs there are, and what each lost since the tracer started.
+    fn statistics(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), Torn> {
+        let (mut end, mut cpus) = (false, 0);
+        let mut all = Vec::new();
+        for field in Fields(message) {
+            match field? {
+                (1, Value::Number(phase)) => end = phase == 2,
+                (2, Value::Bytes(of_cpu)) => {
+                    cpus += 1;
+                    let (mut cpu, mut lost) = (0, 0u64);
+                    for field in Fields(of_cpu) {
+                        match field? {
+                            (1, Value::Number(it)) => cpu = it,
+                            // Overwritten, not committed, dropped.
+                            (3 | 4 | 8, Value::Number(it)) => lost = lost.saturating_add(it),
+                            _ => {}
+                        }
+                    }
+                    all.push((cpu, lost));
+                }
+                _ => {}
+            }
+        }
+        for (cpu, lost) in all {
+            if self.lost.len() < CPUS_MOST || self.lost.contains_key(&cpu) {
+                let both = self.lost.entry(cpu).or_default();
+                both[usize::from(end)] = Some(lost);
+            }
+        }
+        if cpus > self.cpus {
+            self.cpus = cpus;
+            let _always = writeln!(out, "cpus={cpus}");
+        }
+        Ok(())
+    }
+
+    /// What the statistics count.
+    fn lost_by_statistics(&self, out: &mut Vec<u8>) {
+        for (cpu, [start, end]) in &self.lost {
+            let lost = end.unwrap_or(0).saturating_sub(start.unwrap_or(0));
+            if lost > 0 {
+                let _always = writeln!(out, "CPU:{cpu} [LOST {lost} EVENTS]");
+            }
+        }
+    }
+}
+
+impl Maker for Perfetto {
+    fn more(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        if !self.ended && !self.merge.is_full() {
+            self.read(out)?;
+            return Ok(true);
+        }
+        let mut line = LineWriter {
+            formats: &mut self.formats,
+            tables: &self.tables,
+            tasks: &mut self.tasks,
+            running: &mut self.running,
+            out,
+        };
+        if self.merge.next(|bundle, entry| line.write(bundle, entry)) {
+            return Ok(true);
+        }
+        if self.ended {
+            self.lost_by_statistics(out);
+        }
+        Ok(!self.ended)
+    }
+}
+
+/// So many parts of the packet at this byte could not be read: a line for each, as each is counted.
+fn damage(out: &mut Vec<u8>, what: &str, at: u64, count: u64) {
+    for _ in 0..count {
+        let _always = writeln!(out, "# damaged {what}: {at}");
+    }
+}
+
+/// What a line is written with.
+struct LineWriter<'a> {
+    formats: &'a mut Formats,
+    tables: &'a Tables,
+    tasks: &'a mut Tasks,
+    running: &'a mut BTreeMap<u32, u32>,
+    out: &'a mut Vec<u8>,
+}
+
+impl LineWriter<'_> {
+    fn write(&mut self, bundle: &Bundle, entry: Entry) {
+        let start = self.out.len();
+        let written = match entry.what {
+            What::Message(from, to) => self.message(bundle, entry.time, (from, to)),
+            What::Compact(number) => {
+                self.compact(bundle, entry.time, &bundle.compact[number as usize]);
+                Ok(())
+            }
+        };
+        match written {
+            Ok(()) => self.out.push(b'\n'),
+            Err(Torn) => {
+                self.out.truncate(start);
+                damage(self.out, "packet", bundle.at, 1);
+            }
+        }
+    }
+
+    fn message(&mut self, bundle: &Bundle, time: u64, place: (u32, u32)) -> Result<(), Torn> {
+        let (mut pid, mut flags, mut event) = (None, None, None);
+        for field in Fields(bundle.piece(place)) {
+            match field? {
+                (2, Value::Number(it)) => pid = Some(it as u32),
+                (5, Value::Number(it)) => flags = Some(it as u8),
+                (number, Value::Bytes(it)) => event = Some((number, it)),
+                _ => {}
+            }
+        }
+        let (Some(pid), Some((number, event))) = (pid, event) else {
+            return Err(Torn);
+        };
+        self.running.insert(bundle.cpu, pid);
+        if number == SWITCH {
+            self.learn(bundle.cpu, event)?;
+        }
+        self.columns(bundle.cpu, pid, flags, time);
+        let symbols = self.tables.table(bundle.symbols);
+        self.formats.write(number, event, symbols, self.out)
+    }
+
+    fn columns(&mut self, cpu: u32, pid: u32, flags: Option<u8>, time: u64) {
+        let who = (self.tasks.name(pid), pid, cpu);
+        push_columns(self.out, who, flags.map(|flags| (flags, 0)), (time, true));
+    }
+
+    /// The names of the two tasks of a `sched_switch`, and who runs now.
+    fn learn(&mut self, cpu: u32, event: &[u8]) -> Result<(), Torn> {
+        let mut names = [None; 2];
+        let mut pids = [None; 2];
+        for field in Fields(event) {
+            match field? {
+                (1, Value::Bytes(it)) => names[0] = Some(it),
+                (2, Value::Number(it)) => pids[0] = Some(it as u32),
+                (5, Value::Bytes(it)) => names[1] = Some(it),
+                (6, Value::Number(it)) => pids[1] = Some(it as u32),
+                _ => {}
+            }
+        }
+        for (name, pid) in names.iter().zip(pids) {
+            if let (Some(name), Some(pid)) = (name, pid) {
+                self.tasks.is(pid, name);
+            }
+        }
+        if let Some(pid) = pids[1] {
+            self.running.insert(cpu, pid);
+        }
+        Ok(())
+    }
+
+    fn compact(&mut self, bundle: &Bundle, time: u64, it: &Compact) {
+        let cpu = bundle.cpu;
+        let before = self.running.get(&cpu).copied();
+        bundle.learn(it, self.tasks);
+        // Who writes the event: not known at a CPU's first one.
+        let pid = before.unwrap_or(0);
+        self.columns(cpu, pid, it.flags, time);
+        let comm = bundle.piece(it.comm);
+        if it.switch {
+            self.running.insert(cpu, it.pid);
+        }
+        let idle = format!("swapper/{cpu}");
+        let prev = match before {
+            Some(0) => Some(idle.as_bytes()),
+            Some(pid) => Some(self.tasks.comm(pid).unwrap_or(b"<...>")),
+            None => None,
+        };
+        let number = |it: u64| Some(Value::Number(it));
+        let mut values = Values::default();
+        match (it.switch, prev) {
+            (true, Some(prev)) => {
+                values[0] = Some(Value::Bytes(prev));
+                values[1] = number(pid.into());
+                values[3] = number(it.about);
+                values[4] = Some(Value::Bytes(comm));
+                values[5] = number(it.pid.into());
+                values[6] = number(it.prio);
+                // The form has no priority of the previous task, and nothing here asks for it.
+                values[2] = number(0);
+                known(self.formats, SWITCH, &values, self.out);
+            }
+            (true, None) => {
+                self.out.extend_from_slice(b"sched_switch_to: next_comm=");
+                crate::base::made::push_line(self.out, comm);
+                let _always = write!(self.out, " next_pid={}", it.pid);
+            }
+            (false, _) => {
+                values[0] = Some(Value::Bytes(comm));
+                values[1] = number(it.pid.into());
+                values[2] = number(it.prio);
+                values[4] = number(it.about);
+                known(self.formats, WAKING, &values, self.out);
+            }
+        }
+    }
+}
+
+fn known(formats: &Formats, event: u32, values: &Values<'_>, out: &mut Vec<u8>) {
+    if let Some(format) = formats.typed(event) {
+        format.write(values, &Symbols::default(), out);
+    }
+}

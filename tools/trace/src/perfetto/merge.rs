@@ -1,0 +1,66 @@
+//! Bundles of all CPUs, by time, in bounded memory.
+//!
+//! A CPU's bundles come in their order, so each CPU has a queue, and a heap has the next event of each queue.
+//! Equal times keep the order of CPUs. A bundle is given up when its last event is out.
+
+use super::bundle::{Bundle, Entry};
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// Bytes that are held to bring events into order. A bundle more may come on top.
+pub(super) const HELD_MOST: usize = 32 << 20;
+
+/// The bundles that are held.
+#[derive(Debug, Default)]
+pub(super) struct Merge {
+    queues: BTreeMap<u32, VecDeque<Bundle>>,
+    /// The next event of each CPU with any: its time, and the CPU.
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    held: usize,
+}
+
+impl Merge {
+    /// Takes a bundle; one without events is not needed.
+    pub(super) fn add(&mut self, bundle: Bundle) {
+        let Some(first) = bundle.entries.first() else {
+            return;
+        };
+        let queue = self.queues.entry(bundle.cpu).or_default();
+        if queue.is_empty() {
+            self.heap.push(Reverse((first.time, bundle.cpu)));
+        }
+        self.held += bundle.size();
+        queue.push_back(bundle);
+    }
+
+    /// Nothing more may be held.
+    pub(super) fn is_full(&self) -> bool {
+        self.held >= HELD_MOST
+    }
+
+    /// Hands out the earliest event; false if there is none.
+    pub(super) fn next(&mut self, mut see: impl FnMut(&Bundle, Entry)) -> bool {
+        let Some(mut top) = self.heap.peek_mut() else {
+            return false;
+        };
+        let cpu = top.0.1;
+        let Some(queue) = self.queues.get_mut(&cpu) else {
+            return false;
+        };
+        let Some(bundle) = queue.front_mut() else {
+            return false;
+        };
+        see(bundle, bundle.entries[bundle.next]);
+        bundle.next += 1;
+        if bundle.next == bundle.entries.len() {
+            self.held -= bundle.size();
+            queue.pop_front();
+        }
+        match queue.front() {
+            Some(bundle) => top.0.0 = bundle.entries[bundle.next].time,
+            None => drop(PeekMut::pop(top)),
+        }
+        true
+    }
+}
