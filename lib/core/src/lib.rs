@@ -37,11 +37,6 @@
     allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
 )]
 
-#[cfg(not(target_os = "linux"))]
-compile_error!(
-    "quiescent runs on Linux only: it needs futex(2), and membarrier(2) where there is one"
-);
-
 // First, because later modules use its macros.
 #[macro_use]
 pub mod prim;

@@ -266,7 +266,7 @@ impl State {
 /// True if a retry cannot succeed.
 fn is_final(error: &SyncError) -> bool {
     match *error {
-        SyncError::FenceRefused { errno } => errno != libc::ENOMEM,
+        SyncError::FenceRefused { errno } => errno != crate::os::NO_MEMORY,
         _ => false,
     }
 }

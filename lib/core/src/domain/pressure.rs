@@ -20,7 +20,7 @@
 
 use quiescent_engine::credit::Refill;
 
-use crate::os::alarm::Woken;
+use crate::os::Woken;
 use crate::parts::env::Env;
 use crate::parts::state::State;
 use crate::prim::counters::count;

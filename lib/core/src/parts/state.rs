@@ -12,6 +12,7 @@ use quiescent_engine::FullCookie;
 use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, Global, Now, Pace, Seq};
 
+use crate::os::NO_MEMORY;
 use crate::parts::counters::Counters;
 use crate::parts::domain::{Domain, Readers};
 use crate::parts::env::{Env, Fenced};
@@ -346,7 +347,7 @@ impl State {
         let SyncError::FenceRefused { errno } = *error else {
             return false;
         };
-        if errno == libc::ENOMEM {
+        if errno == NO_MEMORY {
             return false;
         }
         self.refused.store(errno.unsigned_abs(), Ordering::Release);

@@ -19,8 +19,8 @@
 use std::sync::atomic::AtomicBool;
 
 #[cfg(not(quiescent_model))]
-use crate::os::alarm as os;
-use crate::os::alarm::Woken;
+use crate::os;
+use crate::os::Woken;
 use crate::os::pressure::PressureSources;
 use crate::prim::{AtomicU32, Mutex, MutexGuard, Ordering};
 
@@ -44,7 +44,7 @@ pub struct Alarm {
     owed: AtomicBool,
     /// The time that the timer is set to; 0 for none.
     set: Mutex<u64>,
-    os: os::Descriptors,
+    os: os::Wakeups,
 }
 
 impl Alarm {
@@ -54,12 +54,12 @@ impl Alarm {
                 word: AtomicU32::new(AWAKE),
                 owed: AtomicBool::new(false),
                 set: Mutex::new(0),
-                os: os::Descriptors::new(),
+                os: os::Wakeups::new(),
             }
         }
     }
 
-    /// The lock of the timer, with the time that it is set to. Descriptors are created under this lock, too,
+    /// The lock of the timer, with the time that it is set to. Wakeups are created under this lock, too,
     /// so that a fork finds them either recorded or not created.
     pub fn timer(&self) -> MutexGuard<'_, u64> {
         self.set
@@ -100,14 +100,14 @@ impl Alarm {
     #[cfg(not(quiescent_model))]
     pub fn open_sources(&self) {
         let _set = self.timer();
-        self.os.sources.open();
+        self.os.open_sources();
     }
 
     /// Sets whether the program uses the kernel's sources of memory pressure.
     #[cfg(not(quiescent_model))]
     pub fn set_sources_wanted(&self, wanted: bool) {
         let _set = self.timer();
-        self.os.sources.set_wanted(wanted, self.os.epoll());
+        self.os.set_sources_wanted(wanted);
     }
 
     /// The states of the sources of memory pressure.
@@ -115,7 +115,7 @@ impl Alarm {
         #[cfg(quiescent_model)]
         return PressureSources::default();
         #[cfg(not(quiescent_model))]
-        self.os.sources.states()
+        self.os.sources()
     }
 
     /// There is no worker: the next thread that queues sets the timer, and tries to start a worker.
@@ -193,17 +193,17 @@ fn is_worth(deadline: u64, now: u64) -> bool {
 
 #[cfg(quiescent_virtual)]
 mod os {
-    use crate::os::alarm::Woken;
+    use crate::os::Woken;
     use crate::prim::{self, AtomicU32};
 
     /// On virtual time the machine has the timer and the event of its one process.
     #[derive(Debug)]
-    pub(super) struct Descriptors;
+    pub(super) struct Wakeups;
 
     #[allow(clippy::unused_self, reason = "the same face as in the product")]
-    impl Descriptors {
-        pub(super) const fn new() -> Descriptors {
-            Descriptors
+    impl Wakeups {
+        pub(super) const fn new() -> Wakeups {
+            Wakeups
         }
 
         pub(super) fn open(&self) -> std::io::Result<()> {
@@ -235,17 +235,17 @@ mod os {
 
 #[cfg(all(quiescent_model, not(quiescent_virtual)))]
 mod os {
-    use crate::os::alarm::Woken;
+    use crate::os::Woken;
     use crate::prim::{AtomicU32, futex_wait, futex_wake};
 
     /// Models have no descriptors: the worker sleeps on the word, and a scenario that needs the timer enables
     /// futex time-outs.
     #[derive(Debug)]
-    pub(super) struct Descriptors;
+    pub(super) struct Wakeups;
 
-    impl Descriptors {
-        pub(super) const fn new() -> Descriptors {
-            Descriptors
+    impl Wakeups {
+        pub(super) const fn new() -> Wakeups {
+            Wakeups
         }
 
         #[allow(clippy::unused_self, reason = "the same face as in the product")]

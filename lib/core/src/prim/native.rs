@@ -1,4 +1,5 @@
-//! The real primitives: the CPU's atomics, the kernel's futex and membarrier, thread-locals.
+//! The real primitives: the CPU's atomics, and the [system's](crate::os) fence of the process, sleep on a
+//! word, clocks and memory.
 
 pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 #[cfg(not(quiescent_tsan))]
@@ -7,12 +8,11 @@ pub use std::sync::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::PoisonError;
-use std::time::Duration;
 
 #[cfg(quiescent_tsan)]
 pub use super::tsan::{Mutex, MutexGuard};
-pub use crate::os::linux::{
-    coarse_ns, futex_wait, futex_wake, futex_wake_all, heavy_fence, map, now_ns,
+pub use crate::os::{
+    coarse_ns, doze, futex_wait, futex_wake, futex_wake_all, heavy_fence, map, now_ns,
     register_heavy_fence, thread_id, unmap,
 };
 use crate::prim::arena;
@@ -43,11 +43,6 @@ pub fn spin(times: u32) {
     for _ in 0..times {
         std::hint::spin_loop();
     }
-}
-
-/// Sleeps for 50 µs, so that threads without a CPU may get this one, whatever their priority.
-pub fn doze() {
-    std::thread::sleep(Duration::from_micros(50));
 }
 
 /// `count` permanent values; `None` without memory. Uses no allocator: see [`arena`].

@@ -7,7 +7,6 @@
 //!
 //! Owned bytes are a code of [`Owned`]. So telemetry knows the weight of each entry that it counts.
 
-use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -131,9 +130,9 @@ impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
     };
 }
 
-/// True if a closure fits into the entry's word.
+/// True if a closure fits into the entry's word. (WebAssembly and Miri lack what [`frozen`] needs.)
 pub const fn fits<F>() -> bool {
-    !cfg!(miri)
+    !cfg!(any(miri, target_family = "wasm"))
         && size_of::<F>() <= size_of::<*mut u8>()
         && align_of::<F>() <= align_of::<*mut u8>()
 }
@@ -163,12 +162,16 @@ fn words<F: FnOnce() + Send + 'static, const LAZY: bool>(closure: F) -> (*mut u8
 /// The same word, with its padding initialized from the compiler's point of view. The value of the padding is
 /// arbitrary; without this step, reading bytes that were never written would be undefined behaviour.
 #[inline(always)]
-fn frozen(mut word: MaybeUninit<*mut u8>) -> *mut u8 {
+fn frozen(#[allow(unused_mut)] mut word: MaybeUninit<*mut u8>) -> *mut u8 {
+    #[cfg(not(target_family = "wasm"))]
     // SAFETY: no instruction at all; the register keeps its value.
     unsafe {
-        asm!("/* {0} */", inlateout(reg) word, options(pure, nomem, nostack, preserves_flags));
-        word.assume_init()
+        std::arch::asm!(
+            "/* {0} */", inlateout(reg) word, options(pure, nomem, nostack, preserves_flags)
+        );
     }
+    // SAFETY: initialized by the line above. (Without it nothing fits, and this is never called.)
+    unsafe { word.assume_init() }
 }
 
 fn address(kind: &'static Kind) -> u64 {

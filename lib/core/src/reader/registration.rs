@@ -29,6 +29,11 @@ pub unsafe trait Keeper: Sync + std::fmt::Debug {
     /// The calling thread has this slot, and must release it when it ends. The default is for hosts that see
     /// to that themselves.
     fn registered(&self, _slot: &'static Slot) {}
+
+    /// The calling thread would not release a slot any more: its end has begun.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// The threads of a process, as readers.
@@ -81,7 +86,9 @@ impl Threads {
             return Some(slot);
         }
         self.mode.resolve();
-        let outside = local.unregistered.count() == 0 && local.unregistered_elsewhere.count() == 0;
+        let outside = local.unregistered.count() == 0
+            && local.unregistered_elsewhere.count() == 0
+            && !self.keeper.is_over();
         let Some(slot) = outside.then(|| self.slots.claim()).flatten() else {
             count(&self.unregistered);
             return None;

@@ -54,6 +54,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::global::process::Process;
 use crate::global::{env, process};
 use crate::watch::telemetry;
+use quiescent_core::os;
 use quiescent_core::parts::domain::Domain;
 use quiescent_core::parts::env::Env;
 use quiescent_core::parts::state::{Core, State};
@@ -107,11 +108,9 @@ thread_local! {
 
 static HELD: HeldPlace = HeldPlace(UnsafeCell::new(None));
 
-/// Registers the handlers.
+/// Registers the handlers, where the system calls them.
 pub(crate) fn register() {
-    // SAFETY: the handlers have the required type. If there is no memory the call has no effect; then a child
-    // is as one without handlers.
-    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    os::on_fork(prepare, parent, child);
 }
 
 unsafe extern "C" fn prepare() {

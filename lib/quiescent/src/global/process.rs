@@ -87,6 +87,10 @@ unsafe impl Keeper for Process {
     fn registered(&self, slot: &'static Slot) {
         thread_exit::arm(slot);
     }
+
+    fn is_over(&self) -> bool {
+        thread_exit::is_over()
+    }
 }
 
 impl Meter for Process {

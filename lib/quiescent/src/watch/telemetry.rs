@@ -4,6 +4,7 @@
 use std::io;
 use std::time::Duration;
 
+use quiescent_core::os;
 use quiescent_core::parts::env::Env;
 
 mod page;
@@ -25,17 +26,15 @@ pub(crate) fn start_in(env: &'static Env) -> io::Result<()> {
 
 /// Whether it should start with the process.
 pub(crate) fn is_demanded() -> bool {
-    // SAFETY: reads a value that the kernel passed to the process.
-    let with_more_rights = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     std::env::var_os("QUIESCENT_TELEMETRY")
-        .filter(|_| !with_more_rights)
+        .filter(|_| !os::has_more_rights())
         .is_some_and(|value| !value.is_empty() && value != "0" && value != "off")
 }
 
 /// Returns what this process has counted until now, after updating the counters; `None` if telemetry is off.
 pub(crate) fn snapshot_in(env: &'static Env) -> Option<Snapshot> {
     publish(env);
-    Source::own()?.read().ok()
+    source::parse(&page::bytes()?).ok()
 }
 
 /// The contents of a page at one moment. Each number is exact; they were read one after the other.

@@ -24,12 +24,12 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::watch::report::{Report, report};
+use crate::workers::Workers;
 use crate::workers::roles::{OVERFLOW, is_ours};
-use crate::workers::{Workers, pool};
 use quiescent_core::defer::turns::turn_of_worker;
+use quiescent_core::os::{AtExit, end_here, spawn};
 use quiescent_core::parts::shell::Taken;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim::counters::{count, uncount};
@@ -67,7 +67,8 @@ impl Drop for Inside {
     fn drop(&mut self) {
         if !std::thread::panicking() && is_ours() {
             self.0.succeed();
-            end_here();
+            // SAFETY: the frames above belong to this library, and hold nothing.
+            unsafe { end_here() };
         }
     }
 }
@@ -97,7 +98,7 @@ impl Workers {
                 count(&self.env().state.counters.helpers);
                 self.serve(role);
             };
-            if pool::spawn(c"quiescent", successor).is_err() {
+            if spawn(c"quiescent", successor).is_err() {
                 count(&self.env().state.counters.worker_errors);
                 self.serve(role);
             } else {
@@ -122,31 +123,11 @@ fn report_ran(taken: Taken) {
     State::of(queue).report_ran_since(era, queue, lane, start..end);
 }
 
-/// The key + 1; 0 while there is none.
-static KEY: AtomicU32 = AtomicU32::new(0);
+static AT_END: AtExit = AtExit::new(at_end);
 
-/// Registers the key's destructor for this thread, a worker, to detect its end also where frames are not
-/// unwound.
+/// Notices the end of this thread, a worker, also where frames are not unwound.
 pub(crate) fn is_noticed(workers: &'static Workers) {
-    let mut key = KEY.load(Ordering::Acquire);
-    if key == 0 {
-        let mut new: libc::pthread_key_t = 0;
-        // SAFETY: `new` is writable, and the hook has the type asked for.
-        if unsafe { libc::pthread_key_create(&mut new, Some(at_end)) } != 0 {
-            return;
-        }
-        let order = (Ordering::AcqRel, Ordering::Acquire);
-        key = match KEY.compare_exchange(0, new + 1, order.0, order.1) {
-            Ok(_) => new + 1,
-            Err(other) => {
-                // SAFETY: created above, and not yet used.
-                unsafe { libc::pthread_key_delete(new) };
-                other
-            }
-        };
-    }
-    // SAFETY: the key is valid; the value is only handed back to `at_end`.
-    unsafe { libc::pthread_setspecific(key - 1, std::ptr::from_ref(workers).cast()) };
+    AT_END.arm(std::ptr::from_ref(workers).cast());
 }
 
 /// Called when a thread that was a worker has ended.
@@ -154,49 +135,5 @@ unsafe extern "C" fn at_end(workers: *mut c_void) {
     if is_ours() {
         // SAFETY: `is_noticed` stored a 'static reference.
         unsafe { &*workers.cast::<Workers>() }.succeed();
-    }
-}
-
-unsafe extern "C-unwind" {
-    fn pthread_exit(value: *mut c_void) -> !;
-}
-
-/// Ends this thread without unwinding the frames above.
-///
-/// The unwinder takes a return address of zero for the end of the stack. The C library then has no frame left
-/// to unwind, and jumps to its own frame at the bottom of the thread.
-fn end_here() -> ! {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the frames between here and the thread's first one belong to this library, hold no lock and no
-    // data of the program, and are never used again; the stack is aligned as for a call.
-    unsafe {
-        std::arch::asm!(
-            "xor edi, edi",
-            "and rsp, -16",
-            "push rdi",
-            "jmp {exit}",
-            exit = sym pthread_exit,
-            options(noreturn),
-        );
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "mov x0, xzr",
-            "mov x30, xzr",
-            "b {exit}",
-            exit = sym pthread_exit,
-            options(noreturn),
-        );
-    }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    {
-        let _ = pthread_exit as *const c_void;
-        // Another thread does its work; this one sleeps.
-        loop {
-            // SAFETY: waits for a signal.
-            unsafe { libc::pause() };
-        }
     }
 }

@@ -15,10 +15,11 @@
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
+use crate::workers::Workers;
 use crate::workers::roles::OVERFLOW;
 use crate::workers::watchdog::STUCK;
-use crate::workers::{Workers, pool};
 use quiescent_core::defer::turns::turn_of_overflow;
+use quiescent_core::os::spawn;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
@@ -160,7 +161,7 @@ impl Workers {
         let full = self.watch.is_full();
         // Determined here and not when the worker starts, because it reads files.
         let alone = !thread::available_parallelism().is_ok_and(|it| it.get() > 1);
-        let refused = !full && !alone && pool::spawn(c"quiescent-3", body).is_err();
+        let refused = !full && !alone && spawn(c"quiescent-3", body).is_err();
         if full || alone || refused {
             overflow.state.store(NONE, Ordering::Release);
             let mut core = state.lock();

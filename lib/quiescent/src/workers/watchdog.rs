@@ -7,16 +7,15 @@
 //!
 //! The stand-by is created before the first callback runs, because later no thread might be available.
 
-use std::io::ErrorKind;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::watch::report::{Report, report};
+use crate::workers::Workers;
 use crate::workers::overflow::Overflow;
 use crate::workers::roles::{WATCHED, WORKER, is_ours};
-use crate::workers::{Workers, pool};
 use quiescent_core::defer::turns::turn_of_worker;
-use quiescent_core::os::alarm::{close, set_timer, timerfd};
+use quiescent_core::os::{Timer, spawn};
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
 use quiescent_core::prim::teller::Teller;
@@ -43,7 +42,7 @@ pub(crate) struct Watch {
     name: AtomicPtr<()>,
     /// Whether the timer is set.
     armed: AtomicU32,
-    timer: AtomicI32,
+    timer: Timer,
     standby: AtomicU32,
     /// Callbacks found stuck so far.
     stuck: AtomicU64,
@@ -62,7 +61,7 @@ impl Watch {
             since: AtomicU64::new(0),
             name: AtomicPtr::new(std::ptr::null_mut()),
             armed: AtomicU32::new(0),
-            timer: AtomicI32::new(-1),
+            timer: Timer::new(),
             standby: AtomicU32::new(NO_STAND_BY),
             stuck: AtomicU64::new(0),
             away: AtomicU32::new(0),
@@ -101,7 +100,7 @@ impl Watch {
             telling,
             overflow,
         } = self;
-        close(timer);
+        timer.forked();
         role.fetch_add(1, Ordering::Relaxed);
         since.store(0, Ordering::Relaxed);
         armed.store(0, Ordering::Relaxed);
@@ -136,7 +135,7 @@ impl Watch {
         if self.armed.load(Ordering::Relaxed) == 0 {
             self.stand_by(workers);
             self.armed.store(1, Ordering::Relaxed);
-            set_timer(self.timer.load(Ordering::Relaxed), now + STUCK);
+            self.timer.set(now + STUCK);
         }
     }
 
@@ -178,7 +177,7 @@ impl Watch {
     pub(crate) fn rest(&self) {
         if self.is_worker() && self.armed.load(Ordering::Relaxed) != 0 {
             self.armed.store(0, Ordering::Relaxed);
-            set_timer(self.timer.load(Ordering::Relaxed), 0);
+            self.timer.set(0);
         }
     }
 
@@ -192,12 +191,12 @@ impl Watch {
         if self.standby.load(Ordering::Relaxed) != NO_STAND_BY || self.is_full() {
             return;
         }
-        if self.timer.load(Ordering::Relaxed) < 0 {
+        let has_timer = {
             let _known_to_forks = workers.env().alarm.timer();
-            self.timer.store(timerfd(), Ordering::Relaxed);
-        }
-        let started = self.timer.load(Ordering::Relaxed) >= 0
-            && pool::spawn(c"quiescent-2", move || workers.watch.watch(workers)).is_ok();
+            self.timer.open()
+        };
+        let started =
+            has_timer && spawn(c"quiescent-2", move || workers.watch.watch(workers)).is_ok();
         if started {
             self.standby.store(STANDING_BY, Ordering::Relaxed);
         } else {
@@ -211,7 +210,7 @@ impl Watch {
         count(&workers.env().state.counters.helpers);
         let Some(running) = self.claim() else {
             // The program has closed the timer. The next round starts with another one.
-            self.timer.store(-1, Ordering::Relaxed);
+            self.timer.forget();
             self.standby.store(NO_STAND_BY, Ordering::Release);
             count(&workers.env().state.counters.worker_errors);
             uncount(&workers.env().state.counters.helpers);
@@ -252,15 +251,8 @@ impl Watch {
     /// of the two threads to clear `since` decides. Returns the running time; `None` if the timer is gone.
     fn claim(&self) -> Option<u64> {
         loop {
-            let mut times = 0u64;
-            let timer = self.timer.load(Ordering::Relaxed);
-            // SAFETY: eight writable bytes.
-            let read = unsafe { libc::read(timer, (&raw mut times).cast(), 8) };
-            if read != 8 {
-                match std::io::Error::last_os_error().kind() {
-                    ErrorKind::Interrupted => continue,
-                    _ => return None,
-                }
+            if !self.timer.wait() {
+                return None;
             }
             // Uses the same clock as `begin`: the other clock may be hours ahead of it after a virtual
             // machine was stopped.
@@ -281,7 +273,7 @@ impl Watch {
                     0 => STUCK, // between two callbacks
                     _ => STUCK.saturating_sub(running).max(STUCK / 10),
                 };
-                set_timer(timer, prim::now_ns() + left);
+                self.timer.set(prim::now_ns() + left);
             }
         }
     }

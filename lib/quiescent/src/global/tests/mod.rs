@@ -9,6 +9,7 @@ use std::time::Duration;
 use quiescent_engine::Next;
 use quiescent_harness::replay::{BarrierInput, CpuInput, Entry, Input, Output};
 
+#[cfg(target_os = "linux")]
 mod forks;
 mod recorder;
 mod stalls;

@@ -5,12 +5,13 @@
 //! function of one domain from the moment its key is stored (compare-and-swap), and is never released. A text
 //! that is not yet complete has a zero byte within its length, and is read again later.
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use quiescent_core::os;
 use quiescent_core::parts::env::Env;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
@@ -22,7 +23,7 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
 /// The version of the layout.
 pub(super) const VERSION: u32 = 2;
 /// The name of the descriptor.
-pub(super) const NAME: &str = "quiescent-telemetry";
+pub(super) const NAME: &CStr = c"quiescent-telemetry";
 /// The number of functions of all domains together; the last row is for those that find none.
 pub(super) const ROWS: usize = 512;
 pub(super) const OTHERS: usize = ROWS - 1;
@@ -117,11 +118,8 @@ static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 /// The number of pages made: what a queue reported to one is not reported to the next.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Its descriptor, to be closed in the child of a fork, plus one.
-static DESCRIPTOR: AtomicU32 = AtomicU32::new(0);
-
-/// The inode number of its file, because the program may have closed the descriptor and reused its number.
-static FILE: AtomicU64 = AtomicU64::new(0);
+/// Its memory, which other processes can find.
+static SHARED: os::Page = os::Page::none();
 
 /// When it was made.
 static STARTED: AtomicU64 = AtomicU64::new(0);
@@ -203,66 +201,13 @@ pub(super) fn start(env: &'static Env) -> io::Result<()> {
     }
 }
 
-/// A descriptor of the library.
-fn owned(made: i32) -> io::Result<OwnedFd> {
-    match made {
-        0.. => {
-            // SAFETY: made just now, and not used elsewhere.
-            Ok(unsafe { OwnedFd::from_raw_fd(made) })
-        }
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// An empty file for it, in memory that is allocated already: touching it later cannot fail.
-fn file() -> io::Result<OwnedFd> {
-    let size = size_of::<Page>();
-    // SAFETY: plain data, filled in by the call before it is read.
-    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
-    // SAFETY: `limit` is writable.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    if known && limit.rlim_cur < size as libc::rlim_t {
-        return Err(io::Error::from_raw_os_error(libc::EFBIG)); // else a signal would say it
-    }
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: a string that ends with 0.
-    let create = |flags| unsafe { libc::memfd_create(c"quiescent-telemetry".as_ptr(), flags) };
-    // Kernels before 6.3 do not know the first kind, and some later ones want it.
-    let made = owned(create(flags | libc::MFD_NOEXEC_SEAL)).or_else(|_| owned(create(flags)))?;
-    // SAFETY: integers. The copy is not one of the three standard descriptors.
-    let made = owned(unsafe { libc::fcntl(made.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
-    // SAFETY: integers.
-    if unsafe { libc::fallocate(made.as_raw_fd(), 0, 0, size as libc::off_t) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(made)
-}
-
 /// Replaces the page by a new one. Allocates no memory.
 fn make(env: &'static Env, forks: u32, names: &Names) -> io::Result<()> {
-    let size = size_of::<Page>();
-    let descriptor = file()?;
-    let made = descriptor.as_raw_fd();
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: memory that is not in use.
-    let page = unsafe { libc::mmap(ptr::null_mut(), size, access, libc::MAP_SHARED, made, 0) };
-    if page == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
-    // Old kernels refuse the last seal: then the same user may write, as it may to the process itself.
-    for seal in [seals, libc::F_SEAL_FUTURE_WRITE] {
-        // SAFETY: three integers.
-        unsafe { libc::fcntl(made, libc::F_ADD_SEALS, seal) };
-    }
-    let page: *mut Page = page.cast();
+    let page: *mut Page = SHARED.make(NAME, size_of::<Page>())?.cast().as_ptr();
     // SAFETY: zeroed memory of its size, aligned to pages; words of zeroes are a page.
     unsafe { &*page }.describe(forks, names);
     NUMBER.fetch_add(1, Ordering::Relaxed);
     STARTED.store(prim::coarse_ns(), Ordering::Relaxed); // the clock of the queues
-    FILE.store(status(made).map_or(0, |it| it.st_ino), Ordering::Relaxed);
-    DESCRIPTOR.store(made.cast_unsigned() + 1, Ordering::Relaxed);
-    std::mem::forget(descriptor); // for others to find
     PAGE.store(page, Ordering::Release);
     super::publish::publish(env);
     Ok(())
@@ -274,12 +219,7 @@ pub(crate) fn leave() -> Option<u32> {
     let forks = page.header.forks.load(Ordering::Relaxed);
     PAGE.store(ptr::null_mut(), Ordering::Relaxed);
     // SAFETY: this process's own view of it, which is not used any more: there is one thread.
-    unsafe { libc::munmap(ptr::from_ref(page).cast_mut().cast(), size_of::<Page>()) };
-    if let Some(descriptor) = descriptor() {
-        // SAFETY: it is this library's.
-        drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
-    }
-    DESCRIPTOR.store(0, Ordering::Relaxed);
+    unsafe { SHARED.leave(NonNull::from(page).cast(), size_of::<Page>()) };
     super::publish::forked();
     Some(forks)
 }
@@ -291,25 +231,10 @@ pub(crate) fn begin_again(env: &'static Env, forks: Option<u32>, names: &Names) 
     }
 }
 
-/// The file that a descriptor leads to.
-fn status(descriptor: i32) -> Option<libc::stat> {
-    // SAFETY: plain data, filled in by the call before it is read.
-    let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `status` is writable; the descriptor is a number.
-    let found = unsafe { libc::fstat(descriptor, &mut status) } == 0;
-    found.then_some(status)
-}
-
-/// The page's descriptor, if the program has not closed it.
-pub(super) fn descriptor() -> Option<i32> {
-    let descriptor = DESCRIPTOR.load(Ordering::Relaxed).checked_sub(1)?;
-    let descriptor = descriptor.cast_signed();
-    let file = status(descriptor)?;
-    let is_page = file.st_ino == FILE.load(Ordering::Relaxed)
-        && file.st_size == size_of::<Page>() as libc::off_t
-        // SAFETY: integers.
-        && unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) } > 0;
-    is_page.then_some(descriptor)
+/// The bytes of the page, if there is one, and if the program has not closed it.
+pub(super) fn bytes() -> Option<Vec<u8>> {
+    page()?;
+    SHARED.read(size_of::<Page>())?.ok()
 }
 
 /// The number of the domains with this name. Domains for which there is no room share one number.

@@ -4,17 +4,13 @@
 //! harm. Offsets and lengths are checked before use.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::mem::ManuallyDrop;
-use std::os::fd::FromRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use super::page::{self, MAGIC, NAME, VERSION};
+use super::page::{self, MAGIC, VERSION};
 use super::{Function, Snapshot, What};
-use quiescent_core::prim;
+use quiescent_core::{os, prim};
 
 /// The most bytes of a page.
 const MOST_BYTES: u64 = 1 << 20;
@@ -41,74 +37,38 @@ const MOST_TEXT: usize = 4096;
 /// queued, of those executed, hurried, prompt, batches, waited at least, at most (sums, µs), longest (µs),
 /// and its name, a text. The last function has no key: it counts all those without a row.
 #[derive(Debug)]
-pub struct Source {
-    file: ManuallyDrop<File>,
-    /// Whether to close it.
-    ours: bool,
-}
-
-impl Drop for Source {
-    fn drop(&mut self) {
-        if self.ours {
-            // SAFETY: not used any more.
-            unsafe { ManuallyDrop::drop(&mut self.file) };
-        }
-    }
-}
+pub struct Source(File);
 
 impl Source {
     /// The telemetry of another process.
     ///
     /// # Errors
-    /// There is no such process; it belongs to another user; or its telemetry is off
-    /// ([`NotFound`](ErrorKind::NotFound), and the text says how to start it).
+    /// There is no such process; it belongs to another user; its telemetry is off
+    /// ([`NotFound`](ErrorKind::NotFound), and the text says how to start it); or there is none on this
+    /// system ([`Unsupported`](ErrorKind::Unsupported)).
     pub fn of(pid: u32) -> io::Result<Source> {
-        let folder = PathBuf::from(format!("/proc/{pid}/fd"));
-        let explained = |e: io::Error| {
-            let text = match e.kind() {
-                ErrorKind::NotFound => format!("there is no process {pid}"),
-                ErrorKind::PermissionDenied => {
-                    format!("process {pid} is not yours: look at it as its user, or as root")
-                }
-                _ => format!("process {pid}: {e}"),
-            };
-            io::Error::new(e.kind(), text)
-        };
-        for entry in fs::read_dir(&folder).map_err(explained)? {
-            let path = entry?.path();
-            let Ok(target) = fs::read_link(&path) else {
-                continue; // closed meanwhile
-            };
-            let target = target.to_string_lossy();
-            let name = target.strip_prefix("/memfd:").unwrap_or_default();
-            if name.trim_end_matches(" (deleted)") == NAME {
-                // It may have been replaced meanwhile, for example by a pipe without a writer.
-                let how = libc::O_NONBLOCK | libc::O_NOCTTY;
-                let mut options = File::options();
-                let file = options.read(true).custom_flags(how).open(path);
-                let file = file.map_err(explained)?;
-                if !file.metadata()?.is_file() {
-                    return Err(wrong("it is no file"));
-                }
-                let file = ManuallyDrop::new(file);
-                return Ok(Source { file, ours: true });
+        let name = page::NAME.to_str().unwrap_or_default();
+        match os::open_page_of(pid, name) {
+            Ok(Some(file)) => Ok(Source(file)),
+            Ok(None) => Err(io::Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "process {pid} counts nothing: start it with QUIESCENT_TELEMETRY=1, or have it call \
+                     quiescent::telemetry::start(); or it does not use quiescent"
+                ),
+            )),
+            Err(e) => {
+                let text = match e.kind() {
+                    ErrorKind::NotFound => format!("there is no process {pid}"),
+                    ErrorKind::PermissionDenied => {
+                        format!("process {pid} is not yours: look at it as its user, or as root")
+                    }
+                    ErrorKind::InvalidData => return Err(wrong(e)),
+                    _ => format!("process {pid}: {e}"),
+                };
+                Err(io::Error::new(e.kind(), text))
             }
         }
-        Err(io::Error::new(
-            ErrorKind::NotFound,
-            format!(
-                "process {pid} counts nothing: start it with QUIESCENT_TELEMETRY=1, or have it call \
-                 quiescent::telemetry::start(); or it does not use quiescent"
-            ),
-        ))
-    }
-
-    /// This process's page, which is not closed.
-    pub(super) fn own() -> Option<Source> {
-        let descriptor = page::descriptor()?;
-        // SAFETY: open, and never closed by this value.
-        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
-        Some(Source { file, ours: false })
     }
 
     /// Reads the page.
@@ -116,13 +76,7 @@ impl Source {
     /// # Errors
     /// It cannot be read, or is not a page of a known version.
     pub fn read(&self) -> io::Result<Snapshot> {
-        let size = self.file.metadata()?.len();
-        if size > MOST_BYTES {
-            return Err(wrong("it is larger than any page"));
-        }
-        let mut bytes = vec![0; size as usize];
-        self.file.read_exact_at(&mut bytes, 0)?;
-        parse(&bytes)
+        parse(&os::read_page(&self.0, MOST_BYTES)?)
     }
 }
 
@@ -286,10 +240,7 @@ mod tests {
 
     fn page() -> Vec<u8> {
         page::start(crate::global::env()).expect("a page");
-        let source = Source::own().expect("started");
-        let mut bytes = vec![0; source.file.metadata().expect("its size").len() as usize];
-        source.file.read_exact_at(&mut bytes, 0).expect("read");
-        bytes
+        page::bytes().expect("started")
     }
 
     #[test]

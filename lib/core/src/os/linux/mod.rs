@@ -1,9 +1,30 @@
-//! The Linux system calls: process-wide fences, sleeping on a word, clocks, pages. Those for the [worker's
-//! alarm](super::alarm) and [memory pressure](super::pressure) are in their own files.
+//! Linux: process-wide fences, sleeping on a word, clocks, pages. Timers, memory pressure, threads and the
+//! page of telemetry are in their own files.
 
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
+
+use super::Has;
+pub use alarm::{Timer, Wakeups};
+pub use page::{Page, open_page_of, read_page};
+pub use threads::{AtExit, doze, end_here, has_more_rights, on_fork, pin, spawn};
+
+mod alarm;
+mod page;
+mod pressure;
+mod threads;
+
+/// What the others may lack.
+pub const HAS: Has = Has {
+    fence: true,
+    signals: true,
+    fork: true,
+    late_readers: true,
+    pressure: true,
+    telemetry: true,
+    silent_timer: true,
+};
 
 /// A full fence on every CPU that runs a thread of this process.
 ///
@@ -37,10 +58,7 @@ fn errno() -> i32 {
 /// Sleeps while `word` contains `expected`, at most for `timeout`. Returns early for any reason; true if no
 /// thread had woken this one by then.
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
-    let spec = timeout.map(|t| libc::timespec {
-        tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: t.subsec_nanos().into(),
-    });
+    let spec = timeout.map(|t| timespec(u64::try_from(t.as_nanos()).unwrap_or(u64::MAX)));
     let spec: *const libc::timespec = spec.as_ref().map_or(std::ptr::null(), |s| s);
     // SAFETY: `word` and `spec` outlive the call; the kernel only reads them.
     let result = unsafe {
@@ -98,15 +116,21 @@ pub fn coarse_ns() -> u64 {
 }
 
 fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut spec = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut spec = timespec(0);
     // SAFETY: `spec` is writable for the call.
     unsafe { libc::clock_gettime(clock, &mut spec) };
     (spec.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(spec.tv_nsec as u64)
+}
+
+/// A time or a duration in the kernel's form; the longest it has, if that is shorter.
+fn timespec(ns: u64) -> libc::timespec {
+    // SAFETY: plain data. (Some systems have padding in it.)
+    let mut spec: libc::timespec = unsafe { std::mem::zeroed() };
+    spec.tv_sec = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    spec.tv_nsec = (ns % 1_000_000_000) as libc::c_long;
+    spec
 }
 
 /// The kernel's id of this thread.

@@ -5,21 +5,8 @@ use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use super::pressure::Sources;
-
-/// Why the worker woke up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Woken {
-    pub timer: bool,
-    pub kick: bool,
-    /// A source of memory pressure has reported.
-    pub pressure: bool,
-    /// … and memory is low.
-    pub low: bool,
-    /// A kick has changed the alarm's word by now.
-    pub kicked: bool,
-    /// One had done so when the worker went to sleep, and its event had not come.
-    pub owed: bool,
-}
+use crate::os::Woken;
+use crate::os::pressure::PressureSources;
 
 const EVENT: u64 = 0;
 const TIMER: u64 = 1;
@@ -28,16 +15,16 @@ const SOURCES: u64 = 2;
 
 /// The descriptors; -1 until they are open.
 #[derive(Debug)]
-pub struct Descriptors {
+pub struct Wakeups {
     epoll: AtomicI32,
     event: AtomicI32,
     timer: AtomicI32,
-    pub sources: Sources,
+    sources: Sources,
 }
 
-impl Descriptors {
-    pub const fn new() -> Descriptors {
-        Descriptors {
+impl Wakeups {
+    pub const fn new() -> Wakeups {
+        Wakeups {
             epoll: AtomicI32::new(-1),
             event: AtomicI32::new(-1),
             timer: AtomicI32::new(-1),
@@ -77,7 +64,7 @@ impl Descriptors {
 
     /// Closes the descriptors in this process; they belong to another one, where they stay open.
     pub fn close(&self) {
-        let Descriptors {
+        let Wakeups {
             epoll,
             event,
             timer,
@@ -99,7 +86,22 @@ impl Descriptors {
         self.sources.disarm(self.epoll());
     }
 
-    pub fn epoll(&self) -> i32 {
+    /// Opens the sources of memory pressure.
+    pub fn open_sources(&self) {
+        self.sources.open();
+    }
+
+    /// Sets whether the program uses these sources.
+    pub fn set_sources_wanted(&self, wanted: bool) {
+        self.sources.set_wanted(wanted, self.epoll());
+    }
+
+    /// The states of these sources.
+    pub fn sources(&self) -> PressureSources {
+        self.sources.states()
+    }
+
+    fn epoll(&self) -> i32 {
         self.epoll.load(Ordering::Acquire)
     }
 
@@ -140,7 +142,7 @@ impl Descriptors {
 
 /// Closes a descriptor of ours and forgets it. The program may have closed it and reused its number; the
 /// descriptor of a file, a pipe or a socket is not ours and stays open.
-pub fn close(place: &AtomicI32) {
+fn close(place: &AtomicI32) {
     let fd = place.swap(-1, Ordering::AcqRel);
     // SAFETY: plain data, filled in by the call before it is read.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
@@ -152,25 +154,67 @@ pub fn close(place: &AtomicI32) {
     }
 }
 
-/// A timer; negative if none is available. On the monotonic clock, as all times here: it does not jump when
-/// the time of day is set, does not count suspend, and does not wake the machine from suspend.
-pub fn timerfd() -> i32 {
+/// A timer that one thread waits for. On the monotonic clock, as all times here: it does not jump when the
+/// time of day is set, does not count suspend, and does not wake the machine from suspend.
+#[derive(Debug)]
+pub struct Timer(AtomicI32);
+
+impl Timer {
+    pub const fn new() -> Timer {
+        Timer(AtomicI32::new(-1))
+    }
+
+    /// Makes it, unless it is there; false if none is available.
+    pub fn open(&self) -> bool {
+        if self.0.load(Ordering::Relaxed) < 0 {
+            self.0.store(timerfd(), Ordering::Relaxed);
+        }
+        self.0.load(Ordering::Relaxed) >= 0
+    }
+
+    /// Sets it to an absolute time; 0 stops it.
+    pub fn set(&self, deadline: u64) {
+        set_timer(self.0.load(Ordering::Relaxed), deadline);
+    }
+
+    /// Sleeps until it expires. False: the program has closed it.
+    pub fn wait(&self) -> bool {
+        loop {
+            let mut times = 0u64;
+            let timer = self.0.load(Ordering::Relaxed);
+            // SAFETY: eight writable bytes.
+            let read = unsafe { libc::read(timer, (&raw mut times).cast(), 8) };
+            if read == 8 {
+                return true;
+            }
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return false;
+            }
+        }
+    }
+
+    /// Forgets one that the program has closed: the next [`open`](Timer::open) makes another.
+    pub fn forget(&self) {
+        self.0.store(-1, Ordering::Relaxed);
+    }
+
+    /// In the child of a fork, where it is the parent's.
+    pub fn forked(&self) {
+        close(&self.0);
+    }
+}
+
+/// A timer; negative if none is available.
+fn timerfd() -> i32 {
     // SAFETY: takes flags only.
     unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) }
 }
 
 /// Sets a timer to an absolute time; 0 stops it.
-pub fn set_timer(fd: i32, deadline: u64) {
-    let none = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+fn set_timer(fd: i32, deadline: u64) {
     let spec = libc::itimerspec {
-        it_interval: none,
-        it_value: libc::timespec {
-            tv_sec: (deadline / 1_000_000_000).cast_signed(),
-            tv_nsec: (deadline % 1_000_000_000).cast_signed(),
-        },
+        it_interval: super::timespec(0),
+        it_value: super::timespec(deadline),
     };
     // SAFETY: `spec` is readable; the old value is not requested.
     unsafe {

@@ -1,0 +1,186 @@
+//! Memory that other processes of the same user can read: a sealed `memfd`, found through `/proc/PID/fd`.
+
+use std::ffi::CStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The page of this process, or none.
+#[derive(Debug)]
+pub struct Page {
+    /// Its descriptor, to be closed in the child of a fork, plus one.
+    descriptor: AtomicU32,
+    /// The inode number of its file, because the program may have closed the descriptor and reused its
+    /// number.
+    file: AtomicU64,
+}
+
+impl Page {
+    pub const fn none() -> Page {
+        Page {
+            descriptor: AtomicU32::new(0),
+            file: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes a page of zeros, which lives as long as the process, or until [`leave`](Page::leave). Allocates
+    /// no memory.
+    ///
+    /// # Errors
+    /// There is no descriptor or no memory.
+    pub fn make(&self, name: &CStr, size: usize) -> io::Result<NonNull<u8>> {
+        let descriptor = file(name, size)?;
+        let made = descriptor.as_raw_fd();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let nowhere = std::ptr::null_mut();
+        // SAFETY: memory that is not in use.
+        let page = unsafe { libc::mmap(nowhere, size, access, libc::MAP_SHARED, made, 0) };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+        // Old kernels refuse the last seal: then the same user may write, as it may to the process itself.
+        for seal in [seals, libc::F_SEAL_FUTURE_WRITE] {
+            // SAFETY: three integers.
+            unsafe { libc::fcntl(made, libc::F_ADD_SEALS, seal) };
+        }
+        self.file.store(
+            status(made).map_or(0, |it| inode_of(&it)),
+            Ordering::Relaxed,
+        );
+        self.descriptor
+            .store(made.cast_unsigned() + 1, Ordering::Relaxed);
+        std::mem::forget(descriptor); // for others to find
+        NonNull::new(page.cast()).ok_or_else(|| ErrorKind::OutOfMemory.into())
+    }
+
+    /// In the child of a fork: detaches the parent's page.
+    ///
+    /// # Safety
+    /// Nothing uses it any more; from [`make`](Page::make), with this size.
+    pub unsafe fn leave(&self, page: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { libc::munmap(page.as_ptr().cast(), size) };
+        if let Some(descriptor) = self.descriptor(size) {
+            // SAFETY: it is this library's.
+            drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        }
+        self.descriptor.store(0, Ordering::Relaxed);
+    }
+
+    /// Its descriptor, if the program has not closed it.
+    fn descriptor(&self, size: usize) -> Option<i32> {
+        let descriptor = self.descriptor.load(Ordering::Relaxed).checked_sub(1)?;
+        let descriptor = descriptor.cast_signed();
+        let file = status(descriptor)?;
+        let is_page = inode_of(&file) == self.file.load(Ordering::Relaxed)
+            && file.st_size == size as libc::off_t
+            // SAFETY: integers.
+            && unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) } > 0;
+        is_page.then_some(descriptor)
+    }
+
+    /// What it contains now; `None` if there is no page.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(&self, size: usize) -> Option<io::Result<Vec<u8>>> {
+        let descriptor = self.descriptor(size)?;
+        // SAFETY: open, and not closed by this value.
+        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
+        Some(read_page(&file, size as u64))
+    }
+}
+
+/// The whole of a page of at most `most` bytes.
+///
+/// # Errors
+/// It cannot be read, or is larger.
+pub fn read_page(file: &File, most: u64) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    if size > most {
+        let why = "not a page of telemetry: it is larger than any page";
+        return Err(io::Error::new(ErrorKind::InvalidData, why));
+    }
+    let mut bytes = vec![0; size as usize];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// A descriptor of the library.
+fn owned(made: i32) -> io::Result<OwnedFd> {
+    match made {
+        0.. => {
+            // SAFETY: made just now, and not used elsewhere.
+            Ok(unsafe { OwnedFd::from_raw_fd(made) })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// An empty file for it, in memory that is allocated already: touching it later cannot fail.
+fn file(name: &CStr, size: usize) -> io::Result<OwnedFd> {
+    // SAFETY: plain data, filled in by the call before it is read.
+    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
+    // SAFETY: `limit` is writable.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if known && limit.rlim_cur < size as libc::rlim_t {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG)); // else a signal would say it
+    }
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: a string that ends with 0.
+    let create = |flags| unsafe { libc::memfd_create(name.as_ptr(), flags) };
+    // Kernels before 6.3 do not know the first kind, and some later ones want it.
+    let made = owned(create(flags | libc::MFD_NOEXEC_SEAL)).or_else(|_| owned(create(flags)))?;
+    // SAFETY: integers. The copy is not one of the three standard descriptors.
+    let made = owned(unsafe { libc::fcntl(made.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) })?;
+    // SAFETY: integers.
+    if unsafe { libc::fallocate(made.as_raw_fd(), 0, 0, size as libc::off_t) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(made)
+}
+
+/// The file that a descriptor leads to.
+fn status(descriptor: i32) -> Option<libc::stat> {
+    // SAFETY: plain data, filled in by the call before it is read.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `status` is writable; the descriptor is a number.
+    let found = unsafe { libc::fstat(descriptor, &mut status) } == 0;
+    found.then_some(status)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "narrower on 32-bit systems")]
+fn inode_of(status: &libc::stat) -> u64 {
+    status.st_ino as u64
+}
+
+/// The page with this name of another process; `None` if it has none.
+///
+/// # Errors
+/// There is no such process; it belongs to another user; or what has the name is no file.
+pub fn open_page_of(pid: u32, name: &str) -> io::Result<Option<File>> {
+    for entry in fs::read_dir(PathBuf::from(format!("/proc/{pid}/fd")))? {
+        let path = entry?.path();
+        let Ok(target) = fs::read_link(&path) else {
+            continue; // closed meanwhile
+        };
+        let target = target.to_string_lossy();
+        let of = target.strip_prefix("/memfd:").unwrap_or_default();
+        if of.trim_end_matches(" (deleted)") == name {
+            // It may have been replaced meanwhile, for example by a pipe without a writer.
+            let how = libc::O_NONBLOCK | libc::O_NOCTTY;
+            let file = File::options().read(true).custom_flags(how).open(path)?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::new(ErrorKind::InvalidData, "it is no file"));
+            }
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}

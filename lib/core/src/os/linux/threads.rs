@@ -1,0 +1,243 @@
+//! Threads: starting those of the library, noticing the end of any; the start and the forks of the process.
+
+use std::alloc::{Layout, alloc};
+use std::ffi::{CStr, c_void};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Runs a function before `main`, when the process has one thread. In a shared object: when it is loaded.
+#[macro_export]
+macro_rules! at_start {
+    ($start:path) => {
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static START: extern "C" fn() = $start;
+    };
+}
+
+/// Calls a function at the end of each thread that asks for it, with the thread's value: a pthread key.
+///
+/// Setting the value does not allocate (the first 32 keys are stored in the thread's own descriptor), so a
+/// signal handler may do it. The destructors of keys run after those of Rust's thread-locals. One that sets
+/// the value again is run again, up to the number of rounds that the C library grants.
+#[derive(Debug)]
+pub struct AtExit {
+    /// The key + 1; 0 while there is none.
+    key: AtomicU32,
+    call: unsafe extern "C" fn(*mut c_void),
+}
+
+impl AtExit {
+    pub const fn new(call: unsafe extern "C" fn(*mut c_void)) -> AtExit {
+        AtExit {
+            key: AtomicU32::new(0),
+            call,
+        }
+    }
+
+    /// Makes the key, so that it is one of the first.
+    pub fn prepare(&self) {
+        let _ = self.key();
+    }
+
+    fn key(&self) -> Option<libc::pthread_key_t> {
+        let known = self.key.load(Ordering::Acquire);
+        if known != 0 {
+            return Some(known - 1);
+        }
+        let mut new: libc::pthread_key_t = 0;
+        // SAFETY: `new` is writable, and the hook has the type asked for.
+        if unsafe { libc::pthread_key_create(&mut new, Some(self.call)) } != 0 {
+            return None;
+        }
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        match self.key.compare_exchange(0, new + 1, order.0, order.1) {
+            Ok(_) => Some(new),
+            Err(other) => {
+                // SAFETY: created above, and not yet used.
+                unsafe { libc::pthread_key_delete(new) };
+                Some(other - 1)
+            }
+        }
+    }
+
+    /// At the end of the calling thread the function is called with this value. False: it will not be, as all
+    /// keys are taken.
+    pub fn arm(&self, value: *const c_void) -> bool {
+        let Some(key) = self.key() else { return false };
+        // SAFETY: the key is valid; the value is only handed back.
+        unsafe { libc::pthread_setspecific(key, value) == 0 }
+    }
+
+    /// True if the calling thread can be armed no more.
+    pub fn is_over(&self) -> bool {
+        false
+    }
+}
+
+/// Calls the functions around each fork of the process. If there is no memory for that, a child is as one
+/// without handlers.
+pub fn on_fork(
+    prepare: unsafe extern "C" fn(),
+    parent: unsafe extern "C" fn(),
+    child: unsafe extern "C" fn(),
+) {
+    // SAFETY: the handlers have the required type.
+    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+}
+
+/// Keeps a shared object that contains this function loaded. `dlclose` succeeds, and has no effect.
+pub fn pin(function: *const c_void) {
+    let Some(own) = object_of(function) else {
+        return;
+    };
+    // SAFETY: reads a value that the kernel passed to the process.
+    let entry = unsafe { libc::getauxval(libc::AT_ENTRY) };
+    let entry = std::ptr::without_provenance(entry as usize);
+    let program = object_of(entry);
+    if program.is_some_and(|program| program.dli_fbase == own.dli_fbase) {
+        return; // the program itself is never unloaded
+    }
+    let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: the name of an object that is loaded; this loads nothing.
+    unsafe { libc::dlopen(own.dli_fname, how) };
+}
+
+/// The object that contains an address.
+fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
+    // SAFETY: plain data, filled in by the call before it is read.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` is writable; the address is only compared.
+    let found = unsafe { libc::dladdr(address, &mut info) };
+    (found != 0 && !info.dli_fname.is_null()).then_some(info)
+}
+
+/// True if the program has more rights than its user.
+pub fn has_more_rights() -> bool {
+    // SAFETY: reads a value that the kernel passed to the process.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Faults: signals that a thread causes itself. The program's handlers of these run on the library's threads,
+/// too.
+const FAULTS: [i32; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+];
+
+/// The stack size of the library's threads: that of the standard library's threads.
+const STACK: usize = 2 << 20;
+
+/// Starts a thread of the library, on which the program's signal handlers do not run, except those of faults.
+/// (A thread that a callback starts inherits the mask, and must unblock the signals it wants.)
+///
+/// It does not use the standard library's threads: each takes a lock of that library when it starts and when
+/// it ends, and if another thread held that lock at a fork, no thread can start in the child.
+///
+/// # Errors
+/// The system's error, or that there is no memory.
+pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::Result<()> {
+    // Not `Box::new`, which ends the program if there is no memory.
+    let layout = Layout::new::<(&'static CStr, F)>();
+    // SAFETY: the layout has a size: a name.
+    let start: *mut (&'static CStr, F) = unsafe { alloc(layout) }.cast();
+    if start.is_null() {
+        return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+    }
+    // SAFETY: fresh memory of that layout.
+    unsafe { start.write((name, body)) };
+    // SAFETY: the sets and attributes are plain data, filled in before they are read; the new thread owns
+    // `start`, or, if there is none, this thread still does.
+    let refused = unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        let mut how: libc::pthread_attr_t = std::mem::zeroed();
+        let mut thread: libc::pthread_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        for fault in FAULTS {
+            libc::sigdelset(&mut all, fault);
+        }
+        libc::pthread_attr_init(&mut how);
+        libc::pthread_attr_setdetachstate(&mut how, libc::PTHREAD_CREATE_DETACHED);
+        libc::pthread_attr_setstacksize(&mut how, STACK);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let refused = libc::pthread_create(&mut thread, &how, main::<F>, start.cast());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        libc::pthread_attr_destroy(&mut how);
+        refused
+    };
+    if refused != 0 {
+        // SAFETY: no thread took it.
+        drop(unsafe { Box::from_raw(start) });
+        return Err(io::Error::from_raw_os_error(refused));
+    }
+    Ok(())
+}
+
+extern "C" fn main<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
+    // SAFETY: `spawn` made it for this thread.
+    let (name, body) = *unsafe { Box::from_raw(start.cast::<(&CStr, F)>()) };
+    // SAFETY: a name of at most 15 bytes, for the calling thread.
+    unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
+    // A panic in the library ends the thread; the panic hook has run.
+    let _ = catch_unwind(AssertUnwindSafe(body));
+    std::ptr::null_mut()
+}
+
+unsafe extern "C-unwind" {
+    fn pthread_exit(value: *mut c_void) -> !;
+}
+
+/// Ends this thread without unwinding the frames above.
+///
+/// The unwinder takes a return address of zero for the end of the stack. The C library then has no frame left
+/// to unwind, and jumps to its own frame at the bottom of the thread.
+///
+/// # Safety
+/// The frames between the caller and the thread's first one belong to this library, hold no lock and no data
+/// of the program, and need no destructor.
+pub unsafe fn end_here() -> ! {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: the caller's promise; the stack is aligned as for a call.
+    unsafe {
+        std::arch::asm!(
+            "xor edi, edi",
+            "and rsp, -16",
+            "push rdi",
+            "jmp {exit}",
+            exit = sym pthread_exit,
+            options(noreturn),
+        );
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "mov x0, xzr",
+            "mov x30, xzr",
+            "b {exit}",
+            exit = sym pthread_exit,
+            options(noreturn),
+        );
+    }
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    {
+        let _ = pthread_exit as *const c_void;
+        // Another thread does its work; this one sleeps.
+        loop {
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        }
+    }
+}
+
+/// Sleeps for 50 µs, so that threads without a CPU may get this one, whatever their priority.
+pub fn doze() {
+    std::thread::sleep(std::time::Duration::from_micros(50));
+}

@@ -1,0 +1,131 @@
+use super::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_sleeper_whose_word_has_changed_does_not_sleep() {
+    let word = AtomicU32::new(1);
+    assert!(!futex_wait(&word, 0, None));
+}
+
+#[test]
+fn a_sleep_ends_with_its_time_and_says_so() {
+    let (word, other) = (AtomicU32::new(0), AtomicU32::new(0));
+    futex_wake(&other);
+    assert!(futex_wait(&word, 0, Some(Duration::from_millis(2))));
+    futex_wake_all(&word); // finds no sleeper
+}
+
+#[test]
+fn one_is_woken_or_all_and_only_on_that_word() {
+    let words: Arc<[AtomicU32; 200]> = Arc::new(std::array::from_fn(|_| AtomicU32::new(0)));
+    // More words than queues: some share one.
+    let sleepers: Vec<_> = (0..200)
+        .map(|n| {
+            let words = Arc::clone(&words);
+            std::thread::spawn(move || {
+                while words[n].load(Ordering::Acquire) == 0 {
+                    assert!(!futex_wait(&words[n], 0, Some(LONG)), "woken by its word");
+                }
+                n
+            })
+        })
+        .collect();
+    for (n, sleeper) in sleepers.into_iter().enumerate() {
+        words[n].store(1, Ordering::Release);
+        match n % 2 {
+            0 => futex_wake(&words[n]),
+            _ => futex_wake_all(&words[n]),
+        }
+        assert_eq!(sleeper.join().unwrap(), n);
+    }
+}
+
+#[test]
+fn of_two_on_a_word_one_wake_leaves_one() {
+    let word = Arc::new(AtomicU32::new(0));
+    let sleep = || {
+        let word = Arc::clone(&word);
+        std::thread::spawn(move || futex_wait(&word, 0, Some(LONG)))
+    };
+    let both = [sleep(), sleep()];
+    while park::sleepers_on(&word) < 2 {
+        std::thread::yield_now();
+    }
+    futex_wake(&*word);
+    assert_eq!(park::sleepers_on(&word), 1);
+    futex_wake(&*word);
+    for sleeper in both {
+        assert!(!sleeper.join().unwrap(), "woken, not late");
+    }
+}
+
+#[test]
+fn a_timer_is_set_to_an_earlier_time_while_its_thread_sleeps() {
+    let timer = Arc::new(Timer::new());
+    timer.set(now_ns() + LONG.as_nanos() as u64);
+    let waits = {
+        let timer = Arc::clone(&timer);
+        std::thread::spawn(move || timer.wait())
+    };
+    while !timer.is_awaited() {
+        std::thread::yield_now();
+    }
+    let soon = now_ns() + 1_000_000;
+    timer.set(soon);
+    assert!(waits.join().unwrap() && now_ns() >= soon);
+}
+
+#[test]
+fn a_timer_that_was_stopped_does_not_expire() {
+    let wakeups = Arc::new(Wakeups::new());
+    wakeups.set_timer(now_ns() + 1_000_000);
+    wakeups.set_timer(0);
+    let sleeps = {
+        let wakeups = Arc::clone(&wakeups);
+        std::thread::spawn(move || wakeups.sleep(&AtomicU32::new(0), 0))
+    };
+    while !wakeups.is_awaited() {
+        std::thread::yield_now();
+    }
+    wakeups.wake(&AtomicU32::new(0));
+    let woken = sleeps.join().unwrap();
+    assert!(woken.kick && !woken.timer, "{woken:?}");
+}
+
+#[test]
+fn the_end_of_a_thread_calls_each_hook_once_with_its_last_value() {
+    use std::ffi::c_void;
+    use std::sync::atomic::AtomicUsize;
+    static CALLED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn ended(value: *mut c_void) {
+        CALLED.fetch_add(value.addr(), Ordering::Relaxed);
+    }
+    let hook = AtExit::new(ended);
+    let arm = |value| hook.arm(std::ptr::without_provenance(value));
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| arm(1) && arm(100) && !hook.is_over());
+        assert!(thread.join().unwrap());
+    });
+    assert_eq!(CALLED.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn memory_is_zeroed_and_aligned() {
+    let memory = map(10_000).expect("memory");
+    assert_eq!(memory.addr().get() % 4096, 0);
+    // SAFETY: ours, of this size, and written whole.
+    let bytes = unsafe { std::slice::from_raw_parts(memory.as_ptr(), 10_000) };
+    assert!(bytes.iter().all(|&byte| byte == 0));
+    // SAFETY: from `map`, with this size.
+    unsafe { unmap(memory, 10_000) };
+}
+
+#[test]
+fn threads_have_different_numbers() {
+    let own = thread_id();
+    let other = std::thread::spawn(thread_id).join().unwrap();
+    assert!(own != 0 && other != 0 && own != other && own == thread_id());
+}
