@@ -286,3 +286,6 @@ impl Watch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Rows, names and texts of a page that nobody else writes.
+//! Rows, names and texts of a page, written by one thread.
 
 use std::alloc::{Layout, alloc_zeroed};
 
