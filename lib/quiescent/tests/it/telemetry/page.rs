@@ -67,11 +67,8 @@ fn it_is_sealed_and_closed_on_exec_and_not_among_the_standard_descriptors() {
         assert_eq!(seals & sealed, sealed);
         assert_eq!(flags, libc::FD_CLOEXEC);
         // SAFETY: as above.
-        assert_eq!(
-            unsafe { libc::fcntl(0, libc::F_GETFD) },
-            -1,
-            "the number is free again"
-        );
+        let standard_input = unsafe { libc::fcntl(0, libc::F_GETFD) };
+        assert_eq!(standard_input, -1, "the number is free again");
     });
 }
 
