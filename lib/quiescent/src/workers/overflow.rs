@@ -241,10 +241,8 @@ impl Workers {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
-
+    use super::*;
     use crate::global::{env, process};
-    use crate::workers::roles::OVERFLOW;
     use quiescent_core::parts::shell::{Shell, Taken};
 
     /// A callback of a dropped domain ends inside the callback that emptied it, and the end of the outer one
@@ -274,6 +272,76 @@ mod tests {
         overflow.since.store(0, Ordering::Relaxed);
         process().end();
         assert!(overflow.is_dismissed());
+        OVERFLOW.set(0);
+    }
+
+    /// The calling thread is the overflow worker.
+    fn on_duty() -> Overflow {
+        let overflow = Overflow::new();
+        overflow.state.store(STARTED, Ordering::Relaxed);
+        OVERFLOW.set(overflow.role.load(Ordering::Relaxed) as usize);
+        overflow
+    }
+
+    fn began(overflow: &Overflow, ago: u64) {
+        overflow.begin(|| "its name");
+        let since = prim::coarse_ns() - ago;
+        overflow.since.store(since, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_callback_that_runs_for_too_long_costs_the_role() {
+        let overflow = on_duty();
+        let role = overflow.role.load(Ordering::Relaxed);
+        assert!(overflow.claim().is_none(), "none runs");
+        overflow.begin(|| "its name");
+        assert!(overflow.claim().is_none(), "it has just begun");
+        began(&overflow, STUCK / 10);
+        assert!(overflow.claim().is_none(), "it may run for longer");
+        assert_eq!(overflow.state.load(Ordering::Relaxed), STARTED);
+        assert!(!overflow.is_dismissed());
+        began(&overflow, 2 * STUCK);
+        let stuck = overflow.claim().expect("it has run for too long");
+        assert_eq!(((stuck.name)(), stuck.role), ("its name", role));
+        assert!(stuck.running >= 2 * STUCK);
+        assert_eq!(overflow.state.load(Ordering::Relaxed), NONE);
+        assert!(overflow.is_dismissed());
+        assert!(overflow.claim().is_none(), "once");
+        overflow.end();
+        assert!(overflow.is_dismissed());
+        OVERFLOW.set(0);
+    }
+
+    #[test]
+    fn a_callback_that_returns_in_time_costs_nothing() {
+        let overflow = on_duty();
+        began(&overflow, STUCK - 1);
+        overflow.end();
+        assert!(!overflow.is_dismissed());
+        assert_eq!(overflow.since.load(Ordering::Relaxed), 0);
+        OVERFLOW.set(0);
+        assert!(!overflow.is_dismissed(), "it never was one");
+    }
+
+    #[test]
+    fn callbacks_of_other_threads_are_not_watched() {
+        let overflow = on_duty();
+        OVERFLOW.set(0);
+        overflow.begin(|| "another's");
+        assert_eq!(overflow.since.load(Ordering::Relaxed), 0);
+        overflow.since.store(7, Ordering::Relaxed);
+        overflow.end();
+        assert_eq!(overflow.since.load(Ordering::Relaxed), 7);
+    }
+
+    #[test]
+    fn in_the_child_of_a_fork_there_is_none() {
+        let overflow = on_duty();
+        overflow.begin(|| "forks");
+        overflow.forked();
+        assert!(overflow.is_dismissed() && overflow.claim().is_none());
+        assert_eq!(overflow.state.load(Ordering::Relaxed), NONE);
+        assert_eq!(overflow.since.load(Ordering::Relaxed), 0);
         OVERFLOW.set(0);
     }
 }

@@ -278,3 +278,6 @@ impl Watch {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

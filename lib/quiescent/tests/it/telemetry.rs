@@ -1,6 +1,8 @@
 //! Telemetry: every event is counted exactly once, whichever thread executes it; and other processes can read
 //! the counts.
 
+mod page;
+
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::process::{Command, Stdio};
 use std::ptr::NonNull;

@@ -358,3 +358,6 @@ fn write_to<const N: usize>(text: &Text<N>, what: std::fmt::Arguments<'_>) {
     let _ = std::fmt::write(&mut room, what);
     text.set(str::from_utf8(&room.0[..room.1]).unwrap_or_default());
 }
+
+#[cfg(test)]
+mod tests;

@@ -235,46 +235,4 @@ fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn page() -> Vec<u8> {
-        page::start(crate::global::env()).expect("a page");
-        page::bytes().expect("started")
-    }
-
-    #[test]
-    fn a_page_that_is_cut_short_anywhere_is_refused() {
-        let whole = page();
-        assert!(parse(&whole).is_ok());
-        for length in (0..whole.len()).step_by(61).chain(0..200) {
-            assert!(parse(&whole[..length]).is_err(), "{length}");
-        }
-    }
-
-    #[test]
-    fn damage_is_refused_or_read_and_never_more() {
-        let whole = page();
-        for at in 0..88 {
-            for bit in 0..8 {
-                let mut damaged = whole.clone();
-                damaged[at] ^= 1 << bit;
-                let read = parse(&damaged);
-                if at < 12 {
-                    assert!(read.is_err(), "byte {at}");
-                }
-            }
-        }
-        let mut text = whole.clone();
-        text[96..104].fill(0xff); // the length of the first counter's name
-        assert!(parse(&text).is_err());
-    }
-
-    #[test]
-    fn the_version_is_looked_at() {
-        let mut other = page();
-        other[8] = 9;
-        let why = parse(&other).expect_err("another version").to_string();
-        assert!(why.contains("version 9"), "{why}");
-    }
-}
+mod tests;
