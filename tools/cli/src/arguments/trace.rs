@@ -25,8 +25,8 @@ not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counte
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Trace {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz); `-` is
-    /// standard input
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or a trace of Perfetto's,
+    /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input
     pub file: String,
     /// The analysis
     #[arg(value_enum)]

@@ -26,8 +26,8 @@ order; 130 stopped by Ctrl-C.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Whatif {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it; plain or .xz) or
-    /// trace.dat; `-` is standard input
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or a trace of Perfetto's,
+    /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input
     pub file: String,
     /// The change: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` shows them)
     #[arg(long, value_name = "KEY=VALUE", required = true)]
