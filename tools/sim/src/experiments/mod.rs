@@ -27,6 +27,7 @@ pub mod pipeline;
 pub mod replays;
 pub mod show;
 mod sources;
+pub mod survives;
 pub mod swipe;
 pub mod synchronize;
 pub mod threads;

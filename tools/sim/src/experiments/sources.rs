@@ -29,50 +29,118 @@ pub struct Found {
     /// The figures of the model that are judged by it: a metric, and how the case ends if only some are.
     #[serde(default)]
     pub metrics: Vec<String>,
+    /// Why none of them is.
+    pub unjudged: Option<String>,
+}
+
+/// A figure that the model does not reach, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missed {
+    /// The figures of the model, as in [`Found::metrics`].
+    pub metrics: Vec<String>,
+    /// The mechanism that is missing or wrong.
+    pub because: String,
+    /// The run that shows it; none if the explanation was not tested.
+    pub tested: Option<String>,
+}
+
+impl Missed {
+    /// In one sentence.
+    pub(super) fn says(&self) -> String {
+        match &self.tested {
+            Some(run) => format!("{}; tested: {run}", self.because),
+            None => format!("{}; not tested", self.because),
+        }
+    }
 }
 
 impl Found {
     /// Is this figure of the model judged by it?
     fn judges(&self, metric: &str, case: &str) -> bool {
-        self.metrics.iter().any(|it| match it.split_once(' ') {
-            Some((name, end)) => name == metric && case.ends_with(end),
-            None => it == metric,
-        })
+        names(&self.metrics, metric, case)
     }
 }
 
-/// All places, by experiment.
-pub(super) struct Places(BTreeMap<String, Vec<Found>>);
+/// Is this figure among them?
+fn names(metrics: &[String], metric: &str, case: &str) -> bool {
+    metrics.iter().any(|it| match it.split_once(' ') {
+        Some((name, end)) => name == metric && case.ends_with(end),
+        None => it == metric,
+    })
+}
+
+/// All places, by experiment, and what is missed.
+pub(super) struct Places(BTreeMap<String, (Vec<Found>, Vec<Missed>)>);
 
 impl Places {
     /// As the data have them.
     pub fn read() -> Places {
         let experiments = all_published().experiments.into_iter();
-        Places(experiments.map(|(name, it)| (name, places(&it))).collect())
+        let read = |it: &Value| (listed(it, "from"), listed(it, "missed"));
+        Places(experiments.map(|(name, it)| (name, read(&it))).collect())
     }
 
     /// The place that a figure of this experiment is judged by.
     pub fn of(&self, experiment: &str, metric: &str, case: &str) -> Option<&Found> {
-        let all = self.0.get(experiment)?;
+        let (all, _) = self.0.get(experiment)?;
         all.iter().find(|it| it.judges(metric, case))
+    }
+
+    /// Why this figure is missed.
+    pub fn missed(&self, experiment: &str, metric: &str, case: &str) -> Option<&Missed> {
+        let (_, all) = self.0.get(experiment)?;
+        all.iter().find(|it| names(&it.metrics, metric, case))
+    }
+
+    /// What is said without a figure that judges it.
+    #[cfg(test)]
+    pub fn unjudged(&self) -> impl Iterator<Item = (&Found, &str)> {
+        let all = self.0.values().flat_map(|it| &it.0);
+        all.filter_map(|it| Some((it, it.unjudged.as_deref()?)))
+    }
+
+    /// Each figure that the data name as judged, or as missed: its experiment, and its entry.
+    #[cfg(test)]
+    pub fn named(&self, missed: bool) -> Vec<(&str, &String)> {
+        let each = self.0.iter().flat_map(move |(name, (found, why))| {
+            let found = found
+                .iter()
+                .filter(move |_| !missed)
+                .flat_map(|it| &it.metrics);
+            let why = why
+                .iter()
+                .filter(move |_| missed)
+                .flat_map(|it| &it.metrics);
+            found.chain(why).map(move |it| (name.as_str(), it))
+        });
+        each.collect()
     }
 }
 
-/// The places of an experiment.
-fn places(experiment: &Value) -> Vec<Found> {
-    let from = experiment.get("from").cloned();
-    let read = from.map_or(Ok(Vec::new()), serde_json::from_value);
+/// A list of an experiment's: its places, or what is missed.
+fn listed<T: for<'a> Deserialize<'a>>(experiment: &Value, key: &str) -> Vec<T> {
+    let list = experiment.get(key).cloned();
+    let read = list.map_or(Ok(Vec::new()), serde_json::from_value);
     read.expect("the data that is built in is read by a test")
 }
 
 /// Fields of an experiment that are no figures.
 #[cfg(test)]
-const WORDS: [&str; 6] = ["title", "note", "unknown", "from", "derived", "no_source"];
+const WORDS: [&str; 7] = [
+    "title",
+    "note",
+    "unknown",
+    "from",
+    "missed",
+    "derived",
+    "no_source",
+];
 
 /// What is wrong with the sources of an experiment.
 #[cfg(test)]
 fn wrong(name: &str, experiment: &Map<String, Value>, sources: &[String]) -> Vec<String> {
-    let from = places(&Value::Object(experiment.clone()));
+    let from: Vec<Found> = listed(&Value::Object(experiment.clone()), "from");
     let mut wrong = Vec::new();
     for it in &from {
         if !sources.contains(&it.source) {
@@ -80,6 +148,12 @@ fn wrong(name: &str, experiment: &Map<String, Value>, sources: &[String]) -> Vec
         }
         if it.place.is_empty() || it.says.is_empty() {
             wrong.push(format!("{name}: a place or what stands there is missing"));
+        }
+        if it.metrics.is_empty() != it.unjudged.as_ref().is_some_and(|it| !it.is_empty()) {
+            let (place, says) = (&it.place, &it.says);
+            wrong.push(format!(
+                "{name}: {place}: `{says}` has neither a figure that it judges nor a reason, or both"
+            ));
         }
         for figure in it.figures.iter().filter(|it| !experiment.contains_key(*it)) {
             wrong.push(format!("{name}: there is no figure `{figure}`"));
@@ -132,8 +206,9 @@ mod tests {
     fn a_figure_without_a_place_is_named() {
         let sources = ["talk".to_owned()];
         let with = |figures: Value, source: &str| {
-            let from =
-                json!([{ "source": source, "place": "slide", "says": "so", "figures": figures }]);
+            let from = json!([{
+                "source": source, "place": "slide", "says": "so", "figures": figures, "unjudged": "x"
+            }]);
             let it = json!({ "title": "", "ms": 3, "watts": 4, "from": from });
             wrong("x", it.as_object().unwrap(), &sources)
         };
@@ -141,6 +216,26 @@ mod tests {
         assert!(with(json!(["ms"]), "talk")[0].contains("`watts`"));
         assert!(with(json!(["ms", "watts", "volts"]), "talk")[0].contains("`volts`"));
         assert!(with(json!(["ms", "watts"]), "rumour")[0].contains("rumour"));
+    }
+
+    #[test]
+    fn a_sentence_without_a_figure_has_a_reason() {
+        let of = |more: Value| {
+            let mut from = json!({ "source": "talk", "place": "slide", "says": "it sleeps" });
+            let more = more.as_object().unwrap().clone();
+            from.as_object_mut().unwrap().extend(more);
+            let it = json!({ "title": "", "from": [from] });
+            wrong("x", it.as_object().unwrap(), &["talk".to_owned()])
+        };
+        assert!(of(json!({ "metrics": ["ms"] })).is_empty());
+        assert!(of(json!({ "unjudged": "a picture" })).is_empty());
+        for it in [
+            json!({}),
+            json!({ "unjudged": "" }),
+            json!({ "metrics": ["ms"], "unjudged": "no" }),
+        ] {
+            assert!(of(it)[0].contains("it sleeps"));
+        }
     }
 
     #[test]

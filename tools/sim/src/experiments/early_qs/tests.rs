@@ -13,10 +13,12 @@ fn both_regimes_come_from_the_placement_and_the_means_are_the_published_ones() {
     for seed in [1, 2, 3] {
         let outcome = v2(seed);
         for it in &outcome.comparisons {
-            assert!(it.is_near(), "seed {seed}: {it:?}");
+            let tail = it.metric.starts_with("longest");
+            assert!(it.is_near() || tail, "seed {seed}: {it:?}");
         }
         let model = |case: &str| {
-            let found = outcome.comparisons.iter().find(|it| it.case == case);
+            let mut all = outcome.comparisons.iter();
+            let found = all.find(|it| it.case == case && it.metric == LATENCY_MS.0);
             found.unwrap_or_else(|| panic!("no {case}")).model
         };
         let [same, other] = ["one CPU", "different CPUs"]
@@ -24,8 +26,8 @@ fn both_regimes_come_from_the_placement_and_the_means_are_the_published_ones() {
         assert!(same < 6.1 && other > 9.9, "{same} {other}");
         assert!(two_waits(&outcome, "off") > 80.0);
         assert!(
-            two_waits(&outcome, "init") < 1.0,
-            "only where it is moved meanwhile"
+            two_waits(&outcome, "init") < 2.0,
+            "the first call, or where it is moved"
         );
     }
 }
@@ -37,22 +39,38 @@ fn a_thread_that_is_moved_to_the_callers_cpu_saves_a_wait() {
         moves: Some(20_000_000),
         ..Options::kernel_6_12(32, 1000)
     };
-    let latencies = CallTimes::of(&options, 5, 2000, None);
+    let latencies = CallTimes::of(&options, 5, 2000, Others::Silent);
     let two = latencies.share_above(8.0);
     assert!((0.9..0.995).contains(&two), "{two}");
 }
 
 #[test]
-fn second_waits_are_rare_before_and_shorter_after() {
+fn the_first_call_is_the_long_one_and_the_report_shortens_it() {
+    for seed in [1, 3, 4] {
+        let outcome = v2(seed);
+        let longest = |case: &str| {
+            let mut all = outcome.comparisons.iter();
+            let found = all.find(|it| it.case == case && it.metric == LONGEST_MS.0);
+            // Assumed with the table in view, so neither met nor missed.
+            assert_eq!(found.unwrap().holds(), None);
+            found.unwrap().model
+        };
+        let before = longest("early-qs-v2 early_qs=off");
+        let after = longest("early-qs-v2 early_qs=init");
+        assert!(before > 18.0 && after < 0.7 * before, "{before} {after}");
+    }
+}
+
+#[test]
+fn second_waits_are_rare_before_and_rarer_after() {
     for seed in [1, 2, 3] {
         let outcome = rfc(seed);
-        for it in &outcome.comparisons {
+        let means = outcome.comparisons.iter();
+        for it in means.filter(|it| it.metric == LATENCY_MS.0) {
             assert!(it.is_near(), "seed {seed}: {it:?}");
         }
-        let [before, after] = &outcome.comparisons[..] else {
-            panic!("two");
-        };
-        assert!(after.model < before.model, "{before:?} {after:?}");
+        let fewer = outcome.shown.last().unwrap();
+        assert_eq!(fewer.holds(), Some(true), "{fewer:?}");
         assert!((0.1..5.0).contains(&two_waits(&outcome, "off")));
     }
 }

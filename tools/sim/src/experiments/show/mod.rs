@@ -9,6 +9,8 @@ mod text;
 
 pub use rows::{report, rows};
 pub use table::table;
+#[cfg(test)]
+pub use table::unjudged;
 pub use text::text;
 
 use quiescent_report::OURS;
@@ -24,11 +26,14 @@ fn subject(source: Source) -> &'static str {
     }
 }
 
+/// The verdict on what does not hold.
+const MISSED: &str = "MISSED";
+
 /// The verdict on what holds or not; a figure without one was fitted.
 fn verdict(holds: Option<bool>) -> &'static str {
     match holds {
         Some(true) => "met",
-        Some(false) => "MISSED",
+        Some(false) => MISSED,
         None => "fitted",
     }
 }

@@ -3,8 +3,8 @@
 //! [`table`] writes it as Markdown, for `docs/model.md`, which a test compares with it; [`json`] has the same
 //! for scripts.
 
-use super::{claims, verdict};
-use crate::experiments::sources::{Found, Places};
+use super::{MISSED, claims, verdict};
+use crate::experiments::sources::{Found, Missed, Places};
 use crate::experiments::{Comparison, Modelled, Outcome, Shown, Source};
 use quiescent_report::text::number::short;
 
@@ -17,6 +17,7 @@ struct Judged<'a> {
     model: String,
     verdict: &'static str,
     basis: &'static str,
+    missed: String,
 }
 
 impl<'a> Judged<'a> {
@@ -29,6 +30,7 @@ impl<'a> Judged<'a> {
             model: format!("{} {}", short(it.model), it.unit),
             verdict: verdict(it.holds()),
             basis: it.basis.name(),
+            missed: String::new(),
         }
     }
 
@@ -41,6 +43,7 @@ impl<'a> Judged<'a> {
             model: format!("{} {}", short(it.model), it.unit),
             verdict: claims::said(it),
             basis: it.basis.name(),
+            missed: String::new(),
         }
     }
 
@@ -57,8 +60,8 @@ impl<'a> Judged<'a> {
             false => format!("{part} {}", self.case),
         };
         format!(
-            "| {from} | {says} | {case}: {metric} | {} | {} | {} | {} |\n",
-            self.published, self.model, self.verdict, self.basis
+            "| {from} | {says} | {case}: {metric} | {} | {} | {} | {} | {} |\n",
+            self.published, self.model, self.verdict, self.basis, self.missed
         )
     }
 }
@@ -74,22 +77,46 @@ fn judged<'a>(places: &'a Places, name: &str, outcome: &'a Outcome) -> Vec<Judge
         let found = places.of(name, it.metric, &it.case)?;
         Some(Judged::statement(Some(found), it))
     });
-    figures.chain(statements).collect()
+    let why = |mut it: Judged<'a>| {
+        if it.verdict == MISSED {
+            let why = places.missed(name, it.metric, it.case);
+            it.missed = why.map_or_else(|| "no reason is known".into(), Missed::says);
+        }
+        it
+    };
+    figures.chain(statements).map(why).collect()
 }
 
 /// The table, in Markdown.
 pub fn table(modelled: &Modelled) -> String {
     let places = Places::read();
     let mut text = String::from(
-        "| source: place | sentence | figure | published | model | verdict | basis |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| source: place | sentence | figure | published | model | verdict | basis | missing or wrong |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     for part in modelled.parts() {
-        let mut last = None;
-        for it in judged(&places, part.name, &part.outcome) {
+        let (mut last, mut reason) = (None, String::new());
+        for mut it in judged(&places, part.name, &part.outcome) {
+            if !it.missed.is_empty() && it.missed == reason {
+                it.missed = "as above".into();
+            } else if !it.missed.is_empty() {
+                reason = it.missed.clone();
+            }
             text += &it.line(part.name, last == Some(it.found));
             last = Some(it.found);
         }
+    }
+    text
+}
+
+/// Sentences that no figure judges, with the reasons, in Markdown.
+#[cfg(test)]
+pub fn unjudged() -> String {
+    let places = Places::read();
+    let mut text =
+        String::from("| source: place | sentence | why it has no row |\n|---|---|---|\n");
+    for (it, why) in places.unjudged() {
+        text += &format!("| {}: {} | {} | {why} |\n", it.source, it.place, it.says);
     }
     text
 }
@@ -104,7 +131,7 @@ pub(super) fn json(name: &str, outcome: &Outcome) -> serde_json::Value {
             "place": it.found.map(|it| &it.place),
             "says": it.found.map(|it| &it.says),
             "case": it.case, "metric": it.metric, "published": it.published, "model": it.model,
-            "verdict": it.verdict, "basis": it.basis,
+            "verdict": it.verdict, "basis": it.basis, "missing_or_wrong": it.missed,
         })
     });
     each.collect()
@@ -149,11 +176,11 @@ mod tests {
         let lines: Vec<&str> = text.lines().skip(2).collect();
         assert!(lines[0].contains("early-report-v3: test (2)"), "{text}");
         assert!(
-            lines[0].ends_with("| 24.0 s | 24.5 s | fitted | fitted |"),
+            lines[0].ends_with("| 24.0 s | 24.5 s | fitted | fitted |  |"),
             "{text}"
         );
         assert!(
-            lines[1].ends_with("| 24.0 s | 24.5 s | met | assumed |"),
+            lines[1].ends_with("| 24.0 s | 24.5 s | met | assumed |  |"),
             "{text}"
         );
         assert!(lines[2].starts_with("| none found |"), "{text}");
