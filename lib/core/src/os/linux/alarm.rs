@@ -177,6 +177,17 @@ impl Timer {
         set_timer(self.0.load(Ordering::Relaxed), deadline);
     }
 
+    /// Nanoseconds until it expires; 0 if it is not set.
+    pub fn left(&self) -> u64 {
+        let mut spec = libc::itimerspec {
+            it_interval: super::timespec(0),
+            it_value: super::timespec(0),
+        };
+        // SAFETY: `spec` is writable; without a timer it stays as it is.
+        unsafe { libc::timerfd_gettime(self.0.load(Ordering::Relaxed), &mut spec) };
+        super::nanoseconds(spec.it_value)
+    }
+
     /// Sleeps until it expires. False: the program has closed it.
     pub fn wait(&self) -> bool {
         loop {

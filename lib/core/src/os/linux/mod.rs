@@ -119,6 +119,10 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut spec = timespec(0);
     // SAFETY: `spec` is writable for the call.
     unsafe { libc::clock_gettime(clock, &mut spec) };
+    nanoseconds(spec)
+}
+
+fn nanoseconds(spec: libc::timespec) -> u64 {
     (spec.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(spec.tv_nsec as u64)

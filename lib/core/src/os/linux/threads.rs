@@ -64,6 +64,7 @@ impl AtExit {
 
     /// At the end of the calling thread the function is called with this value. False: it will not be, as all
     /// keys are taken.
+    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "it is not dereferenced")]
     pub fn arm(&self, value: *const c_void) -> bool {
         let Some(key) = self.key() else { return false };
         // SAFETY: the key is valid; the value is only handed back.

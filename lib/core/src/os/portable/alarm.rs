@@ -182,6 +182,11 @@ impl Timer {
         self.0.set(deadline);
     }
 
+    /// Nanoseconds until it expires; 0 if it is not set.
+    pub fn left(&self) -> u64 {
+        self.0.due().deadline.saturating_sub(now_ns())
+    }
+
     /// Sleeps until it expires.
     pub fn wait(&self) -> bool {
         self.0.sleep();

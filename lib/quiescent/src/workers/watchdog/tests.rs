@@ -7,7 +7,7 @@ use std::thread;
 /// A watch with a timer and a stand-by that no thread is; the calling thread is the worker.
 fn watched() -> &'static Watch {
     let watch: &'static Watch = Box::leak(Box::new(Watch::new()));
-    watch.timer.store(timerfd(), Ordering::Relaxed);
+    assert!(watch.timer.open());
     watch.standby.store(STANDING_BY, Ordering::Relaxed);
     watch.take_role(watch.role());
     watch
@@ -19,14 +19,7 @@ fn begin(watch: &'static Watch) {
 
 /// The time until the timer fires; zero if it is not set.
 fn left(watch: &Watch) -> Duration {
-    let timer = watch.timer.load(Ordering::Relaxed);
-    // SAFETY: plain data, filled in by the call.
-    let left = unsafe {
-        let mut left: libc::itimerspec = std::mem::zeroed();
-        assert_eq!(libc::timerfd_gettime(timer, &mut left), 0);
-        left.it_value
-    };
-    Duration::new(left.tv_sec as u64, left.tv_nsec as u32)
+    Duration::from_nanos(watch.timer.left())
 }
 
 const LIMIT: Duration = Duration::from_nanos(STUCK);
@@ -61,10 +54,7 @@ fn the_first_callback_of_a_round_sets_the_timer_and_the_end_of_the_round_stops_i
         Duration::ZERO,
         "it goes on for the next callback"
     );
-    set_timer(
-        watch.timer.load(Ordering::Relaxed),
-        prim::now_ns() + 100 * STUCK,
-    );
+    watch.timer.set(prim::now_ns() + 100 * STUCK);
     begin(watch);
     assert!(left(watch) > 50 * LIMIT, "set once a round");
     watch.end();
@@ -143,7 +133,7 @@ fn so_many_threads_may_be_stuck() {
 fn the_stand_by_claims_what_has_run_for_too_long() {
     let watch = watched();
     watch.leave();
-    let fire = |after| set_timer(watch.timer.load(Ordering::Relaxed), prim::now_ns() + after);
+    let fire = |after| watch.timer.set(prim::now_ns() + after);
     began(watch, 2 * STUCK);
     fire(1);
     let running = watch.claim().expect("it has the timer");
@@ -181,7 +171,7 @@ fn a_stand_by_looks_at_most_ten_times_a_second() {
     watch.armed.store(1, Ordering::Relaxed);
     began(watch, STUCK - 20_000_000);
     let before = prim::now_ns();
-    set_timer(watch.timer.load(Ordering::Relaxed), before + 1);
+    watch.timer.set(before + 1);
     let running = watch.claim().expect("it has the timer");
     assert!(running >= STUCK && prim::now_ns() - before >= STUCK / 10);
 }
@@ -190,7 +180,7 @@ fn a_stand_by_looks_at_most_ten_times_a_second() {
 fn without_a_timer_there_is_no_stand_by() {
     let watch = watched();
     watch.leave();
-    close(&watch.timer);
+    watch.timer.forked(); // closes it
     assert_eq!(watch.claim(), None);
 }
 
@@ -207,7 +197,7 @@ fn in_the_child_of_a_fork_there_is_no_worker() {
             watch.leave();
         }
         watch.forked();
-        assert_eq!(watch.timer.load(Ordering::Relaxed), -1);
+        assert_eq!(left(watch), Duration::ZERO, "closed");
         assert_eq!((since(watch), watch.stuck()), (0, 0));
         assert_eq!(watch.armed.load(Ordering::Relaxed), 0);
         assert_eq!(watch.standby.load(Ordering::Relaxed), NO_STAND_BY);
@@ -216,7 +206,7 @@ fn in_the_child_of_a_fork_there_is_no_worker() {
         assert_eq!(watch.away.load(Ordering::Relaxed), u32::from(ours));
         assert!(watch.telling.begin());
         watch.telling.end();
-        watch.timer.store(timerfd(), Ordering::Relaxed);
+        assert!(watch.timer.open());
     }
     assert_eq!(watch.role(), role + 2);
     watch.end();
