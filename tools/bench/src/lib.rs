@@ -9,7 +9,7 @@
 //! | [`deferral`] | subjects that reclaim later: one file a library, the same loops for all |
 //! | [`instructions`] | callgrind's counts of the same loops, and the disassembly of quiescent's |
 //! | [`cases`] | the measurements: a module for each command of `bench` |
-//! | [`targets`] | the targets over all that `reproduce` measures |
+//! | `targets` | the targets over all that `reproduce` measures (on Linux) |
 //!
 //! Three rules hold throughout. Subjects are measured *in turn*, interleaved, in many short rounds whose
 //! order rotates, because a shared machine drifts. What the loop itself costs is measured the same way and
@@ -20,4 +20,5 @@ pub mod deferral;
 pub mod instructions;
 pub mod measure;
 pub mod subjects;
+#[cfg(target_os = "linux")]
 pub mod targets;

@@ -1,49 +1,30 @@
 //! Clocks: thread CPU time for costs, monotonic time for latencies, a time stamp for "is it on a CPU?".
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// CPU time of the calling thread, in ns, without the time of other threads.
-///
-/// # Panics
-/// When the kernel has no per-thread CPU clock (Linux always has).
-pub fn thread_cpu_ns() -> u64 {
-    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
-}
+#[cfg(unix)]
+#[path = "clock/unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "clock/windows.rs"]
+mod system;
 
-/// CPU time of all threads of this process, in ns.
-///
-/// # Panics
-/// As [`thread_cpu_ns`].
-pub fn process_cpu_ns() -> u64 {
-    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
-}
-
-fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is a valid, writable timespec for the whole call.
-    let result = unsafe { libc::clock_gettime(clock, &mut time) };
-    assert_eq!(result, 0, "clock_gettime refuses clock {clock}");
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
+pub use system::{process_cpu_ns, thread_cpu_ns};
 
 /// Time of the monotonic clock, in ns.
 pub fn monotonic_ns() -> u64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
+    system::monotonic_ns()
 }
 
 /// Sleeps until the monotonic clock has come to this. How late the last turn was does not add up.
 pub fn sleep_until(ns: u64) {
-    let until = libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-    };
-    let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
-    // SAFETY: `until` is valid; with an absolute time nothing is written back.
-    let sleep = || unsafe { libc::clock_nanosleep(clock, absolute, &until, std::ptr::null_mut()) };
-    while sleep() == libc::EINTR {}
+    loop {
+        let left = ns.saturating_sub(monotonic_ns());
+        if left == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_nanos(left));
+    }
 }
 
 /// A cheap time stamp, the same on all CPUs (the processor's counter on x86-64, monotonic ns elsewhere).
@@ -57,13 +38,7 @@ pub fn stamp() -> u64 {
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: `time` is a valid, writable timespec for the whole call.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        monotonic_ns()
     }
 }
 

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::Read;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// A question to a measuring process: one case of one subject, once.
@@ -140,25 +140,21 @@ impl Once {
     /// # Errors
     /// [`Error::Failed`] when it hangs, dies, or says that it failed.
     pub fn wait(mut self, control: Control<'_>) -> Result<Option<Vec<Figure>>, Error> {
-        let mut output = self.process.stdout.take().expect("stdout was piped");
-        let mut said = Vec::new();
-        let mut some = [0; 4096];
-        loop {
+        let output = self.process.stdout.take().expect("stdout was piped");
+        let answer = read_to_end(output);
+        let said = loop {
             if control.stopped() {
                 return Ok(None);
             }
             if Instant::now() >= self.deadline {
                 return Err(self.failed("no answer in time: it hangs, or the machine is busy"));
             }
-            if !readable(&output, STEP).map_err(|why| self.failed(why))? {
-                continue;
-            }
-            match output.read(&mut some) {
-                Ok(0) => break,
-                Ok(n) => said.extend_from_slice(&some[..n]),
+            match answer.recv_timeout(STEP) {
+                Ok(said) => break said.map_err(|why| self.failed(why))?,
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(why) => return Err(self.failed(why)),
             }
-        }
+        };
         let status = self.process.wait().map_err(|why| self.failed(why))?;
         let said = String::from_utf8_lossy(&said);
         match serde_json::from_str(&said) {
@@ -200,22 +196,15 @@ pub fn in_turn(
     Ok(())
 }
 
-/// Whether there is something to read, or the end, within this time.
-fn readable(output: &ChildStdout, time: Duration) -> std::io::Result<bool> {
-    let mut poll = libc::pollfd {
-        fd: output.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: `poll` is one valid pollfd, and the count says one.
-    let ready = unsafe { libc::poll(&mut poll, 1, time.as_millis() as i32) };
-    match ready {
-        0.. => Ok(ready > 0),
-        _ => match std::io::Error::last_os_error() {
-            why if why.kind() == std::io::ErrorKind::Interrupted => Ok(false),
-            why => Err(why),
-        },
-    }
+/// All that it prints, from a thread that sleeps until it has ended.
+fn read_to_end(mut output: ChildStdout) -> Receiver<std::io::Result<Vec<u8>>> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let read = output.read_to_end(&mut said).map(|_| said);
+        let _ = send.send(read); // unless the measurement was stopped
+    });
+    receive
 }
 
 impl Drop for Once {
@@ -229,8 +218,11 @@ impl Drop for Once {
 /// The other side: measures what the last argument asks, one of these kinds of questions, prints it, and
 /// gives the exit code. Ctrl-C is for the parent, so it is ignored here.
 pub fn serve(ask: &str, kinds: &[Kind]) -> u8 {
+    #[cfg(unix)]
     // SAFETY: ignoring a signal touches no memory.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+    }
     let said = match asked(ask, kinds) {
         Ok(figures) => Said::Figures(figures),
         Err(why) => Said::Failed(why),

@@ -1,7 +1,17 @@
-//! What the kernel knows about this process: its memory, its threads, their switches, its timers.
+//! What the kernel knows about this process: its memory, its threads, their switches, its timers. It is read from
+//! `/proc`: where there is none, nothing is known, and figures are absent.
 
 use std::fs;
-use std::time::Instant;
+
+#[cfg(target_os = "linux")]
+#[path = "process/linux.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "process/other.rs"]
+mod system;
+
+use system::has_time_limit;
+pub use system::{fence_ns, this_thread};
 
 /// The largest resident set since the program was started (`VmHWM`), in bytes; `None` without `/proc`.
 /// (`ru_maxrss` would not do: it survives `exec`, so it may be the parent's.)
@@ -31,28 +41,6 @@ fn kilobytes(status: &str, field: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What a process-wide fence takes now, in ns: the median of some. `None` where this process is not
-/// registered for it.
-pub fn fence_ns() -> Option<u64> {
-    const CALLS: usize = 15;
-    let fence = || {
-        let begin = Instant::now();
-        // SAFETY: the system call takes numbers only, and touches no memory of this process.
-        let done = unsafe {
-            libc::syscall(
-                libc::SYS_membarrier,
-                libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
-                0,
-                0,
-            )
-        };
-        (done == 0).then(|| begin.elapsed().as_nanos() as u64)
-    };
-    let mut took: Vec<u64> = (0..CALLS).map_while(|_| fence()).collect();
-    took.sort_unstable();
-    took.get(took.len() / 2).copied()
-}
-
 /// Kernel numbers of all threads of this process.
 pub fn threads() -> Vec<u32> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else {
@@ -60,12 +48,6 @@ pub fn threads() -> Vec<u32> {
     };
     let number = |task: fs::DirEntry| task.file_name().to_str()?.parse().ok();
     tasks.filter_map(Result::ok).filter_map(number).collect()
-}
-
-/// The kernel's number of the calling thread.
-pub fn this_thread() -> u32 {
-    // SAFETY: no arguments, no memory, cannot fail.
-    unsafe { libc::gettid() as u32 }
 }
 
 /// How often these threads went to sleep by themselves since they were started: each is one wake-up. A thread
@@ -129,31 +111,6 @@ fn is_armed(fdinfo: &str) -> bool {
         .lines()
         .find_map(|line| line.strip_prefix("it_value:"));
     value.is_some_and(|value| value.trim() != "(0, 0)")
-}
-
-/// Whether a line of `/proc/self/task/*/syscall` is a sleep that ends by itself: the call's number, then its
-/// arguments.
-fn has_time_limit(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()) else {
-        return false;
-    };
-    let arguments: Vec<u64> = words
-        .filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
-        .collect();
-    let argument = |index: usize| arguments.get(index).copied().unwrap_or(0);
-    let no_limit = |milliseconds: u64| (milliseconds as i32) < 0;
-    match number {
-        libc::SYS_futex | libc::SYS_epoll_pwait2 | libc::SYS_rt_sigtimedwait => argument(3) != 0,
-        libc::SYS_epoll_pwait => !no_limit(argument(3)),
-        libc::SYS_ppoll => argument(2) != 0,
-        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => true,
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_epoll_wait => !no_limit(argument(3)),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll => !no_limit(argument(2)),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
