@@ -6,8 +6,14 @@
 
 mod arguments;
 mod commands;
+#[cfg(target_os = "linux")]
 mod kernel;
+#[cfg(target_os = "linux")]
 mod reproduce;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "some is for its commands")
+)]
 mod show;
 
 use clap::Parser;

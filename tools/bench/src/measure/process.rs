@@ -1,5 +1,5 @@
-//! What the kernel knows about this process: its memory, its threads, their switches, its timers. It is read from
-//! `/proc`: where there is none, nothing is known, and figures are absent.
+//! What the kernel knows about this process: its memory, its threads, their switches, its timers. It is read
+//! from `/proc`: where there is none, nothing is known, and figures are absent.
 
 use std::fs;
 

@@ -1,9 +1,5 @@
 //! Values of options: each is checked when the command line is read, and refused with the accepted range.
 
-use quiescent_bench::cases::pressure::MOST_OBJECTS as MOST_HELD;
-use quiescent_bench::cases::scale::MOST_REGISTERED;
-use quiescent_bench::cases::sync::SyncCase;
-use quiescent_bench::instructions::LoopCase;
 use quiescent_bench::subjects::pool::MOST_THREADS;
 use std::path::PathBuf;
 
@@ -22,12 +18,6 @@ pub(super) fn page_path(text: &str) -> Result<PathBuf, String> {
         ),
         name => Ok(name.into()),
     }
-}
-
-pub(super) fn registered(text: &str) -> Result<u64, String> {
-    let advice =
-        format!("give numbers of threads from 1 to {MOST_REGISTERED}, with commas in between");
-    count(text, MOST_REGISTERED, &advice)
 }
 
 /// The largest useful number of rounds: at the default size a round takes about a tenth of a second.
@@ -62,11 +52,6 @@ pub(super) fn objects(text: &str) -> Result<u64, String> {
     count(text, MOST_OBJECTS, &advice)
 }
 
-pub(super) fn held(text: &str) -> Result<u64, String> {
-    let advice = format!("give 1 to {MOST_HELD}");
-    count(text, MOST_HELD, &advice)
-}
-
 /// The longest useful time to watch a single process.
 const MOST_MS: u64 = 600_000;
 
@@ -82,16 +67,6 @@ pub(super) fn count(text: &str, most: u64, advice: &str) -> Result<u64, String> 
         Ok(_) => Err(format!("too many: {advice}")),
         Err(_) => Err(format!("not a count: {advice}")),
     }
-}
-
-pub(super) fn loop_case(text: &str) -> Result<LoopCase, String> {
-    let names: Vec<&str> = LoopCase::all().into_iter().map(LoopCase::name).collect();
-    LoopCase::named(text).ok_or_else(|| format!("no such case; there are: {}", names.join(", ")))
-}
-
-pub(super) fn sync_case(text: &str) -> Result<SyncCase, String> {
-    let names = SyncCase::ALL.map(SyncCase::name).join(", ");
-    SyncCase::named(text).ok_or_else(|| format!("no such case; there are: {names}"))
 }
 
 #[cfg(test)]
@@ -119,12 +94,5 @@ mod tests {
             (threads("1024"), rounds("1"), calls("200")),
             (Ok(1024), Ok(1), Ok(200))
         );
-    }
-
-    #[test]
-    fn cases_by_name() {
-        assert_eq!(sync_case("reader looping"), Ok(SyncCase::ReaderLooping));
-        assert_eq!(loop_case("push"), Ok(LoopCase::Push));
-        assert!(loop_case("nesting").unwrap_err().contains("nested"));
     }
 }

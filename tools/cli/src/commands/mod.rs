@@ -3,22 +3,13 @@
 //! The first Ctrl-C sets a flag that measurements check between rounds: everything measured is printed, and
 //! the exit code is 130. The second ends the program at once.
 
-mod doctor;
-mod domain;
-mod kernel;
-mod quiet;
-mod record;
-mod reproduce;
+#[cfg(target_os = "linux")]
+mod linux;
 mod sim;
-mod top;
-mod torture;
 mod trace;
 mod whatif;
 
-use crate::arguments::{
-    Arguments, Bench, Command, Common, Internal, Mixed, Page, Pressure, Read, Retire, Scale, Srcu,
-    Sync,
-};
+use crate::arguments::{Arguments, Bench, Command, Common, Mixed, Page, Read, Retire};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, STOPPED};
@@ -26,13 +17,8 @@ use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use clap::CommandFactory;
 use quiescent_bench::cases::mixed::{self, MixedOptions};
-use quiescent_bench::cases::pressure::{self, PressureOptions};
 use quiescent_bench::cases::read::{self, ReadOptions};
 use quiescent_bench::cases::retire::{self, RetireOptions};
-use quiescent_bench::cases::scale::{self, ScaleOptions};
-use quiescent_bench::cases::srcu::{self, SrcuOptions};
-use quiescent_bench::cases::sync::{self, SyncOptions, child};
-use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_bench::subjects;
 use quiescent_report::pages;
 use quiescent_report::{Control, Error, Report};
@@ -42,52 +28,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Runs the command; returns the exit code.
 pub fn run(arguments: Arguments) -> Result<u8, Error> {
     match arguments.command {
-        Command::Reproduce(options) => reproduce::run(&options),
+        #[cfg(target_os = "linux")]
+        Command::Linux(command) => linux::run(command),
         Command::Bench(Bench::Read(options)) => bench_read(&options),
-        Command::Bench(Bench::Sync(options)) => bench_sync(&options),
-        Command::Bench(Bench::Srcu(options)) => bench_srcu(&options),
-        Command::Bench(Bench::Domain(options)) => domain::run(&options),
         Command::Bench(Bench::Retire(options)) => bench_retire(&options),
         Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
-        Command::Bench(Bench::Scale(options)) => bench_scale(&options),
-        Command::Bench(Bench::Quiet(options)) => quiet::run(&options),
-        Command::Bench(Bench::Pressure(options)) => bench_pressure(&options),
+        #[cfg(target_os = "linux")]
+        Command::Bench(Bench::Linux(command)) => linux::bench(command),
         Command::Sim(options) => sim::run(&options),
-        Command::Kernel(kernel) => kernel::run(&kernel),
-        Command::Doctor(options) => doctor::run(&options),
-        Command::Record(options) => record::run(&options),
-        Command::Top(options) => top::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Whatif(options) => whatif::run(&options),
-        Command::Torture(options) => torture::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
-        Command::Internal(internal) => run_internal(internal),
-    }
-}
-
-fn run_internal(internal: Internal) -> Result<u8, Error> {
-    match internal {
-        Internal::SyncChild {
-            subject,
-            case,
-            threads,
-            count_fences,
-        } => Ok(child::serve(&subject, case, threads, count_fences)),
-        Internal::Loop {
-            subject,
-            case,
-            turns,
-        } => instructions::run_loop(&subject, case, turns).map(|()| DONE),
-        Internal::Instructions {
-            disassembly: true, ..
-        } => {
-            let text = instructions::disassembly(&this_program()?)?;
-            output::print(text.as_bytes()).map(|()| DONE)
-        }
-        Internal::Instructions {
-            common, subject, ..
-        } => count_instructions(&common, subject),
+        #[cfg(not(target_os = "linux"))]
+        Command::Other(words) | Command::Bench(Bench::Other(words)) => Err(Error::Usage(format!(
+            "{}: there is no such command on this system; reproduce, kernel, doctor, record, top and torture, \
+             and all of bench but read, retire and mixed, are for Linux",
+            words
+                .first()
+                .map_or_else(Default::default, |word| word.to_string_lossy())
+        ))),
     }
 }
 
@@ -102,44 +62,6 @@ fn bench_read(options: &Read) -> Result<u8, Error> {
     };
     measure((&options.common, &options.page), read::text, |control| {
         read::run(&wanted, control)
-    })
-}
-
-fn bench_sync(options: &Sync) -> Result<u8, Error> {
-    need_a_subject(options.compare)?;
-    let wanted = SyncOptions {
-        compare: options.compare,
-        rounds: options.rounds,
-        calls: options.calls,
-        threads: options.threads,
-        seed: options.common.seed,
-        ..SyncOptions::new(this_program()?)
-    };
-    measure((&options.common, &options.page), sync::text, |control| {
-        sync::run(&wanted, control)
-    })
-}
-
-fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
-    let seed = options.common.seed;
-    let wanted = SrcuOptions {
-        read: ReadOptions {
-            threads: options.threads,
-            compare: options.compare,
-            rounds: options.rounds,
-            seed,
-            ..ReadOptions::default()
-        },
-        sync: SyncOptions {
-            rounds: options.rounds,
-            calls: options.calls,
-            seed,
-            ..SyncOptions::new(this_program()?)
-        },
-        instructions: options.instructions,
-    };
-    measure((&options.common, &options.page), srcu::text, |control| {
-        srcu::run(&wanted, control)
     })
 }
 
@@ -171,55 +93,6 @@ fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
     };
     measure((&options.common, &options.page), mixed::text, |control| {
         mixed::run(&wanted, control)
-    })
-}
-
-fn bench_scale(options: &Scale) -> Result<u8, Error> {
-    need_a_subject(options.compare)?;
-    let wanted = ScaleOptions {
-        compare: options.compare,
-        threads: options.threads.clone(),
-        rounds: options.rounds,
-        calls: options.calls,
-        seed: options.common.seed,
-        ..ScaleOptions::new(this_program()?)
-    };
-    measure((&options.common, &options.page), scale::text, |control| {
-        scale::run(&wanted, control)
-    })
-}
-
-fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
-    let wanted = PressureOptions {
-        rounds: options.rounds,
-        objects: options.objects,
-        seed: options.common.seed,
-        ..PressureOptions::new(this_program()?)
-    };
-    measure(
-        (&options.common, &options.page),
-        pressure::text,
-        |control| pressure::run(&wanted, control),
-    )
-}
-
-fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
-    for name in &only {
-        if !instructions::names().contains(&name.as_str()) {
-            let known = instructions::names().join(", ");
-            return Err(Error::Usage(format!(
-                "--subject {name}: not in this build, which has {known}"
-            )));
-        }
-    }
-    let wanted = InstructionOptions {
-        seed: common.seed,
-        program: this_program()?,
-        compare: true,
-        only,
-    };
-    measure((common, &Page::default()), instructions::text, |control| {
-        instructions::run(&wanted, control)
     })
 }
 

@@ -116,9 +116,7 @@ pub fn settle(kind: &Kind, path: &Path, permit: Permit) -> Result<Place, Error> 
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let number = |path: &Path| fs::metadata(path).map(|it| (it.dev(), it.ino())).ok();
-    number(one).is_some_and(|it| Some(it) == number(other))
+    same_file::is_same_file(one, other).unwrap_or(false)
 }
 
 fn beginning(path: &Path) -> io::Result<Vec<u8>> {
@@ -129,13 +127,13 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
 
 /// A new file in the folder of `path`.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
     let folder = path.parent().filter(|it| *it != Path::new(""));
-    tempfile::Builder::new()
-        .prefix(".quiescent-")
-        // The permissions of any new file: those that the umask leaves.
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))
+    let mut file = tempfile::Builder::new();
+    file.prefix(".quiescent-");
+    #[cfg(unix)]
+    // The permissions of any new file: those that the umask leaves.
+    file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    file.tempfile_in(folder.unwrap_or(Path::new(".")))
 }
 
 impl Place {

@@ -7,11 +7,8 @@
 
 use crate::show::output::STOPPED;
 use quiescent_report::Error;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::SIGINT;
 use signal_hook::flag;
-use signal_hook::low_level::pipe;
-use std::mem::MaybeUninit;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -35,7 +32,12 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>, Error> {
 ///
 /// # Errors
 /// As [`stop_flag`].
-pub fn stop_pipe() -> Result<(Arc<AtomicBool>, UnixStream), Error> {
+#[cfg(target_os = "linux")]
+pub fn stop_pipe() -> Result<(Arc<AtomicBool>, std::os::unix::net::UnixStream), Error> {
+    use signal_hook::consts::{SIGHUP, SIGTERM};
+    use signal_hook::low_level::pipe;
+    use std::os::unix::net::UnixStream;
+
     let held = Held::back();
     let stop = Arc::new(AtomicBool::new(false));
     let watch = || {
@@ -54,15 +56,24 @@ pub fn stop_pipe() -> Result<(Arc<AtomicBool>, UnixStream), Error> {
     Ok((stop, signals))
 }
 
-/// While it lives, SIGINT is blocked for this thread.
+/// While it lives, SIGINT is blocked for this thread (on Unix).
 struct Held {
+    #[cfg(unix)]
     before: libc::sigset_t,
 }
 
+#[cfg(not(unix))]
 impl Held {
     fn back() -> Self {
-        let mut ours = MaybeUninit::uninit();
-        let mut before = MaybeUninit::uninit();
+        Self {}
+    }
+}
+
+#[cfg(unix)]
+impl Held {
+    fn back() -> Self {
+        let mut ours = std::mem::MaybeUninit::uninit();
+        let mut before = std::mem::MaybeUninit::uninit();
         // SAFETY: both are written before they are read: `sigemptyset` and `pthread_sigmask` fail only for
         // numbers that are not signals or ways of changing a mask, and these are.
         unsafe {
@@ -76,6 +87,7 @@ impl Held {
     }
 }
 
+#[cfg(unix)]
 impl Drop for Held {
     fn drop(&mut self) {
         // SAFETY: a mask that `pthread_sigmask` returned.

@@ -1,7 +1,7 @@
 //! Figures of all intervals of `top`, as rows of one report.
 
 use super::Origin;
-use crate::arguments::top::Top;
+use crate::arguments::linux::top::Top;
 use quiescent_live::Rung;
 use quiescent_report::{Report, Row};
 use quiescent_top::{Interval, Order, SOFTIRQS, Subject, View};

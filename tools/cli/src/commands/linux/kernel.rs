@@ -1,7 +1,7 @@
 //! The commands about this machine's own kernel.
 
-use super::code;
-use crate::arguments::kernel::{Kernel, KernelBench};
+use crate::arguments::linux::kernel::{Kernel, KernelBench};
+use crate::commands::code;
 use crate::kernel::beside::{self, KernelOptions};
 use crate::kernel::show;
 use crate::show::interrupt::stop_flag;

@@ -1,7 +1,7 @@
 //! Carries out `bench domain`.
 
-use super::{measure, this_program};
-use crate::arguments::domain::Domain;
+use crate::arguments::linux::domain::Domain;
+use crate::commands::{measure, this_program};
 use quiescent_bench::cases::domain::{self, DomainOptions};
 use quiescent_bench::cases::read::ReadOptions;
 use quiescent_bench::cases::sync::SyncOptions;

@@ -3,8 +3,8 @@
 //! Results do not depend on the number of runs at once, or on the load of this machine: a seed determines its
 //! machine, and the first finding is that of the smallest seed. Its machine is reduced before it is shown.
 
-use super::super::code;
-use crate::arguments::torture::Torture;
+use crate::arguments::linux::torture::Torture;
+use crate::commands::code;
 use crate::commands::sim;
 use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;

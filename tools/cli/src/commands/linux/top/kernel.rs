@@ -1,7 +1,7 @@
 //! `top --kernel`: the source, and notes about it.
 
 use super::{Origin, show};
-use crate::arguments::top::Top;
+use crate::arguments::linux::top::Top;
 use quiescent_live::Rung;
 use quiescent_report::Error;
 use quiescent_top::{Kernel, Order};

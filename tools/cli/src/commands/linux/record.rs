@@ -2,8 +2,8 @@
 //!
 //! The file appears when the recording is complete.
 
-use super::code;
-use crate::arguments::record::Record;
+use crate::arguments::linux::record::Record;
+use crate::commands::code;
 use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_pipe;
 use crate::show::output::{self, DONE, FINDING};

@@ -6,8 +6,8 @@
 mod machines;
 mod report;
 
-use super::this_program;
-use crate::arguments::torture::Torture;
+use crate::arguments::linux::torture::Torture;
+use crate::commands::this_program;
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, STOPPED};

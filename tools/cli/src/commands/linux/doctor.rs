@@ -1,6 +1,6 @@
 //! `doctor`: reads a machine's files, applies the rules, and prints the findings.
 
-use crate::arguments::doctor::Doctor;
+use crate::arguments::linux::doctor::Doctor;
 use crate::show::output::{self, DONE, FINDING, USAGE};
 use quiescent_live::{Finding, Machine, Severity, diagnose, doctor, files::Root, listed};
 use quiescent_report::{Error, Report, Row};

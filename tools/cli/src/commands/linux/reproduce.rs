@@ -2,8 +2,8 @@
 //!
 //! Results are printed before the page is written, so that a full disk loses only the page.
 
-use super::{code, this_program};
-use crate::arguments::Reproduce;
+use crate::arguments::linux::Reproduce;
+use crate::commands::{code, this_program};
 use crate::reproduce::{self, ReproduceOptions, Reproduced, page};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;

@@ -4,8 +4,8 @@ mod figures;
 mod kernel;
 mod simulated;
 
-use super::code;
-use crate::arguments::top::Top;
+use crate::arguments::linux::top::Top;
+use crate::commands::code;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE};
 use figures::Figures;

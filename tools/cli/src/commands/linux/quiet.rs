@@ -1,7 +1,7 @@
 //! Carries out the requests about doing little.
 
-use super::{measure, this_program};
-use crate::arguments::quiet::{Barrier, Flood, Idle, Quiet, Stall, Trickle};
+use crate::arguments::linux::quiet::{Barrier, Flood, Idle, Quiet, Stall, Trickle};
+use crate::commands::{measure, this_program};
 use quiescent_bench::cases::barrier::{self, BarrierOptions};
 use quiescent_bench::cases::flood::{self, FloodOptions};
 use quiescent_bench::cases::idle::{self, IdleOptions};

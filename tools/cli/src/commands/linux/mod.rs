@@ -1,0 +1,159 @@
+//! Commands that are for Linux.
+
+mod doctor;
+mod domain;
+mod kernel;
+mod quiet;
+mod record;
+mod reproduce;
+mod top;
+mod torture;
+
+use super::{measure, need_a_subject, this_program};
+use crate::arguments::linux::{Internal, Linux, LinuxBench, Pressure, Scale, Srcu, Sync};
+use crate::arguments::{Common, Page};
+use crate::show::output::{self, DONE};
+use quiescent_bench::cases::pressure::{self, PressureOptions};
+use quiescent_bench::cases::read::ReadOptions;
+use quiescent_bench::cases::scale::{self, ScaleOptions};
+use quiescent_bench::cases::srcu::{self, SrcuOptions};
+use quiescent_bench::cases::sync::{self, SyncOptions, child};
+use quiescent_bench::instructions::{self, InstructionOptions};
+use quiescent_report::Error;
+
+/// Runs the command; returns the exit code.
+pub fn run(command: Linux) -> Result<u8, Error> {
+    match command {
+        Linux::Reproduce(options) => reproduce::run(&options),
+        Linux::Kernel(kernel) => kernel::run(&kernel),
+        Linux::Doctor(options) => doctor::run(&options),
+        Linux::Record(options) => record::run(&options),
+        Linux::Top(options) => top::run(&options),
+        Linux::Torture(options) => torture::run(&options),
+        Linux::Internal(internal) => run_internal(internal),
+    }
+}
+
+/// Runs the measurement; returns the exit code.
+pub fn bench(command: LinuxBench) -> Result<u8, Error> {
+    match command {
+        LinuxBench::Sync(options) => bench_sync(&options),
+        LinuxBench::Srcu(options) => bench_srcu(&options),
+        LinuxBench::Domain(options) => domain::run(&options),
+        LinuxBench::Pressure(options) => bench_pressure(&options),
+        LinuxBench::Scale(options) => bench_scale(&options),
+        LinuxBench::Quiet(options) => quiet::run(&options),
+    }
+}
+
+fn run_internal(internal: Internal) -> Result<u8, Error> {
+    match internal {
+        Internal::SyncChild {
+            subject,
+            case,
+            threads,
+            count_fences,
+        } => Ok(child::serve(&subject, case, threads, count_fences)),
+        Internal::Loop {
+            subject,
+            case,
+            turns,
+        } => instructions::run_loop(&subject, case, turns).map(|()| DONE),
+        Internal::Instructions {
+            disassembly: true, ..
+        } => {
+            let text = instructions::disassembly(&this_program()?)?;
+            output::print(text.as_bytes()).map(|()| DONE)
+        }
+        Internal::Instructions {
+            common, subject, ..
+        } => count_instructions(&common, subject),
+    }
+}
+
+fn bench_sync(options: &Sync) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = SyncOptions {
+        compare: options.compare,
+        rounds: options.rounds,
+        calls: options.calls,
+        threads: options.threads,
+        seed: options.common.seed,
+        ..SyncOptions::new(this_program()?)
+    };
+    measure((&options.common, &options.page), sync::text, |control| {
+        sync::run(&wanted, control)
+    })
+}
+
+fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
+    let seed = options.common.seed;
+    let wanted = SrcuOptions {
+        read: ReadOptions {
+            threads: options.threads,
+            compare: options.compare,
+            rounds: options.rounds,
+            seed,
+            ..ReadOptions::default()
+        },
+        sync: SyncOptions {
+            rounds: options.rounds,
+            calls: options.calls,
+            seed,
+            ..SyncOptions::new(this_program()?)
+        },
+        instructions: options.instructions,
+    };
+    measure((&options.common, &options.page), srcu::text, |control| {
+        srcu::run(&wanted, control)
+    })
+}
+
+fn bench_scale(options: &Scale) -> Result<u8, Error> {
+    need_a_subject(options.compare)?;
+    let wanted = ScaleOptions {
+        compare: options.compare,
+        threads: options.threads.clone(),
+        rounds: options.rounds,
+        calls: options.calls,
+        seed: options.common.seed,
+        ..ScaleOptions::new(this_program()?)
+    };
+    measure((&options.common, &options.page), scale::text, |control| {
+        scale::run(&wanted, control)
+    })
+}
+
+fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
+    let wanted = PressureOptions {
+        rounds: options.rounds,
+        objects: options.objects,
+        seed: options.common.seed,
+        ..PressureOptions::new(this_program()?)
+    };
+    measure(
+        (&options.common, &options.page),
+        pressure::text,
+        |control| pressure::run(&wanted, control),
+    )
+}
+
+fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
+    for name in &only {
+        if !instructions::names().contains(&name.as_str()) {
+            let known = instructions::names().join(", ");
+            return Err(Error::Usage(format!(
+                "--subject {name}: not in this build, which has {known}"
+            )));
+        }
+    }
+    let wanted = InstructionOptions {
+        seed: common.seed,
+        program: this_program()?,
+        compare: true,
+        only,
+    };
+    measure((common, &Page::default()), instructions::text, |control| {
+        instructions::run(&wanted, control)
+    })
+}
