@@ -16,13 +16,12 @@
 //! The end of the process has no hook: pending callbacks are not run, and nothing is waited for.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::global::env;
+use crate::workers::key::Key;
 use quiescent_core::reader::threads::Slot;
 
-/// The key + 1; 0 while there is none.
-static KEY: AtomicU32 = AtomicU32::new(0);
+static KEY: Key = Key::new(at_exit);
 
 /// Runs before `main`, when the process has one thread, so that registering the fence needs no wait, and the
 /// key is one of the first. In a shared object: when it is loaded.
@@ -31,7 +30,7 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 static START: extern "C" fn() = start;
 
 extern "C" fn start() {
-    let _ = key();
+    KEY.make();
     env().threads.mode.resolve();
     if cfg!(not(miri)) {
         if crate::watch::telemetry::is_demanded() {
@@ -43,33 +42,10 @@ extern "C" fn start() {
     }
 }
 
-fn key() -> Option<libc::pthread_key_t> {
-    let known = KEY.load(Ordering::Acquire);
-    if known != 0 {
-        return Some(known - 1);
-    }
-    let mut key: libc::pthread_key_t = 0;
-    // SAFETY: `key` is writable, and the hook has the type asked for.
-    if unsafe { libc::pthread_key_create(&mut key, Some(at_exit)) } != 0 {
-        return None;
-    }
-    match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => Some(key),
-        Err(other) => {
-            // SAFETY: created above, and not yet used.
-            unsafe { libc::pthread_key_delete(key) };
-            Some(other - 1)
-        }
-    }
-}
-
 /// Registers `slot` to be released at the end of this thread. Without a key (all are taken) the slot stays
 /// taken, which costs only memory and scan time.
 pub(crate) fn arm(slot: &'static Slot) {
-    if let Some(key) = key() {
-        // SAFETY: the key is valid; the value is only passed to `at_exit`.
-        unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(slot).cast()) };
-    }
+    KEY.set(slot);
 }
 
 unsafe extern "C" fn at_exit(slot: *mut c_void) {
@@ -105,4 +81,16 @@ fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
     // SAFETY: `info` is writable; the address is only compared.
     let found = unsafe { libc::dladdr(address, &mut info) };
     (found != 0 && !info.dli_fname.is_null()).then_some(info)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_in_an_object_and_nothing_else_is() {
+        assert!(object_of(start as *const c_void).is_some());
+        assert!(object_of(std::ptr::null()).is_none());
+        assert!(object_of(Box::leak(Box::new(0u8)) as *const u8 as *const c_void).is_none());
+    }
 }

@@ -24,9 +24,9 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::watch::report::{Report, report};
+use crate::workers::key::Key;
 use crate::workers::roles::{OVERFLOW, is_ours};
 use crate::workers::{Workers, pool};
 use quiescent_core::defer::turns::turn_of_worker;
@@ -122,31 +122,12 @@ fn report_ran(taken: Taken) {
     State::of(queue).report_ran_since(era, queue, lane, start..end);
 }
 
-/// The key + 1; 0 while there is none.
-static KEY: AtomicU32 = AtomicU32::new(0);
+static KEY: Key = Key::new(at_end);
 
 /// Registers the key's destructor for this thread, a worker, to detect its end also where frames are not
 /// unwound.
 pub(crate) fn is_noticed(workers: &'static Workers) {
-    let mut key = KEY.load(Ordering::Acquire);
-    if key == 0 {
-        let mut new: libc::pthread_key_t = 0;
-        // SAFETY: `new` is writable, and the hook has the type asked for.
-        if unsafe { libc::pthread_key_create(&mut new, Some(at_end)) } != 0 {
-            return;
-        }
-        let order = (Ordering::AcqRel, Ordering::Acquire);
-        key = match KEY.compare_exchange(0, new + 1, order.0, order.1) {
-            Ok(_) => new + 1,
-            Err(other) => {
-                // SAFETY: created above, and not yet used.
-                unsafe { libc::pthread_key_delete(new) };
-                other
-            }
-        };
-    }
-    // SAFETY: the key is valid; the value is only handed back to `at_end`.
-    unsafe { libc::pthread_setspecific(key - 1, std::ptr::from_ref(workers).cast()) };
+    KEY.set(workers);
 }
 
 /// Called when a thread that was a worker has ended.

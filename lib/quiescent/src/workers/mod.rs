@@ -9,6 +9,7 @@ use quiescent_core::parts::env::Env;
 use quiescent_core::prim::fixed::Fixed;
 
 pub(crate) mod ended;
+pub(crate) mod key;
 pub(crate) mod overflow;
 pub(crate) mod pool;
 pub(crate) mod roles;
