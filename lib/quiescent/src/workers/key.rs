@@ -71,7 +71,7 @@ mod tests {
     /// Threads that make it at once use one key, and each thread's end is noticed. Keys that are made in vain
     /// are given back: there are 1024.
     #[test]
-    fn there_is_one_key_whoever_makes_it() {
+    fn threads_that_make_it_at_once_share_it() {
         const THREADS: usize = 8;
         for round in 1..=300 {
             let key: &'static Key = Box::leak(Box::new(Key::new(at_end)));

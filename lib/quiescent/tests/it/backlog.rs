@@ -160,7 +160,7 @@ fn a_second_worker_whose_thread_a_callback_ends_leaves_nothing_behind() {
     });
 }
 
-/// While the overflow worker is in a callback, the worker looks after it once a second, and does nothing else.
+/// While the overflow worker is in a callback, the worker looks after it once a second, and sleeps.
 #[test]
 fn the_worker_sleeps_beside_a_second_one_that_is_busy() {
     isolated(|| {
