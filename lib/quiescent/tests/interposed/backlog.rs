@@ -1,5 +1,6 @@
 //! Backlogs while the library gets no threads.
 
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::backlog::{
@@ -10,11 +11,23 @@ use crate::common::{isolated, until};
 use crate::worker_exits::end_thread;
 use quiescent::{barrier, defer, defer_hurry, statistics};
 
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(how: *const libc::pthread_attr_t, detached: *mut c_int)
+    -> c_int;
+}
+
 static REFUSES: AtomicBool = AtomicBool::new(false);
 
-/// Is a thread refused?
-pub fn refuses_thread() -> bool {
-    REFUSES.load(Ordering::Acquire)
+/// Is a thread with these attributes refused? Those of the library are detached from their start.
+///
+/// # Safety
+/// Null, or attributes of a thread.
+pub unsafe fn refuses_thread(how: *const libc::pthread_attr_t) -> bool {
+    let mut detached = 0;
+    // SAFETY: `detached` is writable; the caller's promise.
+    let is_known =
+        !how.is_null() && unsafe { pthread_attr_getdetachstate(how, &mut detached) } == 0;
+    REFUSES.load(Ordering::Acquire) && is_known && detached == libc::PTHREAD_CREATE_DETACHED
 }
 
 /// A backlog that waits until it is complete.

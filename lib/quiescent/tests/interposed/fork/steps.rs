@@ -94,6 +94,9 @@ fn at_each_call(before: fn(), operation: fn(), check: fn()) {
         let mut meanwhile = 0;
         for calls in 0..MOST {
             let run = || {
+                // Longer than the children have: one that hangs is reported as one.
+                // SAFETY: a number.
+                unsafe { libc::alarm(28) };
                 before();
                 let found = fork_after(calls, operation, || {
                     let start = healed::Start::new();
