@@ -100,26 +100,3 @@ macro_rules! by_address {
 
 by_address!(OfThreads);
 by_address!(OfCounts);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Domain as Threads, Srcu};
-
-    /// A thread that queues often finds its queue without the lock, whichever domain it was in before.
-    #[test]
-    fn a_thread_that_queues_often_has_a_queue_at_hand() {
-        static SRCU: Srcu = Srcu::new();
-        static DOMAINS: [Threads; 2] = [Threads::new(), Threads::new()];
-        for _ in 0..1000 {
-            SRCU.defer_lazy(|| ());
-            DOMAINS.iter().for_each(|it| it.defer_lazy(|| ()));
-        }
-        assert!(SRCU.backend().queue().is_some());
-        for domain in &DOMAINS {
-            assert!(domain.backend().queue().is_some());
-        }
-        assert!(Srcu::new().backend().queue().is_none());
-        assert!(Threads::new().backend().queue().is_none());
-    }
-}
