@@ -69,3 +69,97 @@ impl State {
         });
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+    use crate::prim::counters::value;
+    use crate::testing::program;
+
+    const TIMER: Woken = Woken {
+        timer: true,
+        kick: false,
+        pressure: false,
+        low: false,
+        kicked: false,
+        owed: false,
+    };
+
+    #[test]
+    fn a_timer_is_late_if_a_kick_should_have_come() {
+        let env = &program().env;
+        assert!(!env.is_late(TIMER), "nothing was called");
+        assert!(env.is_late(Woken {
+            owed: true,
+            ..TIMER
+        }));
+        env.state.called.store(1, Ordering::Relaxed);
+        assert!(env.is_late(TIMER), "called and not kicked");
+        assert!(
+            !env.is_late(Woken {
+                kicked: true,
+                ..TIMER
+            }),
+            "its event is still to come"
+        );
+        assert!(!env.is_late(Woken {
+            kick: true,
+            owed: true,
+            ..TIMER
+        }));
+        assert!(
+            !env.is_late(Woken {
+                timer: false,
+                owed: true,
+                ..TIMER
+            }),
+            "a signal"
+        );
+    }
+
+    #[test]
+    fn each_wake_up_has_one_cause() {
+        let env = &program().env;
+        let c = &env.state.counters;
+        let counted = || {
+            [
+                &c.woken_pressure,
+                &c.woken_kick,
+                &c.woken_timer,
+                &c.late_wakeups,
+            ]
+            .map(value)
+        };
+        env.woken(TIMER);
+        assert_eq!(counted(), [0, 0, 1, 0]);
+        env.woken(Woken {
+            kick: true,
+            ..TIMER
+        });
+        assert_eq!(counted(), [0, 1, 1, 0]);
+        env.woken(Woken {
+            kick: true,
+            pressure: true,
+            ..TIMER
+        });
+        assert_eq!(counted(), [1, 1, 1, 0]);
+        env.woken(Woken {
+            timer: false,
+            ..TIMER
+        });
+        assert_eq!(counted(), [1, 1, 1, 0]);
+        env.woken(Woken {
+            owed: true,
+            ..TIMER
+        });
+        assert_eq!(counted(), [1, 1, 2, 1]);
+        assert_eq!(value(&c.pressure_events), 0);
+        env.woken(Woken {
+            pressure: true,
+            low: true,
+            timer: false,
+            ..TIMER
+        });
+        assert_eq!(value(&c.pressure_events), 1);
+    }
+}

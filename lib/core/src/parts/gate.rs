@@ -154,3 +154,93 @@ impl Core {
         })
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+    use crate::testing::program;
+
+    static WORD: AtomicU32 = AtomicU32::new(7);
+
+    fn in_flight(look: Look) -> Option<(u32, bool)> {
+        match look {
+            Look::InFlight(Seen { word, call }) => Some((word, call)),
+            Look::Over | Look::Free => None,
+        }
+    }
+
+    #[test]
+    fn those_who_wait_are_counted_until_they_wake() {
+        let mut core = program().env.state.lock();
+        let mut ticket = core.ticket();
+        assert!(matches!(
+            core.look(&mut ticket, Who::Thread, &WORD),
+            Look::Free
+        ));
+        let _ = core.start_barrier(ticket.snap);
+        for who in [
+            Who::Thread,
+            Who::Thread,
+            Who::Passing,
+            Who::Sleeper,
+            Who::Task,
+        ] {
+            let seen = in_flight(core.look(&mut ticket, who, &WORD));
+            assert_eq!(seen, Some((7, false)));
+        }
+        assert_eq!(core.gate.open(), (2, true));
+        assert_eq!(core.gate.open(), (2, false), "tasks are woken once");
+        core.gate.wakes_up();
+        assert_eq!(core.gate.open().0, 1);
+        core.gate.forked();
+        assert_eq!(core.gate.open(), (0, true));
+        core.gate.wakes_up();
+        assert_eq!(core.gate.open().0, 0, "one that slept at the fork");
+    }
+
+    /// One that waits calls the worker that has given up, once.
+    #[test]
+    fn a_worker_that_gave_up_is_called_by_the_next_who_waits() {
+        let mut core = program().env.state.lock();
+        let mut ticket = core.ticket();
+        let _ = core.start_barrier(ticket.snap);
+        core.gate.give_up();
+        for (who, call) in [
+            (Who::Passing, false),
+            (Who::Task, true),
+            (Who::Thread, false),
+        ] {
+            let seen = in_flight(core.look(&mut ticket, who, &WORD));
+            assert_eq!(seen, Some((7, call)));
+        }
+        core.gate.give_up();
+        core.gate.forked();
+        let seen = in_flight(core.look(&mut ticket, Who::Thread, &WORD));
+        assert_eq!(seen, Some((7, false)), "in the child it is not called for");
+    }
+
+    #[test]
+    fn a_ticket_is_renewed_when_a_barrier_has_failed() {
+        let mut core = program().env.state.lock();
+        let first = core.ticket();
+        let _ = core.start_barrier(first.snap);
+        let mut kept = first;
+        let _ = core.look(&mut kept, Who::Passing, &WORD);
+        assert_eq!((kept.snap, kept.failures), (first.snap, first.failures));
+        core.gate.fail();
+        let _ = core.look(&mut kept, Who::Passing, &WORD);
+        assert_eq!(kept.failures, core.ticket().failures);
+        assert_ne!(
+            kept.snap, first.snap,
+            "that one is in flight, and covers nothing"
+        );
+        let waits = Awaited {
+            ticket: kept,
+            place: 5,
+        };
+        assert_eq!(
+            (waits.clone().place, waits.clone().ticket.snap),
+            (0, kept.snap)
+        );
+    }
+}

@@ -271,3 +271,6 @@ mod os {
         }
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -27,3 +27,21 @@ pub fn uncount(counter: &Counter) {
 pub fn value(counter: &Counter) -> u64 {
     counter.load(Ordering::Relaxed)
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_counts_up_and_down_to_zero() {
+        let counter = Counter::new(0);
+        uncount(&counter);
+        assert_eq!(value(&counter), 0);
+        count(&counter);
+        add(&counter, 5);
+        add(&counter, 0);
+        assert_eq!(value(&counter), 6);
+        uncount(&counter);
+        assert_eq!(value(&counter), 5);
+    }
+}

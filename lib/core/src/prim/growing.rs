@@ -27,3 +27,38 @@ pub fn made<T>(pointer: &AtomicPtr<T>, new: impl FnOnce() -> Option<*mut T>) -> 
         Err(other) => Some(other),
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+
+    /// Leaves double in size, and each number has a place of its own.
+    #[test]
+    fn places_follow_each_other() {
+        for first in [1, 3, 16] {
+            let mut expected = (0, 0);
+            for number in 0..20 * first {
+                assert_eq!(place(number, first), expected, "{number} of {first}");
+                expected.1 += 1;
+                if expected.1 == (first as usize) << expected.0 {
+                    expected = (expected.0 + 1, 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_that_is_made_stays() {
+        let pointer = AtomicPtr::new(std::ptr::null_mut());
+        assert_eq!(made::<u32>(&pointer, || None), None);
+        let (mut one, mut other) = (1, 2);
+        // Another thread is faster.
+        let late = made(&pointer, || {
+            assert_eq!(made(&pointer, || Some(&raw mut one)), Some(&raw mut one));
+            Some(&raw mut other)
+        });
+        assert_eq!(late, Some(&raw mut one));
+        let found = made(&pointer, || unreachable!("it is there"));
+        assert_eq!(found, Some(&raw mut one));
+    }
+}

@@ -39,3 +39,20 @@ impl Teller {
         let _ = (self.0).compare_exchange(thread_id(), NO_THREAD, order.0, order.1);
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_tells_at_a_time_and_may_leave_its_own_turn_only() {
+        let teller = Teller::new();
+        assert!(teller.begin() && !teller.begin());
+        std::thread::scope(|scope| scope.spawn(|| teller.leave()).join()).expect("no panic");
+        assert!(!teller.begin(), "it is this thread's");
+        teller.leave();
+        assert!(teller.begin());
+        teller.end();
+        assert!(teller.begin());
+    }
+}

@@ -194,7 +194,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
                 Ok(_) => new,
                 Err(other) => {
                     // SAFETY: a place of this kind, which no other thread has seen.
-                    K::abandon(unsafe { K::backend(new) });
+                    unsafe { K::backend(new) }.domain().abandon();
                     other
                 }
             }
@@ -273,7 +273,7 @@ impl<Tag: 'static> RcuDomain<Tag, PerThread> {
 /// Makes another handle to the same domain. Both keep it alive.
 impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
     fn clone(&self) -> RcuDomain<Tag, K> {
-        K::retain(self.backend());
+        self.backend().domain().retain();
         RcuDomain {
             place: AtomicPtr::new(self.place().cast_mut()),
             is: PhantomData,
@@ -287,7 +287,7 @@ impl<Tag: 'static, K: Kind> Drop for RcuDomain<Tag, K> {
         let place = self.place();
         if !place.is_null() {
             // SAFETY: a place of this kind.
-            K::release(unsafe { K::backend(place) });
+            unsafe { K::backend(place) }.domain().drop_handle();
         }
     }
 }

@@ -69,16 +69,6 @@ pub trait Readers: Sized + 'static {
     /// # Safety
     /// The section is open at this place.
     unsafe fn repin(place: &AtomicPtr<()>, section: &mut Self::Section);
-
-    /// Counts one more handle to the place.
-    fn retain(backend: Self::Backend);
-
-    /// Gives back a place that no other thread has seen. Takes no lock.
-    #[cfg(not(quiescent_model))]
-    fn abandon(backend: Self::Backend);
-
-    /// Counts one handle less. The last one hands over what is queued; it never waits.
-    fn release(backend: Self::Backend);
 }
 
 /// Loads the place.
@@ -172,19 +162,6 @@ impl Readers for PerThread {
             section.reader = domain.repin_slowly(&local(), section.reader);
         }
     }
-
-    fn retain(backend: OfThreads) {
-        backend.0.retain();
-    }
-
-    #[cfg(not(quiescent_model))]
-    fn abandon(backend: OfThreads) {
-        backend.0.abandon();
-    }
-
-    fn release(backend: OfThreads) {
-        backend.0.drop_handle();
-    }
 }
 
 impl Readers for Single {
@@ -228,19 +205,6 @@ impl Readers for Single {
     unsafe fn repin(place: &AtomicPtr<()>, section: &mut ThreadSection) {
         // SAFETY: the caller's promise.
         unsafe { PerThread::repin(place, section) };
-    }
-
-    fn retain(backend: OfThreads) {
-        PerThread::retain(backend);
-    }
-
-    #[cfg(not(quiescent_model))]
-    fn abandon(backend: OfThreads) {
-        PerThread::abandon(backend);
-    }
-
-    fn release(backend: OfThreads) {
-        PerThread::release(backend);
     }
 }
 
@@ -297,19 +261,6 @@ impl Readers for Counted {
             Counted::close(place, section);
             *section = Counted::open_slowly(Counted::backend(at(place)));
         }
-    }
-
-    fn retain(backend: OfCounts) {
-        backend.0.retain();
-    }
-
-    #[cfg(not(quiescent_model))]
-    fn abandon(backend: OfCounts) {
-        backend.0.abandon();
-    }
-
-    fn release(backend: OfCounts) {
-        backend.0.drop_handle();
     }
 }
 

@@ -156,6 +156,8 @@ impl Isolated {
                     text.contains(&mark),
                     "{name}: the child did not run the test:\n{text}"
                 );
+                let panics = text.lines().find(|line| is_panic_of_a_worker(line));
+                assert_eq!(panics, None, "{name}: a thread of the library has ended");
             }
         }
     }
@@ -192,6 +194,13 @@ impl Isolated {
             }
         }
     }
+}
+
+/// Whether the library has panicked on a thread without a name, as its own ones are for the standard library.
+/// (Such a thread ends, and others do its work: that is to be seen nowhere else.)
+fn is_panic_of_a_worker(line: &str) -> bool {
+    let library = ["lib/engine/src/", "lib/core/src/", "lib/quiescent/src/"];
+    line.starts_with("thread '<unnamed>'") && library.iter().any(|it| line.contains(it))
 }
 
 /// What a child has said.

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "every test program uses a part of this")]
 
+pub mod backlog;
 pub mod children;
 pub mod deferral;
 pub mod healed;

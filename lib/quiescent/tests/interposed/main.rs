@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backlog;
 mod clocks;
 mod exhaustion;
 mod fork;

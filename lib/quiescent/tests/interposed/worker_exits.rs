@@ -23,7 +23,7 @@ unsafe extern "C-unwind" {
 }
 
 /// Ends the calling thread, as the C library does it.
-fn end_thread() -> ! {
+pub fn end_thread() -> ! {
     // SAFETY: on the library's threads only, which allow for it.
     unsafe { pthread_exit(std::ptr::null_mut()) }
 }

@@ -1,55 +1,17 @@
 //! The overflow worker: it runs during a backlog, keeps the order of callbacks, sleeps afterwards, and is
 //! replaced when it is stuck. Programs without backlogs have none.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
+use crate::common::backlog::{
+    ENTERED, MANY, OUT_OF_ORDER, RAN, has_second, pile_up, two_processors,
+};
 use crate::common::deferral::{library_switches, library_threads, until_at_rest};
 use crate::common::healed;
-use crate::common::{in_both_modes, on_thread, until};
-use quiescent::{barrier, defer, defer_hurry, drain, statistics};
-
-/// So many gather behind a worker that is busy.
-const MANY: u64 = 40_000;
-const NAME: &str = "quiescent-3";
-
-static ENTERED: AtomicU64 = AtomicU64::new(0);
-static RAN: AtomicU64 = AtomicU64::new(0);
-static OUT_OF_ORDER: AtomicU64 = AtomicU64::new(0);
-
-/// The next callback of a producer runs: it must be this one.
-fn run(index: u64) {
-    let before = RAN.fetch_add(1, Ordering::SeqCst);
-    OUT_OF_ORDER.fetch_add(u64::from(before != index), Ordering::SeqCst);
-}
-
-/// May there be two?
-fn two_processors() -> bool {
-    thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
-}
-
-fn has_second() -> bool {
-    let is_second = |task: &u32| {
-        std::fs::read_to_string(format!("/proc/self/task/{task}/comm"))
-            .is_ok_and(|name| name.trim_end() == NAME)
-    };
-    library_threads().iter().any(is_second)
-}
-
-/// The worker is in a callback until `over`; meanwhile another thread calls `first` and queues `MANY`.
-fn pile_up(over: fn() -> bool, first: impl FnOnce() + Send + 'static) {
-    on_thread("busy", move || {
-        defer_hurry(move || {
-            ENTERED.fetch_add(1, Ordering::SeqCst);
-            until("others have run", over);
-        });
-    });
-    until("the worker is busy", || ENTERED.load(Ordering::SeqCst) == 1);
-    on_thread("producer", move || {
-        first();
-        (0..MANY).for_each(|index| defer(move || run(index)));
-    });
-}
+use crate::common::{in_both_modes, isolated, until};
+use quiescent::{barrier, defer, drain, statistics};
 
 #[test]
 fn a_backlog_has_a_second_worker_and_keeps_its_order() {
@@ -150,6 +112,7 @@ fn a_second_worker_that_is_stuck_is_replaced() {
         until("it has gone", || {
             !has_second() || statistics().callbacks_stuck > 1
         });
+        until_at_rest(); // no thread looks after it any more
     });
 }
 
@@ -183,6 +146,7 @@ fn a_second_worker_whose_thread_a_callback_ends_leaves_nothing_behind() {
         assert_eq!(OUT_OF_ORDER.load(Ordering::SeqCst), 0);
         let now = statistics();
         assert_eq!((now.callbacks, now.queued), (MANY + 2, 0));
+        until_at_rest();
         // Its post is free: the next backlog has a second worker again.
         let before = now.worker_wakeups.backlog;
         ENTERED.store(0, Ordering::SeqCst);
@@ -191,5 +155,78 @@ fn a_second_worker_whose_thread_a_callback_ends_leaves_nothing_behind() {
         barrier();
         assert_eq!(RAN.load(Ordering::SeqCst), MANY);
         assert!(statistics().worker_wakeups.backlog > before);
+        until("there is a second one", has_second);
+        until_at_rest();
     });
 }
+
+/// While the overflow worker is in a callback, the worker looks after it once a second, and sleeps.
+#[test]
+fn the_worker_sleeps_beside_a_second_one_that_is_busy() {
+    isolated(|| {
+        if !two_processors() {
+            return;
+        }
+        static LEAVE: AtomicBool = AtomicBool::new(false);
+        // The producer's first callback is the second worker's, and takes a while; the worker's is over then.
+        pile_up(
+            || ENTERED.load(Ordering::SeqCst) == 2,
+            || {
+                defer(|| {
+                    ENTERED.fetch_add(1, Ordering::SeqCst);
+                    until("it has been watched", || LEAVE.load(Ordering::SeqCst));
+                });
+            },
+        );
+        until("one is in there", || ENTERED.load(Ordering::SeqCst) == 2);
+        thread::sleep(Duration::from_millis(50));
+        let before = statistics().worker_passes;
+        thread::sleep(Duration::from_millis(200));
+        let passes = statistics().worker_passes - before;
+        LEAVE.store(true, Ordering::SeqCst);
+        barrier();
+        assert!(passes < 100, "{passes} passes");
+        assert_eq!((RAN.load(Ordering::SeqCst), statistics().queued), (MANY, 0));
+    });
+}
+
+/// Restricts this process to one processor.
+fn on_one_processor() {
+    // SAFETY: plain data, which the calls read and write.
+    unsafe {
+        let mut all: libc::cpu_set_t = std::mem::zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size_of_val(&all), &mut all), 0);
+        let first = (0..1024).find(|cpu| libc::CPU_ISSET(*cpu, &all));
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(first.expect("this thread runs"), &mut one);
+        assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
+    }
+}
+
+#[test]
+fn on_one_processor_there_is_no_second_worker() {
+    isolated(|| {
+        on_one_processor();
+        for round in 1..=2 {
+            ENTERED.store(0, Ordering::SeqCst);
+            RAN.store(0, Ordering::SeqCst);
+            let now = || statistics().worker_wakeups.backlog;
+            pile_up(|| RELEASE.swap(false, Ordering::SeqCst), || ());
+            RELEASE.store(true, Ordering::SeqCst);
+            barrier();
+            assert_eq!(
+                (
+                    RAN.load(Ordering::SeqCst),
+                    OUT_OF_ORDER.load(Ordering::SeqCst)
+                ),
+                (MANY, 0)
+            );
+            assert!(!has_second(), "in round {round}");
+            // It is asked for once, and never again.
+            assert_eq!(now(), 1, "in round {round}");
+        }
+        until_at_rest();
+    });
+}
+
+static RELEASE: AtomicBool = AtomicBool::new(false);

@@ -277,3 +277,28 @@ fn what_is_lazy_goes_after_the_flush_time() {
         assert!(passes <= 4, "{passes}");
     });
 }
+
+/// When the library is at rest, no timer of it is set, neither the worker's nor that of its stand-by.
+#[test]
+fn no_timer_is_set_at_rest() {
+    isolated(|| {
+        for _ in 0..3 {
+            defer_hurry(|| ());
+            defer(|| ());
+            barrier();
+            until_at_rest();
+            let open = std::fs::read_dir("/proc/self/fdinfo")
+                .expect("/proc")
+                .flatten();
+            let timers: Vec<_> = open
+                .filter_map(|it| std::fs::read_to_string(it.path()).ok())
+                .filter(|it| it.contains("it_value"))
+                .collect();
+            assert_eq!(timers.len(), 2);
+            assert!(
+                timers.iter().all(|it| it.contains("it_value: (0, 0)")),
+                "{timers:?}"
+            );
+        }
+    });
+}

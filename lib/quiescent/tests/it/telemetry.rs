@@ -124,14 +124,20 @@ fn what_was_queued_before_is_counted_neither_in_nor_out() {
         }
         quiescent::defer(|| ());
         telemetry::start().expect("a page");
+        let started = Instant::now();
         quiescent::barrier();
         retire([1u64; 8]);
         quiescent::barrier();
         let now = snapshot();
+        let since = started.elapsed() + TICK;
         // What the thread had queued since it last came for the lock is counted, at both ends.
         for it in &now.functions {
             assert_eq!(it.held(), 0, "{it:?}");
             assert_eq!(it.queued, it.executed, "{it:?}");
+            assert!(
+                it.longest <= since,
+                "as if it had been counted before: {it:?}"
+            );
         }
         assert!(row(&now, "block of 64 bytes").queued < 301);
     });

@@ -242,3 +242,6 @@ pub unsafe fn end_here() -> ! {
 pub fn doze() {
     std::thread::sleep(std::time::Duration::from_micros(50));
 }
+
+#[cfg(test)]
+mod tests;

@@ -120,3 +120,18 @@ fn a_section_ends_in_the_count_that_it_joined_on_any_thread() {
     assert!(program.leave(counted, other), "a driver waits for it");
     assert!(counted.is_empty(1) && counted.unflag(1) && !counted.unflag(1));
 }
+
+#[test]
+fn a_section_in_either_count_is_inside() {
+    let program = program();
+    let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+    assert!(!counted.is_inside());
+    for count in [0, 1] {
+        counted.join(count as u32);
+        let joined = program.enter(counted);
+        assert_eq!(joined & 1, count);
+        assert!(counted.is_inside(), "{count}");
+        assert!(!program.leave(counted, joined));
+        assert!(!counted.is_inside(), "{count}");
+    }
+}

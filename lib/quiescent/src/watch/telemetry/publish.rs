@@ -191,12 +191,33 @@ fn write(env: &'static Env, page: &Page) {
 
 #[cfg(test)]
 mod tests {
-    use super::NAMES;
-    use quiescent_engine::credit::Cause;
+    use super::*;
+    use quiescent_core::prim::counters::count;
 
     #[test]
     fn flushes_are_in_the_order_of_the_engine_s_causes() {
         let causes = NAMES.iter().filter_map(|it| it.strip_prefix("flushes."));
         assert!(causes.eq(Cause::ALL.iter().map(|it| it.name())));
+    }
+
+    #[test]
+    fn a_role_that_was_found_free_counts_as_taken_over() {
+        let env = crate::global::env();
+        let at = NAMES
+            .iter()
+            .position(|it| *it == "takeovers")
+            .expect("it is one");
+        let before = (values(env)[at], crate::statistics().takeovers);
+        count(&env.state.counters.found_free);
+        count(&env.state.counters.found_free);
+        assert!(values(env)[at] >= before.0 + 2 && crate::statistics().takeovers >= before.1 + 2);
+    }
+
+    /// A thread of the parent was writing, and another one wanted a further round.
+    #[test]
+    fn in_the_child_of_a_fork_no_thread_writes() {
+        WANTED.store(2, Ordering::Relaxed);
+        forked();
+        assert_eq!(WANTED.load(Ordering::Relaxed), 0);
     }
 }

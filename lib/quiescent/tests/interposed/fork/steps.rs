@@ -13,8 +13,8 @@ use std::thread;
 
 use quiescent::stats::holdouts;
 use quiescent::{
-    Domain, Kind, RcuCell, RcuDomain, Retired, Srcu, barrier, defer, defer_hurry, defer_lazy,
-    drain, grace_period, read, statistics, synchronize, telemetry,
+    Domain, Kind, Options, RcuCell, RcuDomain, Retired, Srcu, barrier, defer, defer_hurry,
+    defer_lazy, drain, grace_period, read, statistics, synchronize, telemetry,
 };
 
 use super::everything_works;
@@ -94,6 +94,9 @@ fn at_each_call(before: fn(), operation: fn(), check: fn()) {
         let mut meanwhile = 0;
         for calls in 0..MOST {
             let run = || {
+                // Longer than the children have: one that hangs is reported as one.
+                // SAFETY: a number.
+                unsafe { libc::alarm(28) };
                 before();
                 let found = fork_after(calls, operation, || {
                     let start = healed::Start::new();
@@ -142,6 +145,8 @@ fn works_in<K: Kind>(domain: &'static RcuDomain<(), K>) {
 /// For a child whose only thread has not used the library yet.
 fn everything_works_anew() {
     assert_eq!((statistics().registered, holdouts()), (0, Vec::new()));
+    synchronize();
+    assert_eq!(statistics().takeovers, 0, "there is no other thread");
     works_in(&DOMAIN);
     works_in(&SRCU);
     works_in(Box::leak(Box::new(Domain::new())));
@@ -182,6 +187,18 @@ fn of_a_registration() {
 fn of_a_registration_in_a_new_leaf() {
     let fill = || (0..62).for_each(|_| std::mem::forget(Reader::idle("has a slot")));
     at_each_call(fill, || read(|_| ()), everything_works_anew);
+}
+
+/// The parent's threads have all the slots that there are.
+#[test]
+fn in_a_child_of_a_process_without_a_slot_left() {
+    let fill = || {
+        Options::new().max_threads(1).apply().expect("one leaf");
+        (0..62).for_each(|_| std::mem::forget(Reader::idle("has a slot")));
+        std::mem::forget(Reader::idle("has none"));
+        assert_eq!(statistics().registered, 62);
+    };
+    at_each_call(fill, synchronize, everything_works_anew);
 }
 
 #[test]

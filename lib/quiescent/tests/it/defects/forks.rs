@@ -103,3 +103,32 @@ fn a_child_of_a_writer_goes_on_writing() {
         );
     });
 }
+
+/// A new thread of the child holds the lock as a thread of any process does, also the first of them.
+#[test]
+fn threads_of_a_child_wait_for_each_other() {
+    isolated(|| {
+        static LIST: RcuList<u32> = RcuList::new();
+        LIST.push_front(1);
+        in_child(|| {
+            let (inside, is_inside) = mpsc::channel();
+            let (go_on, may_go_on) = mpsc::channel::<()>();
+            thread::scope(|scope| {
+                let first = scope.spawn(move || {
+                    LIST.retain(|_| {
+                        inside.send(()).expect("the test waits");
+                        may_go_on.recv().is_ok()
+                    });
+                });
+                is_inside.recv().expect("it writes");
+                // They sleep, all at once: none of them has the lock, and none looks again and again.
+                let others = sleepers(scope, 3, || LIST.push_front(2));
+                assert!(!others.iter().any(|it| it.is_finished()));
+                assert_is(&LIST, &[1]);
+                go_on.send(()).expect("it waits");
+                first.join().expect("no panic");
+            });
+            assert_is(&LIST, &[2, 2, 2, 1]);
+        });
+    });
+}

@@ -163,6 +163,9 @@ fn a_file_in_place_of_the_descriptor_is_left_alone() {
     isolated(|| {
         telemetry::start().expect("a page");
         let page = the_descriptor();
+        let size = fs::metadata(format!("/proc/self/fd/{page}"))
+            .expect("it is open")
+            .len() as i64;
         let file = fs::File::open("/proc/self/exe").expect("this program");
         // SAFETY: both are descriptors; the page's is closed by this, as by a program that reuses numbers.
         assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), page) }, page);
@@ -179,7 +182,7 @@ fn a_file_in_place_of_the_descriptor_is_left_alone() {
             // SAFETY: a string that ends with 0, and integers.
             unsafe {
                 let other = libc::memfd_create(c"other".as_ptr(), libc::MFD_ALLOW_SEALING);
-                assert_eq!(libc::ftruncate(other, 1 << 17), 0);
+                assert_eq!(libc::ftruncate(other, size), 0);
                 if sealed {
                     assert_eq!(
                         libc::fcntl(other, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK),
@@ -361,5 +364,45 @@ fn its_times_are_since_the_start_and_since_the_last_update() {
         let updated = std::time::Instant::now();
         let now = snapshot();
         assert!(now.counters_age <= updated.elapsed() && now.counted_for > first.counted_for);
+    });
+}
+
+#[test]
+fn a_process_that_cannot_be_looked_at_is_named() {
+    isolated(|| {
+        let why = Source::of(u32::MAX / 2).expect_err("there is none");
+        assert_eq!(why.kind(), std::io::ErrorKind::NotFound);
+        assert!(why.to_string().contains("no process 2147483647"), "{why}");
+        // The first process belongs to root; without its rights this one may not look at it.
+        // SAFETY: integers.
+        unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+        let why = Source::of(1).expect_err("it belongs to another user");
+        if why.kind() == std::io::ErrorKind::PermissionDenied {
+            assert!(why.to_string().contains("process 1 is not yours"), "{why}");
+        }
+    });
+}
+
+/// What a child counts begins with the fork, also of what it inherits.
+#[test]
+fn what_was_queued_by_the_parent_is_not_executed_in_the_child() {
+    isolated(|| {
+        telemetry::start().expect("a page");
+        (0..3000u64).for_each(|n| retire([n; 8]));
+        quiescent::barrier();
+        (0..100u64).for_each(|n| retire([n; 9]));
+        in_child(|| {
+            (0..10u64).for_each(|n| retire([n; 8]));
+            quiescent::barrier();
+            let now = snapshot();
+            for it in &now.functions {
+                assert_eq!(it.queued, it.executed, "{it:?}");
+            }
+            assert_eq!(row(&now, "block of 64 bytes").queued, 10);
+            assert!(
+                super::rows(&now, "block of 72 bytes").is_empty(),
+                "{now:#?}"
+            );
+        });
     });
 }

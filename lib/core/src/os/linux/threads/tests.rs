@@ -1,0 +1,61 @@
+//! Keys of thread ends, and the objects that code is in.
+
+use super::*;
+use std::sync::Barrier;
+
+static ENDED: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" fn at_end(value: *mut c_void) {
+    // SAFETY: `arm` got a static of this type.
+    let count = unsafe { &*value.cast::<AtomicU32>() };
+    count.fetch_add(1, Ordering::AcqRel);
+}
+
+fn arm(key: &AtExit) -> bool {
+    key.arm(std::ptr::from_ref(&ENDED).cast())
+}
+
+/// Threads that make it at once use one key, and each thread's end is noticed. Keys that are made in vain are
+/// given back: there are 1024. Without one nothing is noticed.
+#[test]
+fn there_is_one_key_whoever_makes_it() {
+    const THREADS: usize = 8;
+    for round in 1..=300 {
+        let key: &'static AtExit = Box::leak(Box::new(AtExit::new(at_end)));
+        let together = Barrier::new(THREADS);
+        let thread = || {
+            together.wait();
+            assert!(arm(key));
+            key.key().expect("there are keys left")
+        };
+        let keys = std::thread::scope(|scope| {
+            let threads = [(); THREADS].map(|()| scope.spawn(thread));
+            threads.map(|it| it.join().expect("no panic"))
+        });
+        assert!(keys.iter().all(|it| *it == keys[0]), "{keys:?}");
+        assert_eq!(ENDED.load(Ordering::Acquire), round * THREADS as u32);
+        // SAFETY: not used any more.
+        unsafe { libc::pthread_key_delete(keys[0]) };
+    }
+    let mut all = Vec::new();
+    let mut key = 0;
+    // SAFETY: `key` is writable.
+    while unsafe { libc::pthread_key_create(&mut key, None) } == 0 {
+        all.push(key);
+    }
+    let none: &'static AtExit = Box::leak(Box::new(AtExit::new(at_end)));
+    assert!(!arm(none) && !arm(none));
+    for key in all {
+        // SAFETY: made above, and not used.
+        unsafe { libc::pthread_key_delete(key) };
+    }
+    none.prepare();
+    assert!(none.key().is_some());
+}
+
+#[test]
+fn code_is_in_an_object_and_nothing_else_is() {
+    assert!(object_of(at_end as *const c_void).is_some());
+    assert!(object_of(std::ptr::null()).is_none());
+    assert!(object_of(Box::leak(Box::new(0u8)) as *const u8 as *const c_void).is_none());
+}
