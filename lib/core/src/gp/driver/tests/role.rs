@@ -1,6 +1,7 @@
 //! The role: lost, handed over, and taken over; and waiters.
 
 use super::*;
+use crate::reader::mode::FenceMode;
 
 /// More waiters than are woken at once.
 const MANY: usize = 40;
