@@ -180,9 +180,10 @@
 //! nothing; call [`drain`] before it.
 //!
 //! # Platform
-//! Linux on x86-64 and aarch64 (64-bit atomics, futex, and `membarrier(2)` where the kernel has it).
-//! Only x86-64 has been tested on hardware. Without `membarrier(2)`, or on request, readers execute a fence
-//! themselves: [`FenceMode`], [`Statistics::fence_mode`](stats::Statistics::fence_mode).
+//! Any system with the standard library and 64-bit atomics. Linux has all of the above; what others lack is
+//! in the [limits](limitations#systems-other-than-linux), and a program can ask for it
+//! ([`stats::guarantees`]). Where no system call is a fence of all threads, or on request, readers execute
+//! one themselves: [`FenceMode`], [`Statistics::fence_mode`](stats::Statistics::fence_mode).
 //!
 //! # Features
 //! All are off by default, and then cost nothing.
@@ -253,6 +254,8 @@ pub use quiescent_core::parts::error::{InitError, SyncError};
 
 /// Counters, what is queued, and the readers that block a grace period.
 pub mod stats {
+    #[cfg(not(quiescent_model))]
+    pub use crate::api::guarantees::{Guarantees, guarantees};
     pub use crate::api::refused::Fullness;
     pub use crate::api::statistics::breakers;
     pub use crate::api::statistics::{

@@ -37,7 +37,7 @@
 //! outside, or the reader finds the worker's interest.
 
 use quiescent_engine::credit::Cause;
-use quiescent_engine::{Interest, Look, Pace};
+use quiescent_engine::{Interest, Look};
 
 use crate::defer::sweep::{Sweep, Until};
 use crate::gp::driver::{Drive, Turn};
@@ -49,6 +49,8 @@ use crate::parts::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering, TOGETHER};
 use crate::queue::per_thread::QueueCore;
+
+mod rest;
 
 /// Nanoseconds after which the worker retries what failed for lack of memory.
 const RETRY: u64 = 1_000_000_000;
@@ -274,41 +276,6 @@ impl State {
         due
     }
 
-    /// No work remains here before a call, the time `at`, or a deadline; `blocked` excludes deadlines.
-    fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
-        self.rearm(blocked);
-        let report = self.next_report().filter(|_| !blocked);
-        let look_at = at.into_iter().chain(report).min();
-        self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
-    }
-
-    /// Sets the domain's timer to the earliest deadline. `blocked`: the remaining deadlines have passed.
-    pub fn rearm(&'static self, blocked: bool) {
-        // From here on a thread that queues sets the timer; the loop below sees what was queued before.
-        self.lock().disarm();
-        let deadlines = self
-            .queues()
-            .filter_map(|queue| queue.lock().cpu.deadline());
-        match deadlines.min() {
-            _ if blocked => {}
-            Some(earliest) => self.lock().arm(earliest),
-            None => self.lock().calm(),
-        }
-    }
-
-    /// The time at which readers that block a grace period may have to be reported.
-    fn next_report(&self) -> Option<u64> {
-        if self.interested.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        match self.lock().engine.config().pace {
-            Pace::Direct { stall_ns, .. } if stall_ns > 0 => {
-                Some(prim::now_ns().saturating_add(stall_ns))
-            }
-            _ => None,
-        }
-    }
-
     /// Nothing may be freed now: it stays queued and counted. Returns the time of the next attempt, if one
     /// may succeed.
     fn give_up(&'static self, error: &SyncError) -> Option<u64> {
@@ -322,6 +289,7 @@ impl State {
     /// The worker needs no call when a grace period can continue.
     fn lose_interest(&self) {
         self.interested.store(0, Ordering::Relaxed);
+        self.naps.store(0, Ordering::Relaxed);
     }
 
     /// The flagged readers among the holdouts, as a number that changes with them.

@@ -34,7 +34,7 @@ impl Domain {
     pub fn attached_queue(&'static self, local: &Local) -> Option<&'static Queue> {
         let reader = local.reader();
         if self.env().threads.is_dummy(reader) {
-            return None; // it has no record, or readers fence themselves
+            return None; // it has no record
         }
         let slot = Slot::of(reader);
         let attached = match &self.readers {
@@ -80,18 +80,12 @@ impl Domain {
         let inside = local.unregistered_elsewhere.count();
         let slot = self.env().threads.own_slot_or_register(local);
         let record = slot.and_then(|slot| match inside {
-            0 => Some((
-                slot,
-                self.reader_records().of_slot(self.record_owner(), slot)?,
-            )),
-            _ => Some((slot, slot.records.record(self.number)?)),
+            0 => self.reader_records().of_slot(self.record_owner(), slot),
+            _ => slot.records.record(self.number),
         });
-        let Some((slot, record)) = record else {
+        let Some(record) = record else {
             return self.lock_unregistered(local, inside);
         };
-        if !std::ptr::eq(local.reader(), &raw const slot.words.reader) {
-            return record.words.lock_fenced();
-        }
         local.note_record(record);
         record.words.lock()
     }

@@ -38,7 +38,7 @@ use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::Wakes;
 use crate::prim::counters::count;
 use crate::prim::{self, MutexGuard, Ordering};
-use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE};
+use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, nap_ns};
 
 mod batched;
 mod polling;
@@ -109,6 +109,8 @@ pub struct Turn<'a> {
     stall: Option<Stalled>,
     /// The caller issues the fences of this turn.
     batched: bool,
+    /// How often it has slept for readers that execute fences.
+    naps: u32,
 }
 
 impl<'a> Turn<'a> {
@@ -124,6 +126,7 @@ impl<'a> Turn<'a> {
             lost: false,
             stall: None,
             batched: false,
+            naps: 0,
         }
     }
 
@@ -278,10 +281,16 @@ impl<'a> Turn<'a> {
     fn sleep(&mut self, until: Until, deadline: Option<u64>) -> bool {
         let Until::Ns(until) = until else { return true };
         let sleeper = sleeper_of(self.epoch);
+        let naps = self.naps;
+        self.naps = naps.saturating_add(1);
         self.unlocked(|state| {
             let now = prim::now_ns();
             let past = deadline.is_some_and(|deadline| now >= deadline);
             let end = deadline.map_or(until, |deadline| deadline.min(until));
+            let end = match state.may_miss_readers() {
+                true => end.min(now.saturating_add(nap_ns(naps))), // [RD-4]
+                false => end,
+            };
             if !past && end > now {
                 state.gp_waits();
                 let timeout = Some(Duration::from_nanos(end - now));

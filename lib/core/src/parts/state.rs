@@ -91,6 +91,8 @@ pub struct State {
     pub offload: AtomicU32,
     /// The worker waits to be called when a grace period can continue. `[CT-1]`
     pub interested: AtomicU32,
+    /// How often it has looked at readers that execute fences since then. `[RD-4]`
+    pub naps: AtomicU32,
     /// The worker is to process this state, whatever the time.
     pub called: AtomicU32,
     /// The worker is to process this state at this time at the latest; 0 for never.
@@ -161,6 +163,7 @@ impl State {
                 level: crate::parts::fullness::LevelWord::new(),
                 offload: AtomicU32::new(0),
                 interested: AtomicU32::new(0),
+                naps: AtomicU32::new(0),
                 called: AtomicU32::new(0),
                 look_at: AtomicU64::new(0),
                 place: AtomicU32::new(0),
@@ -306,6 +309,13 @@ impl State {
 
     // The worker.
 
+    /// True if a reader's end may go unheard: that of a thread that executes fences, except by an `Srcu`,
+    /// whose sections end with one. `[RD-4]`
+    pub fn may_miss_readers(&self) -> bool {
+        let counted = matches!(self.domain().readers, Readers::Counted(_));
+        !counted && self.env().threads.mode.resolve() == FenceMode::Fenced
+    }
+
     /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`
     pub fn call_worker_if_interested(&self) {
         if self.interested.load(Ordering::Acquire) != 0 {
@@ -375,6 +385,7 @@ impl State {
             unreported,
             drainers,
             interested,
+            naps,
             called,
             look_at,
             telling,
@@ -410,7 +421,7 @@ impl State {
         core.forked();
         counters.forked();
         sleeper.store(NO_SLEEPER, Ordering::Relaxed);
-        for word in [unreported, drainers, interested, called] {
+        for word in [unreported, drainers, interested, naps, called] {
             word.store(0, Ordering::Relaxed);
         }
         look_at.store(0, Ordering::Relaxed);

@@ -33,6 +33,11 @@ pub fn full_fence() {
     super::fence(super::Ordering::SeqCst);
 }
 
+pub fn store_and_fence(place: &super::AtomicU64, value: u64) {
+    place.store(value, super::Ordering::Release);
+    full_fence();
+}
+
 /// The id of the calling thread; the same for all threads where no scenario needs to tell them apart.
 pub fn thread_id() -> u32 {
     #[cfg(any(quiescent_explorer, quiescent_shuttle))]

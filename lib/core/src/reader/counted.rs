@@ -149,7 +149,7 @@ impl Counted {
     #[inline(always)]
     fn own(&self, local: &Local, threads: &'static Threads) -> Option<&Tally> {
         let reader = local.reader();
-        if threads.is_dummy(reader) {
+        if threads.is_dummy(reader) || reader.is_fenced() {
             return None;
         }
         self.tally(Slot::of(reader).cpu())

@@ -15,7 +15,6 @@ use crate::queue::per_thread::Queue;
 use crate::reader::counted::{Counted, Tally};
 use crate::reader::records::ReaderRecord;
 use crate::reader::registration::Threads;
-use crate::reader::threads::Slot;
 use crate::reader::word::Reader;
 
 /// The data of a thread. Only its thread changes it.
@@ -26,8 +25,6 @@ pub struct Local {
     counts: AtomicPtr<Counted>,
     tally: AtomicPtr<Tally>,
     record: AtomicPtr<ReaderRecord>,
-    /// The slot of a thread in fenced mode.
-    fenced: AtomicPtr<Slot>,
     /// Open sections as an unregistered reader of the process's domain.
     pub unregistered: Unregistered,
     /// The same in all domains of the program.
@@ -58,7 +55,6 @@ impl Local {
             counts: AtomicPtr::new(std::ptr::null_mut()),
             tally: AtomicPtr::new(std::ptr::null_mut()),
             record: AtomicPtr::new(nowhere.cast_mut()),
-            fenced: AtomicPtr::new(std::ptr::null_mut()),
             unregistered: Unregistered(AtomicUsize::new(0)),
             unregistered_elsewhere: Unregistered(AtomicUsize::new(0)),
             exits: AtomicUsize::new(0),
@@ -107,7 +103,6 @@ impl Local {
             counts: _,
             tally: _,
             record: _,
-            fenced: _,
             unregistered: _,
             unregistered_elsewhere: _,
             exits: _,
@@ -115,28 +110,6 @@ impl Local {
         } = self;
         let dummy = std::ptr::from_ref(dummy).cast_mut();
         queue.store(dummy, Ordering::Relaxed);
-    }
-
-    /// The slot of a thread in fenced mode.
-    pub fn fenced(&self) -> Option<&'static Slot> {
-        // SAFETY: null, or a slot; slots live forever.
-        unsafe { self.fenced.load(Ordering::Relaxed).as_ref() }
-    }
-
-    /// Makes `slot` its slot in fenced mode, if it has none.
-    pub fn set_fenced(&self, slot: &'static Slot) -> bool {
-        let order = Ordering::Relaxed;
-        let slot = std::ptr::from_ref(slot).cast_mut();
-        self.fenced
-            .compare_exchange(std::ptr::null_mut(), slot, order, order)
-            .is_ok()
-    }
-
-    /// Clears its slot in fenced mode, if that is `slot`.
-    pub fn forget_fenced(&self, slot: &'static Slot) {
-        let order = Ordering::Relaxed;
-        let slot = std::ptr::from_ref(slot).cast_mut();
-        let _ = (self.fenced).compare_exchange(slot, std::ptr::null_mut(), order, order);
     }
 
     /// The tally that the thread has noted, if it belongs to these counts. (The niche of a reference would
@@ -182,7 +155,9 @@ impl Local {
     pub fn may_run(&self) -> bool {
         let record = self.record.load(Ordering::Relaxed);
         // SAFETY: a record; records live forever.
-        self.reader().nesting() == 0 && !self.in_callback() && unsafe { &*record }.is_nowhere()
+        self.reader().is_plainly_outside()
+            && !self.in_callback()
+            && unsafe { &*record }.is_nowhere()
     }
 
     /// True if the thread runs a callback.

@@ -9,9 +9,9 @@ use crate::prim::{self, AtomicU32, Ordering};
 #[non_exhaustive]
 pub enum FenceMode {
     /// Readers execute no fence; the updater interrupts every CPU that runs a thread of the process, once per
-    /// grace period (`membarrier(2)`).
+    /// grace period (`membarrier(2)`; on Windows `FlushProcessWriteBuffers`).
     Membarrier,
-    /// Readers execute a full fence on both sides of a section. For systems without `membarrier`, and for
+    /// Readers execute a full fence at the beginning of a section. For systems without such a call, and for
     /// isolated CPUs that must not be interrupted.
     Fenced,
 }

@@ -266,6 +266,8 @@ impl ReaderRecords {
         let _ = std::ptr::from_ref(record).expose_provenance();
         record.words.initialize();
         record.words.reader.allow_asking_as(&slot.words.reader);
+        let fenced = slot.words.reader.is_fenced();
+        record.words.reader.set_fenced(fenced);
         record.slot.store(slot.cpu(), Ordering::Relaxed);
         record.cpu.store(UNREGISTERED + number, Ordering::Relaxed);
         let domain = domain.place.cast_mut();

@@ -94,11 +94,8 @@ impl Threads {
             return None;
         };
         // After the claim and its fence: [MODE-1].
-        let won = match self.mode.resolve() {
-            FenceMode::Membarrier => local.swap_reader(&self.dummy, &slot.words.reader),
-            FenceMode::Fenced => local.set_fenced(slot),
-        };
-        if !won {
+        slot.set_fenced(self.mode.resolve() == FenceMode::Fenced);
+        if !local.swap_reader(&self.dummy, &slot.words.reader) {
             self.slots.release(slot);
         }
         let own = self.own_slot(local);
@@ -128,17 +125,13 @@ impl Threads {
     /// The calling thread's slot, if it has one.
     pub fn own_slot(&self, local: &Local) -> Option<&'static Slot> {
         let reader = local.reader();
-        match std::ptr::eq(reader, &raw const self.dummy) {
-            false => Some(Slot::of(reader)),
-            true => local.fenced(),
-        }
+        (!self.is_dummy(reader)).then(|| Slot::of(reader))
     }
 
     /// The calling thread releases its slot.
     pub fn leave(&'static self, local: &Local, slot: &'static Slot) {
         // First clears what the thread has noted, so that a handler that arrives now registers anew.
         local.swap_reader(&slot.words.reader, &self.dummy);
-        local.forget_fenced(slot);
         local.forget_notes(&self.nowhere);
         self.slots.release(slot);
     }
@@ -154,7 +147,7 @@ impl Threads {
         }
     }
 
-    /// The slow path: not registered, fenced, or nested too deeply.
+    /// The slow path: not registered, or nested too deeply.
     #[cfg_attr(feature = "locations", track_caller)]
     #[cold]
     #[inline(never)]
@@ -164,8 +157,7 @@ impl Threads {
             return Slot::of(reader).words.lock_overflow();
         }
         match self.own_slot_or_register(local) {
-            Some(slot) if std::ptr::eq(local.reader(), &slot.words.reader) => self.lock(local),
-            Some(slot) => slot.words.lock_fenced(),
+            Some(_) => self.lock(local),
             None => self.lock_unregistered(local),
         }
     }
@@ -214,6 +206,17 @@ impl Threads {
         local.unregistered.count() != 0
             || local.unregistered_elsewhere.count() != 0
             || self.own_slot(local).is_some_and(Slot::is_inside_somewhere)
+    }
+}
+
+impl Slot {
+    /// Sets whether its thread executes fences, in all domains. The thread has no section yet.
+    pub fn set_fenced(&self, fenced: bool) {
+        if self.words.reader.is_fenced() != fenced {
+            self.words.reader.set_fenced(fenced);
+            let records = self.records.records();
+            records.for_each(|record| record.words.reader.set_fenced(fenced));
+        }
     }
 }
 

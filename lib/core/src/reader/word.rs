@@ -13,11 +13,22 @@
 //! * A scan credits nesting 0; a later scan also a changed generation.
 //!
 //! # Slow path
-//! Every uncommon case has a nesting at or above [`NEST_LIMIT`] and is detected on the nested path, so it
-//! costs the fast path nothing: a thread that is not registered yet (its word is the *dummy*, always
-//! saturated), fenced mode (the thread-local never leaves the dummy), and a section nested too deeply. A
-//! guard created there points to a *sink*: a word that no scan reads, whose flag is always set, so that
-//! unlock takes its slow path, which the flag's value selects.
+//! Every uncommon case has the bit [`NEST_LIMIT`] in its nesting and is detected on the nested path, so it
+//! costs the fast path nothing: a thread that is not registered yet (its word is the *dummy*, which has only
+//! this bit), fenced mode, and a section nested too deeply. A guard of an unregistered reader or beyond the
+//! limit points to a *sink*: a word that no scan reads, whose flag is always set, so that unlock takes its
+//! slow path, which the flag's value selects.
+//!
+//! # Fenced mode
+//! The word of a thread that executes fences has two bits more in its nesting, [`FENCED_OUTSIDE`], also while
+//! it is outside. So its lock is beside the straight line, and inline all the same: one store with a fence
+//! (`xchg` on x86-64). Unlock is that of the other mode: a store, a load, and no fence.
+//!
+//! Without a fence, a store of the word and the load of the flag behind it may be exchanged: the reader sees
+//! no flag while the driver sees it inside, and no one wakes the driver. That lasts as long as the store is
+//! in the reader's processor, a part of a microsecond. So who waits for a reader in this mode sleeps for a
+//! short time first, and for ever longer ones after that ([`nap_ns`]): the first look after the store has
+//! arrived finds the reader outside. `[RD-4]`
 //!
 //! # Signal handlers
 //! A handler may read at any instruction. Between the load and the store of an interrupted lock or unlock it
@@ -31,15 +42,40 @@
 //! `[RD-2]` lock and unlock: the store of the word is a release; the scan's load acquires: a credit implies
 //! that the old section's accesses are over. (The lock's store too: it publishes a new generation, and with
 //! it the end of the section before.) `[RD-3]` unlock: the store of the word, *light fence*, then the load of
-//! the flag. Pairs with `[GP-2]`, the fence between flags and the last scan. In fenced mode the light fences
-//! of RD-1 and RD-3 are full ones.
+//! the flag. Pairs with `[GP-2]`, the fence between flags and the last scan. In fenced mode the light
+//! fence of RD-1 is a full one, and RD-4 is in the place of RD-3.
 
 use std::panic::Location;
 
-use crate::prim::{AtomicU32, AtomicU64, Ordering, light_fence};
+use crate::prim::{AtomicU32, AtomicU64, Ordering, light_fence, store_and_fence};
 
 /// An outermost section: generation + 1 and nesting + 1 in one addition.
 pub const OUTERMOST: u64 = GENERATION + 1;
+/// The nesting of a thread outside that executes fences.
+pub const FENCED_OUTSIDE: u64 = NEST_LIMIT | FENCED;
+/// Marks, beside the limit's bit, the word of a thread that executes fences. (Other words have one of the two
+/// at most: beyond the limit their nesting grows by one.)
+const FENCED: u64 = 1 << 14;
+/// The nesting bits of such a word.
+const FENCED_NESTING: u64 = if NEST_LIMIT < FENCED {
+    NEST_LIMIT
+} else {
+    FENCED
+} - 1;
+/// From this nesting on such a lock takes the slow path.
+const FENCED_LIMIT: u64 = FENCED_NESTING.div_ceil(2);
+
+/// The first sleep of a thread that waits for readers that execute fences. `[RD-4]`
+const FIRST_NAP_NS: u64 = 100_000;
+/// The longest.
+const LONGEST_NAP_NS: u64 = 1_000_000_000;
+
+/// The longest sleep of a thread that has waited `naps` times for the same readers. `[RD-4]`
+pub fn nap_ns(naps: u32) -> u64 {
+    let doubled = FIRST_NAP_NS.saturating_mul(1 << naps.min(32));
+    doubled.min(LONGEST_NAP_NS)
+}
+
 /// One generation.
 const GENERATION: u64 = 1 << 16;
 /// The nesting bits.
@@ -52,10 +88,8 @@ pub const FLAG_CLEAR: u32 = 0;
 pub const FLAG_WAKE: u32 = 1;
 /// This is the sink of a thread whose nesting overflowed.
 pub const SINK_OVERFLOW: u32 = 2;
-/// This is the sink of a thread in fenced mode.
-pub const SINK_FENCED: u32 = 3;
 /// This is the sink of the unregistered readers' first counter; the next value is the second's.
-pub const SINK_UNREGISTERED: u32 = 4;
+pub const SINK_UNREGISTERED: u32 = 3;
 
 /// A reader word and its wake flag.
 #[derive(Debug)]
@@ -92,9 +126,9 @@ impl Reader {
     }
 
     const_new! {
-        /// The word of every thread that has no slot: saturated.
+        /// The word of every thread that has no slot: at the limit.
         pub fn new_dummy() -> Reader {
-            Reader::new(NESTING, FLAG_CLEAR)
+            Reader::new(NEST_LIMIT, FLAG_CLEAR)
         }
     }
 
@@ -152,17 +186,44 @@ impl Reader {
         self.ask.store(0, Ordering::Relaxed);
     }
 
-    /// Open sections, as its owner sees it.
+    /// Sets whether its thread executes fences. No section is open.
+    pub fn set_fenced(&self, fenced: bool) {
+        let word = self.word.load(Ordering::Relaxed);
+        let outside = if fenced { FENCED_OUTSIDE } else { 0 };
+        self.word
+            .store(word & !NESTING | outside, Ordering::Release);
+    }
+
+    /// True if its thread executes fences.
     #[inline(always)]
+    pub fn is_fenced(&self) -> bool {
+        is_fenced(self.word.load(Ordering::Relaxed))
+    }
+
+    /// True if no section is open, judged fast: false also in fenced mode.
+    #[inline(always)]
+    pub fn is_plainly_outside(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & NESTING == 0
+    }
+
+    /// Open sections, as its owner sees it.
     pub fn nesting(&self) -> u64 {
         nesting(self.word.load(Ordering::Relaxed))
     }
 }
 
-/// Open sections in this word.
+/// True if the thread of this word executes fences.
 #[inline(always)]
+fn is_fenced(word: u64) -> bool {
+    word & FENCED_OUTSIDE == FENCED_OUTSIDE
+}
+
+/// Open sections in this word.
 pub fn nesting(word: u64) -> u64 {
-    word & NESTING
+    match is_fenced(word) {
+        true => word & FENCED_NESTING,
+        false => word & NESTING,
+    }
 }
 
 /// Generation in this word.
@@ -177,7 +238,7 @@ pub fn generation(word: u64) -> u64 {
 #[must_use = "there may be no section"]
 pub fn begin(reader: &'static Reader) -> bool {
     let word = reader.word.load(Ordering::Relaxed);
-    if nesting(word) != 0 {
+    if word & NESTING != 0 {
         unlikely(); // the outermost section is the straight line, without a taken branch
         return begin_nested(reader, word);
     }
@@ -189,30 +250,48 @@ pub fn begin(reader: &'static Reader) -> bool {
     true
 }
 
+#[cfg_attr(feature = "locations", track_caller)]
 #[inline(always)]
 fn begin_nested(reader: &'static Reader, word: u64) -> bool {
     // One bit suffices, since the limit is a power of two and never exceeded by more than 1.
-    let fits = word & NEST_LIMIT == 0;
-    if fits {
-        // A release too: a scan that reads this store and finds a new generation credits the section before
-        // the outer one, whose end the outer lock's store published. [RD-2]
-        reader.word.store(word + 1, Ordering::Release);
+    if word & NEST_LIMIT != 0 {
+        return begin_fenced(reader, word);
     }
-    fits
+    // A release too: a scan that reads this store and finds a new generation credits the section before
+    // the outer one, whose end the outer lock's store published. [RD-2]
+    reader.word.store(word + 1, Ordering::Release);
+    true
+}
+
+/// The same for a thread that executes fences; false for every other one.
+#[cfg_attr(feature = "locations", track_caller)]
+#[inline(always)]
+fn begin_fenced(reader: &'static Reader, word: u64) -> bool {
+    if word & FENCED == 0 || word & FENCED_LIMIT != 0 {
+        return false;
+    }
+    if word & FENCED_NESTING == 0 {
+        store_and_fence(&reader.word, word.wrapping_add(OUTERMOST)); // [RD-1] [RD-2]
+        reader.note_location();
+    } else {
+        reader.word.store(word + 1, Ordering::Release); // [RD-2]
+    }
+    true
 }
 
 /// True if the wake flag of this reader word is set, or its thread is asked for a fence. A relaxed load and a
 /// test of both words.
 ///
-/// Assembly, because the compiler emits three instructions instead of one: it does not fold an atomic load
-/// into a comparison, and this one is on the path of every unlock.
+/// Assembly, because the compiler emits three instructions on x86-64 instead of one, and five on aarch64
+/// instead of two: it does not fold an atomic load into a comparison, nor two into one, and this is on the
+/// path of every unlock.
 #[inline(always)]
 pub fn is_flagged(reader: &Reader) -> bool {
+    const { assert!(std::mem::offset_of!(Reader, flag) % 8 == 0) };
+    const { assert!(std::mem::offset_of!(Reader, ask) == std::mem::offset_of!(Reader, flag) + 4) };
     #[cfg(all(target_arch = "x86_64", not(miri), not(quiescent_model)))]
     {
         let mut set = false;
-        const { assert!(std::mem::offset_of!(Reader, flag) % 8 == 0) };
-        const { assert!(std::mem::offset_of!(Reader, ask) == std::mem::offset_of!(Reader, flag) + 4) };
         // SAFETY: reads eight aligned bytes, which is an atomic load on this architecture.
         unsafe {
             std::arch::asm!(
@@ -226,7 +305,28 @@ pub fn is_flagged(reader: &Reader) -> bool {
         }
         set
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri), not(quiescent_model))))]
+    #[cfg(all(target_arch = "aarch64", not(miri), not(quiescent_model)))]
+    {
+        let mut set = false;
+        // SAFETY: as above.
+        unsafe {
+            std::arch::asm!(
+                "ldr {both}, [{reader}, {flag}]",
+                "cbnz {both}, {slow}",
+                both = out(reg) _,
+                reader = in(reg) reader,
+                flag = const std::mem::offset_of!(Reader, flag),
+                slow = label { set = true },
+                options(nostack, readonly, preserves_flags),
+            );
+        }
+        set
+    }
+    #[cfg(not(all(
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        not(miri),
+        not(quiescent_model)
+    )))]
     {
         reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR || reader.is_asked()
     }
@@ -245,6 +345,11 @@ pub fn end(reader: &'static Reader) -> bool {
     let word = reader.word.load(Ordering::Relaxed);
     reader.word.store(word.wrapping_sub(1), Ordering::Release); // [RD-2]
     light_fence(); // [RD-3]
+    // In models nothing says that a store arrives some time, which RD-4 relies on.
+    #[cfg(quiescent_model)]
+    if is_fenced(word) && nesting(word) == 1 {
+        crate::prim::full_fence();
+    }
     is_flagged(reader)
 }
 

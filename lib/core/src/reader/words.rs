@@ -1,10 +1,9 @@
 //! The reader words of one thread in one domain.
 //!
-//! They are a reader word, and two sinks that stand in for it. A guard refers to the word itself, or, if
-//! closing the section takes more than a store and a load, to a *sink*: a word that no scan reads and whose
-//! flag is always set, so that closing takes the slow path, which derives the words from the sink's address.
-//! One sink is for fenced mode; the other for sections nested too deeply, all of which together hold one more
-//! level of the word, so that guards may still be dropped in any order.
+//! They are a reader word, and a sink that stands in for it. A guard refers to the word itself, or, if its
+//! section is nested too deeply, to the *sink*: a word that no scan reads and whose flag is always set, so
+//! that closing takes the slow path, which derives the words from the sink's address. All such sections
+//! together hold one more level of the word, so that guards may still be dropped in any order.
 //!
 //! A thread's slot contains its words for the process's domain ([`threads`](crate::reader::threads)); its
 //! words for another domain are created when it first reads there ([`records`](crate::reader::records)).
@@ -12,10 +11,7 @@
 use std::mem::offset_of;
 
 use crate::prim::{AtomicU64, Ordering, full_fence};
-use crate::reader::word::{
-    FLAG_CLEAR, FLAG_WAKE, NEST_LIMIT, OUTERMOST, Reader, SINK_FENCED, SINK_OVERFLOW, begin,
-    nesting,
-};
+use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, Reader, SINK_OVERFLOW, begin, nesting};
 
 /// The reader words of one thread in one domain.
 #[derive(Debug)]
@@ -25,7 +21,6 @@ pub struct ReaderWords {
     /// Sections beyond the nesting limit.
     overflow: AtomicU64,
     overflow_sink: Reader,
-    fenced_sink: Reader,
 }
 
 impl ReaderWords {
@@ -35,7 +30,6 @@ impl ReaderWords {
                 reader: Reader::new(0, FLAG_CLEAR),
                 overflow: AtomicU64::new(0),
                 overflow_sink: Reader::new(0, FLAG_CLEAR),
-                fenced_sink: Reader::new(0, FLAG_CLEAR),
             }
         }
     }
@@ -46,7 +40,6 @@ impl ReaderWords {
         self.overflow_sink
             .flag
             .store(SINK_OVERFLOW, Ordering::Relaxed);
-        self.fenced_sink.flag.store(SINK_FENCED, Ordering::Relaxed);
     }
 
     /// The words to which a guard's word belongs: the word or a sink, according to its flag, which was just
@@ -54,7 +47,6 @@ impl ReaderWords {
     pub fn of(reader: &'static Reader, flag: u32) -> &'static ReaderWords {
         let offset = match flag {
             SINK_OVERFLOW => offset_of!(ReaderWords, overflow_sink),
-            SINK_FENCED => offset_of!(ReaderWords, fenced_sink),
             _ => offset_of!(ReaderWords, reader),
         };
         // SAFETY: the word is inside a `ReaderWords`, at this offset; these live forever, and the provenance
@@ -71,7 +63,7 @@ impl ReaderWords {
     ) -> Option<&'a Reader> {
         match reader.flag.load(Ordering::Relaxed) {
             FLAG_CLEAR => None,
-            flag @ (FLAG_WAKE | SINK_OVERFLOW | SINK_FENCED) => {
+            flag @ (FLAG_WAKE | SINK_OVERFLOW) => {
                 let words = ReaderWords::of(reader, flag);
                 words.unlock_slowly(flag).then_some(&words.reader)
             }
@@ -88,7 +80,7 @@ impl ReaderWords {
     ) -> bool {
         let (flagged, nested) = match reader.flag.load(Ordering::Relaxed) {
             FLAG_CLEAR => return false,
-            flag @ (FLAG_WAKE | SINK_OVERFLOW | SINK_FENCED) => {
+            flag @ (FLAG_WAKE | SINK_OVERFLOW) => {
                 let words = ReaderWords::of(reader, flag);
                 (words.is_flagged(), words.nesting())
             }
@@ -105,25 +97,6 @@ impl ReaderWords {
             true => &self.reader,
             false => self.lock_overflow(),
         }
-    }
-
-    /// Opens a section in fenced mode: the outermost lock executes the fence.
-    #[cfg_attr(feature = "locations", track_caller)]
-    pub fn lock_fenced(&'static self) -> &'static Reader {
-        let word = self.reader.word.load(Ordering::Relaxed);
-        if nesting(word) >= NEST_LIMIT {
-            return self.lock_overflow();
-        }
-        if nesting(word) == 0 {
-            self.reader
-                .word
-                .store(word.wrapping_add(OUTERMOST), Ordering::Release); // [RD-2]
-            full_fence(); // [RD-1]
-            self.reader.note_location();
-        } else {
-            self.reader.word.store(word + 1, Ordering::Relaxed);
-        }
-        &self.fenced_sink
     }
 
     /// Nested too deeply: all guards beyond the limit together hold one more level of the word.
@@ -145,21 +118,8 @@ impl ReaderWords {
         match flag {
             FLAG_WAKE => self.reader.nesting() == 0,
             SINK_OVERFLOW => self.unlock_overflow(),
-            SINK_FENCED => self.unlock_fenced(),
             _ => false,
         }
-    }
-
-    fn unlock_fenced(&self) -> bool {
-        let word = self.reader.word.load(Ordering::Relaxed);
-        self.reader
-            .word
-            .store(word.wrapping_sub(1), Ordering::Release); // [RD-2]
-        if nesting(word) != 1 {
-            return false;
-        }
-        full_fence(); // [RD-3]
-        self.is_flagged()
     }
 
     fn unlock_overflow(&self) -> bool {
@@ -196,7 +156,6 @@ impl ReaderWords {
             reader,
             overflow,
             overflow_sink: _, // without state
-            fenced_sink: _,
         } = self;
         let word = reader.word.load(Ordering::Relaxed);
         let outside = word - nesting(word);

@@ -9,6 +9,8 @@ pub(crate) mod defer;
 pub(crate) mod domain;
 #[cfg(not(quiescent_model))]
 pub(crate) mod future;
+#[cfg(not(quiescent_model))]
+pub(crate) mod guarantees;
 pub(crate) mod guard;
 #[cfg(not(quiescent_model))]
 pub mod guide;

@@ -7,12 +7,17 @@ use std::thread;
 use crate::common::{Numbers, SHORT, in_both_modes, until};
 use quiescent::stats::holdouts;
 use quiescent::{
-    Guard, SyncError, in_section, read, read_lock, start_grace_period, synchronize,
-    synchronize_timeout, try_synchronize,
+    FenceMode, Guard, SyncError, in_section, read, read_lock, start_grace_period, statistics,
+    synchronize, synchronize_timeout, try_synchronize,
 };
 
 /// Nesting from which guards take the slower path.
-const LIMIT: usize = 1 << 15;
+fn limit() -> usize {
+    match statistics().fence_mode {
+        FenceMode::Membarrier => 1 << 15,
+        _ => 1 << 13,
+    }
+}
 
 /// The result of another thread that waits for a grace period.
 fn others_get() -> Result<(), SyncError> {
@@ -70,7 +75,7 @@ fn a_million_forgotten_guards() {
             };
             assert_eq!(holdouts.len(), 1, "{holdouts:?}");
             assert_eq!(holdouts[0].thread_id, thread_id);
-            assert!(holdouts[0].nesting as usize >= LIMIT, "{holdouts:?}");
+            assert!(holdouts[0].nesting as usize >= limit(), "{holdouts:?}");
             assert_eq!(holdouts[0].name, name);
             assert!(!start_grace_period().is_done());
             assert_eq!(read(|_| 2), 2);
@@ -94,9 +99,9 @@ fn take_and_drop(count: usize, order: impl FnOnce(&mut Vec<Guard>)) {
     let checks = [
         count,
         count - 1,
-        LIMIT + 1,
-        LIMIT,
-        LIMIT - 1,
+        limit() + 1,
+        limit(),
+        limit() - 1,
         count / 2,
         2,
         1,
@@ -115,7 +120,7 @@ fn take_and_drop(count: usize, order: impl FnOnce(&mut Vec<Guard>)) {
 #[test]
 fn nesting_has_no_limit() {
     in_both_modes(|| {
-        for count in [LIMIT - 1, LIMIT, LIMIT + 1, 40_000] {
+        for count in [limit() - 1, limit(), limit() + 1, 40_000] {
             take_and_drop(count, |_backward| {});
             take_and_drop(count, |guards| guards.reverse());
             let mut numbers = Numbers(count as u64);
@@ -132,7 +137,7 @@ fn nesting_has_no_limit() {
 fn guards_come_and_go_around_the_limit() {
     in_both_modes(|| {
         let mut numbers = Numbers(7);
-        let mut guards: Vec<Guard> = (0..LIMIT).map(|_| read_lock()).collect();
+        let mut guards: Vec<Guard> = (0..limit()).map(|_| read_lock()).collect();
         for _ in 0..20_000 {
             if numbers.below(2) == 0 {
                 guards.push(read_lock());
@@ -154,7 +159,7 @@ fn guards_come_and_go_around_the_limit() {
 #[test]
 fn guards_beyond_the_limit_keep_the_section_alone() {
     in_both_modes(|| {
-        let below: Vec<Guard> = (0..LIMIT).map(|_| read_lock()).collect();
+        let below: Vec<Guard> = (0..limit()).map(|_| read_lock()).collect();
         let mut beyond: Vec<Guard> = (0..3).map(|_| read_lock()).collect();
         drop(below);
         assert_waits(beyond.len());
@@ -179,7 +184,7 @@ fn guards_beyond_the_limit_keep_the_section_alone() {
 #[test]
 fn the_last_guard_beyond_the_limit_wakes_the_driver() {
     in_both_modes(|| {
-        let below: Vec<Guard> = (0..LIMIT).map(|_| read_lock()).collect();
+        let below: Vec<Guard> = (0..limit()).map(|_| read_lock()).collect();
         let beyond = read_lock();
         drop(below);
         thread::scope(|scope| {

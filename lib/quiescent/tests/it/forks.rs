@@ -62,6 +62,7 @@ fn tasks_are_woken(domain: &'static Domain) {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_awaits_grace_periods_that_others_were_driving_and_awaiting() {
     in_both_modes(|| {
         let domain = leaked();
@@ -123,6 +124,7 @@ fn is_reported_in_the_child(stall: impl FnOnce()) {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_reports_a_stall_though_another_thread_was_in_the_reporter() {
     isolated(|| {
         healed::expected();
@@ -154,6 +156,7 @@ fn a_child_reports_a_stall_though_another_thread_was_in_the_reporter() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_reports_a_stuck_callback_though_another_thread_was_in_the_reporter() {
     isolated(|| {
         healed::expected();
@@ -193,6 +196,7 @@ fn works_and_rests(domain: &'static Domain) {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_domain_that_others_held_becomes_free_in_the_child() {
     isolated(|| {
         let domain = leaked();
@@ -230,6 +234,7 @@ fn a_domain_that_others_held_becomes_free_in_the_child() {
 
 /// A thread that changes settings waits for the domain's lock during a fork, and holds that of the settings.
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_changes_settings_that_another_thread_was_changing() {
     isolated(|| {
         static STOP: AtomicBool = AtomicBool::new(false);

@@ -24,6 +24,7 @@ fn no_such_call() -> io::Result<()> {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_from_the_start_readers_carry_the_fence() {
     let refused = |errno: i32| {
         assert_eq!(statistics().fence_mode, FenceMode::Fenced);
@@ -46,6 +47,7 @@ fn refused_from_the_start_readers_carry_the_fence() {
 const LATE: SyncError = SyncError::FenceRefused { errno: libc::EPERM };
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_every_wait_says_so() {
     isolated(|| {
         let idle = Reader::idle("idle");
@@ -79,6 +81,7 @@ fn refused_later_every_wait_says_so() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_all_callers_return() {
     isolated(|| {
         const CALLERS: usize = 8;
@@ -110,6 +113,7 @@ impl Drop for Counted {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_nothing_is_freed() {
     isolated(|| {
         let idle = Reader::idle("idle");
@@ -141,6 +145,7 @@ fn refused_later_nothing_is_freed() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_a_sole_thread_needs_none() {
     isolated(|| {
         no_permission().expect("a filter");
@@ -156,6 +161,7 @@ fn refused_later_a_sole_thread_needs_none() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_fenced_readers_do_not_care() {
     Isolated::new().fenced().run(|| {
         let idle = Reader::idle("idle");

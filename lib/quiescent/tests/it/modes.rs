@@ -12,6 +12,7 @@ fn mode() -> FenceMode {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_environment_asks_for_fenced_readers() {
     Isolated::new()
         .fenced()
@@ -28,6 +29,7 @@ fn the_environment_asks_for_fenced_readers() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_program_decides_before_it_reads() {
     isolated(|| {
         assert_eq!(
@@ -52,6 +54,7 @@ fn the_program_decides_before_it_reads() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_program_overrules_the_environment() {
     Isolated::new().fenced().run(|| {
         assert_eq!(
@@ -63,6 +66,7 @@ fn the_program_overrules_the_environment() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn once_a_thread_reads_it_is_too_late() {
     let too_late = |now: Options, other: Options| {
         let before = mode();
@@ -93,6 +97,7 @@ fn once_a_thread_reads_it_is_too_late() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_mode_does_not_change_under_a_racing_reader() {
     isolated(|| {
         // Threads come and go while the mode is forced to and fro: whatever comes out, readers that are
@@ -125,6 +130,7 @@ fn the_mode_does_not_change_under_a_racing_reader() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn impossible_limits_are_named() {
     isolated(|| {
         let most = 65_534;
@@ -152,6 +158,7 @@ fn impossible_limits_are_named() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_limit_is_rounded_up_to_whole_leaves() {
     isolated(|| {
         assert_eq!(Options::new().max_threads(63).apply(), Ok(()));

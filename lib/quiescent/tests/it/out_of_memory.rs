@@ -100,6 +100,10 @@ fn refused_memory_makes_readers_unregistered() {
 }
 
 #[test]
+#[cfg_attr(
+    quiescent_portable,
+    ignore = "SKIPPED: needs memory that is no allocator's"
+)]
 fn refused_memory_leaves_errno_alone() {
     isolated(|| {
         // `read_lock` may be called in signal handlers, which must not change what a failed call left

@@ -82,6 +82,7 @@ fn queue_everywhere(ledger: &'static Ledger) -> impl FnOnce() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_said_by_the_program_frees_what_is_lazy() {
     in_both_modes(|| {
         lazy_for_ever();
@@ -102,6 +103,7 @@ fn pressure_said_by_the_program_frees_what_is_lazy() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_is_no_reason_to_free_what_a_reader_has() {
     in_both_modes(|| {
         lazy_for_ever();
@@ -127,6 +129,7 @@ fn pressure_is_no_reason_to_free_what_a_reader_has() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn a_storm_of_pressure_is_no_storm_of_grace_periods() {
     in_both_modes(|| {
         lazy_for_ever();
@@ -174,6 +177,7 @@ fn a_storm_of_pressure_is_no_storm_of_grace_periods() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_with_nothing_held_wakes_no_thread() {
     in_both_modes(|| {
         memory_is_low();
@@ -193,6 +197,7 @@ fn pressure_with_nothing_held_wakes_no_thread() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_is_listened_to_only_while_something_is_held() {
     where_the_kernel_is_heard(|| {
         lazy_for_ever();
@@ -258,6 +263,7 @@ fn leave_descriptors(more: libc::rlim_t) {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_that_cannot_be_listened_to_is_no_error() {
     where_the_kernel_is_heard(|| {
         lazy_for_ever();
@@ -280,6 +286,7 @@ fn pressure_that_cannot_be_listened_to_is_no_error() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_is_not_listened_to_where_that_is_switched_off() {
     Isolated::new().hears_the_kernel().run(|| {
         Options::new()
@@ -299,6 +306,7 @@ fn pressure_is_not_listened_to_where_that_is_switched_off() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_in_the_child_of_a_fork_is_its_own() {
     where_the_kernel_is_heard(|| {
         lazy_for_ever();

@@ -86,6 +86,7 @@ fn make_groups() -> Result<Groups, String> {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_in_a_real_control_group_frees_what_is_lazy() {
     if let Ok(groups) = std::env::var(GROUPS) {
         let child = Isolated::new().hears_the_kernel();

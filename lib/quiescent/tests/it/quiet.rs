@@ -2,7 +2,7 @@
 //! promised.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{Isolated, Reader, in_both_modes, isolated, until, until_threads};
 use quiescent::stats::Statistics;
@@ -112,7 +112,8 @@ fn one_fence_a_grace_period_when_others_are_outside() {
     });
 }
 
-/// No delay between scans, as a kernel has one, could save anything: there are no scans.
+/// No delay between scans, as a kernel has one, could save anything: there are no scans. Of readers that
+/// execute fences there are a few, less and less often, since such a one may leave unheard.
 #[test]
 fn a_driver_looks_at_nothing_while_it_waits_for_a_reader() {
     in_both_modes(|| {
@@ -121,15 +122,24 @@ fn a_driver_looks_at_nothing_while_it_waits_for_a_reader() {
         thread::scope(|scope| {
             scope.spawn(synchronize);
             until("the driver sleeps", || statistics().sleeps > before.sleeps);
-            let asleep = statistics();
+            let (asleep, since) = (statistics(), Instant::now());
             thread::sleep(Duration::from_millis(200));
             let later = statistics();
-            assert_eq!((later.scans, later.steps), (asleep.scans, asleep.steps));
+            // The naps: 0.1 ms, and each twice as long as the one before.
+            let naps = match later.fence_mode {
+                FenceMode::Membarrier => 0,
+                _ => (since.elapsed().as_micros() / 100).ilog2() as u64 + 2,
+            };
+            let looks = later.scans - asleep.scans;
+            assert!(looks <= naps, "{looks} looks, not {naps}");
+            assert!(later.sleeps - asleep.sleeps <= naps);
             reader.end();
         });
         let after = statistics();
-        assert_eq!(after.sleeps - before.sleeps, 1);
-        assert_eq!(after.reader_wakeups - before.reader_wakeups, 1);
+        if after.fence_mode == FenceMode::Membarrier {
+            assert_eq!(after.sleeps - before.sleeps, 1);
+            assert_eq!(after.reader_wakeups - before.reader_wakeups, 1);
+        }
     });
 }
 
@@ -164,6 +174,7 @@ fn a_caller_is_not_sole_beside_one_other() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_fence_mode_is_what_it_was_asked_to_be() {
     isolated(|| {
         // Where the kernel has no membarrier this is fenced too; the machines we test on have it.

@@ -88,6 +88,7 @@ fn in_membarrier_mode(body: impl FnOnce()) {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn where_readers_carry_the_fence_none_is_issued() {
     let child = Isolated::new().fenced();
     child.run(|| {
@@ -102,6 +103,7 @@ fn where_readers_carry_the_fence_none_is_issued() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn what_is_due_at_the_same_time_shares_its_fences() {
     in_membarrier_mode(|| {
         let [all, _] = fences(0);
@@ -110,6 +112,7 @@ fn what_is_due_at_the_same_time_shares_its_fences() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn one_with_a_reader_inside_adds_a_few_fences_and_no_more() {
     in_membarrier_mode(|| {
         let [others, all] = fences(1);
@@ -119,6 +122,7 @@ fn one_with_a_reader_inside_adds_a_few_fences_and_no_more() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn readers_inside_all_of_them_share_theirs_as_well() {
     in_membarrier_mode(|| {
         let [flagged, _] = fences(MANY);
@@ -127,6 +131,7 @@ fn readers_inside_all_of_them_share_theirs_as_well() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn threads_that_need_one_at_the_same_time_have_one_each_or_share_it() {
     in_membarrier_mode(|| {
         const THREADS: usize = 8;

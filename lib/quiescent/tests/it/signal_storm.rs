@@ -216,6 +216,7 @@ fn run() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs signal handlers")]
 fn handlers_may_read_at_any_time() {
     let body = || {
         run();
@@ -226,6 +227,7 @@ fn handlers_may_read_at_any_time() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs signal handlers")]
 fn handlers_may_read_without_slots() {
     let body = || {
         Options::new().max_threads(1).apply().expect("one leaf");

@@ -47,6 +47,7 @@ impl Drop for Dropped {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn every_kind_is_counted_once() {
     isolated(|| {
         telemetry::start().expect("a page");
@@ -93,6 +94,7 @@ fn every_kind_is_counted_once() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn a_hurry_is_laid_at_the_door_of_who_is_in_one() {
     isolated(|| {
         telemetry::start().expect("a page");
@@ -117,6 +119,7 @@ fn a_hurry_is_laid_at_the_door_of_who_is_in_one() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn what_was_queued_before_is_counted_neither_in_nor_out() {
     isolated(|| {
         for n in 0..300u64 {
@@ -146,6 +149,7 @@ fn what_was_queued_before_is_counted_neither_in_nor_out() {
 /// Many threads, all kinds of consumers: owners that pop, the worker that takes over from those that pause,
 /// exits.
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn nothing_is_lost_between_those_who_execute() {
     isolated(|| {
         telemetry::start().expect("a page");
@@ -192,6 +196,7 @@ fn nothing_is_lost_between_those_who_execute() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn the_two_ends_of_a_wait_have_the_truth_between_them() {
     isolated(|| {
         telemetry::start().expect("a page");
@@ -218,6 +223,7 @@ fn the_two_ends_of_a_wait_have_the_truth_between_them() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn domains_have_rows_of_their_own() {
     isolated(|| {
         static ROUTES: Domain = Domain::new();
@@ -253,6 +259,7 @@ fn domains_have_rows_of_their_own() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn readers_in_the_way_are_on_the_page() {
     isolated(|| {
         telemetry::start().expect("a page");
@@ -270,6 +277,7 @@ fn readers_in_the_way_are_on_the_page() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn the_child_of_a_fork_has_a_page_of_its_own() {
     isolated(|| {
         telemetry::start().expect("a page");
@@ -313,6 +321,7 @@ fn child() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn another_process_can_read_and_no_thread_wakes() {
     if std::env::var_os("QUIESCENT_TELEMETRY").is_some() {
         return child();
@@ -351,6 +360,7 @@ fn another_process_can_read_and_no_thread_wakes() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn a_process_without_it_gets_an_error_that_says_how_to_start() {
     Isolated::new().run(|| {
         assert_eq!(telemetry::snapshot(), None);
@@ -362,6 +372,7 @@ fn a_process_without_it_gets_an_error_that_says_how_to_start() {
 /// A program that closes all descriptors closes this one, too; it is then not seen from outside, and nothing
 /// else.
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn a_descriptor_that_is_closed_is_not_missed() {
     isolated(|| {
         telemetry::start().expect("a page");

@@ -46,6 +46,10 @@ fn beside(program: &'static Program, threads: usize, body: impl FnOnce()) {
 }
 
 #[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs a fence of the process"
+)]
 fn without_other_threads_an_answer_is_not_needed() {
     let program = program();
     fence(program);
@@ -55,6 +59,10 @@ fn without_other_threads_an_answer_is_not_needed() {
 }
 
 #[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs a fence of the process"
+)]
 fn a_thread_that_does_nothing_does_not_answer() {
     let program = program();
     beside(program, 1, || {
@@ -65,6 +73,10 @@ fn a_thread_that_does_nothing_does_not_answer() {
 }
 
 #[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs a fence of the process"
+)]
 fn a_thread_that_reads_answers() {
     let program = program();
     let end = AtomicBool::new(false);
@@ -85,6 +97,10 @@ fn a_thread_that_reads_answers() {
 }
 
 #[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs a fence of the process"
+)]
 fn as_many_as_there_are_places_are_asked() {
     let program = program();
     beside(program, MOST_ASKED, || {
@@ -98,6 +114,10 @@ fn as_many_as_there_are_places_are_asked() {
 }
 
 #[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs a fence of the process"
+)]
 fn with_more_threads_none_is_asked() {
     let program = program();
     beside(program, MOST_ASKED + 1, || fence(program));
@@ -105,6 +125,10 @@ fn with_more_threads_none_is_asked() {
 }
 
 #[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs a fence of the process"
+)]
 fn a_question_lowers_limits_and_is_answered_once() {
     let program = program();
     let env = &program.env;

@@ -58,6 +58,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(
+        any(quiescent_portable, not(target_os = "linux")),
+        ignore = "SKIPPED: needs /proc"
+    )]
     fn missing_thread_has_no_state_and_no_wait_channel() {
         assert_eq!((state(0), wait_channel(0)), (None, None));
         assert_eq!((state(u32::MAX), wait_channel(u32::MAX)), (None, None));

@@ -1,5 +1,6 @@
 //! Sharing of fences; the test decides when each system call ends.
 
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -16,8 +17,8 @@ type UnderWay = Arc<Mutex<Vec<Sender<Result<(), i32>>>>>;
 /// A thread that needs a fence.
 struct Caller {
     thread: JoinHandle<Result<Whose, i32>>,
-    /// The kernel's id of the thread.
-    id: u32,
+    /// The kernel's file about the thread.
+    stat: PathBuf,
 }
 
 impl Caller {
@@ -28,22 +29,24 @@ impl Caller {
             under_way.lock().expect("no panic").push(ends);
             end.recv().expect("the test ends it")
         };
-        let (send_id, receive_id) = channel();
+        let (send_stat, receive_stat) = channel();
         let thread = thread::spawn(move || {
-            send_id.send(prim::thread_id()).expect("the test listens");
+            let stat = std::fs::canonicalize("/proc/thread-self/stat");
+            send_stat.send(stat).expect("the test listens");
             let over = fences.over();
             match fences.begin(over) {
                 true => fences.end(over + 1, issue()),
                 false => fences.pass_with_others(patience, issue),
             }
         });
-        let id = receive_id.recv().expect("it says so first");
-        Caller { thread, id }
+        let stat = receive_stat.recv().expect("it says so first");
+        let stat = stat.expect("/proc");
+        Caller { thread, stat }
     }
 
     /// True if the thread sleeps, for any reason.
     fn sleeps(&self) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.id));
+        let stat = std::fs::read_to_string(&self.stat);
         stat.is_ok_and(|stat| {
             let state = stat.rsplit(") ").next();
             state.is_some_and(|state| state.starts_with('S'))

@@ -166,19 +166,17 @@ fn repin_ignores_a_flag_that_was_cleared() {
     program.unlock(reader);
 }
 
-/// A thread in fenced mode finds its slot through a separate word, since its reader word is the dummy's.
+/// A slot that changes between the modes keeps no marks of the other, here and in the program's domains.
 #[test]
-fn a_thread_in_fenced_mode_finds_its_slot() {
+fn a_slot_has_the_fences_of_its_thread() {
     let program = program();
-    let local = program.local();
-    assert!(local.fenced().is_none());
     let slot = program.env.threads.slots.claim().expect("it is empty");
-    assert!(local.set_fenced(slot) && !local.set_fenced(slot));
-    let found = local.fenced();
-    let outside = program.in_section();
-    let sink = slot.words.lock_fenced();
-    let inside = program.in_section();
-    local.forget_fenced(slot);
-    assert!(found.is_some_and(|found| std::ptr::eq(found, slot)));
-    assert!(!outside && inside && !std::ptr::eq(sink, &slot.words.reader));
+    for fenced in [true, true, false, true] {
+        slot.set_fenced(fenced);
+        assert_eq!(slot.words.reader.is_fenced(), fenced);
+        assert!(!slot.is_inside());
+        let reader = slot.words.lock();
+        assert!(slot.is_inside() && std::ptr::eq(reader, &slot.words.reader));
+        assert!(!crate::reader::word::end(reader));
+    }
 }

@@ -1,7 +1,7 @@
 //! Sections that end on the slow path; the test acts as the thread and the driver.
 
 use super::*;
-use crate::reader::word::generation;
+use crate::reader::word::{NEST_LIMIT, OUTERMOST, end, generation};
 
 fn words() -> &'static ReaderWords {
     let words: &'static ReaderWords = Box::leak(Box::new(ReaderWords::new()));
@@ -32,7 +32,6 @@ fn a_word_or_sink_leads_to_its_reader_words() {
         (&words.reader, FLAG_CLEAR),
         (&words.reader, FLAG_WAKE),
         (&words.overflow_sink, SINK_OVERFLOW),
-        (&words.fenced_sink, SINK_FENCED),
     ] {
         assert!(std::ptr::eq(ReaderWords::of(reader, flag), words), "{flag}");
         if flag != FLAG_WAKE {
@@ -44,34 +43,50 @@ fn a_word_or_sink_leads_to_its_reader_words() {
 #[test]
 fn fenced_sections_are_nested() {
     let words = words();
+    words.reader.set_fenced(true);
     for generation in 1..3 {
         assert!(!words.is_inside());
         flag(words, FLAG_CLEAR);
         for nested in 1..4 {
-            assert!(std::ptr::eq(words.lock_fenced(), &words.fenced_sink));
+            assert!(std::ptr::eq(words.lock(), &words.reader));
             assert_eq!(word(words), (nested, generation));
             assert!(words.is_inside() && words.nesting() == nested);
         }
-        assert!(!words.unlock_slowly(SINK_FENCED));
         flag(words, FLAG_WAKE);
-        assert!(!words.unlock_slowly(SINK_FENCED), "a section is open still");
-        assert_eq!(word(words), (1, generation));
-        if generation == 2 {
-            flag(words, FLAG_CLEAR);
+        for nested in [2, 1, 0] {
+            assert!(end(&words.reader));
+            assert_eq!(words.unlock_slowly(FLAG_WAKE), nested == 0);
+            assert_eq!(word(words), (nested, generation));
         }
-        assert_eq!(words.unlock_slowly(SINK_FENCED), generation == 1);
-        assert_eq!(word(words), (0, generation));
     }
+}
+
+#[test]
+fn fenced_sections_beyond_the_limit_share_one_level() {
+    let words = words();
+    words.reader.set_fenced(true);
+    let mut locked = 0;
+    while std::ptr::eq(words.lock(), &words.reader) {
+        locked += 1;
+    }
+    words.lock_overflow();
+    assert_eq!(words.nesting(), locked + 2);
+    for _ in 0..2 {
+        assert!(!words.unlock_slowly(SINK_OVERFLOW));
+    }
+    assert_eq!(word(words), (locked, 1));
+    words.end();
+    assert!(!words.is_inside() && words.reader.is_fenced());
 }
 
 #[test]
 fn sections_beyond_the_limit_share_one_level() {
     let words = words();
     set(words, NEST_LIMIT - 1, 5);
-    assert!(std::ptr::eq(words.lock_fenced(), &words.fenced_sink));
+    assert!(std::ptr::eq(words.lock(), &words.reader));
     assert_eq!(word(words), (NEST_LIMIT, 5));
     for beyond in 1..4 {
-        assert!(std::ptr::eq(words.lock_fenced(), &words.overflow_sink));
+        assert!(std::ptr::eq(words.lock(), &words.overflow_sink));
         assert_eq!(word(words), (NEST_LIMIT + 1, 5));
         assert_eq!(words.nesting(), NEST_LIMIT + beyond);
     }

@@ -234,5 +234,5 @@ fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
     }))
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", not(quiescent_portable)))]
 mod tests;

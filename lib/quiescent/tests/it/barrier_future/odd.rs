@@ -135,6 +135,7 @@ fn it_is_woken_while_the_worker_waits_for_readers() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn in_the_child_of_a_fork_it_is_polled_again() {
     everywhere(|place| {
         // One callback is being run, and others wait for that, or for a reader.
@@ -179,6 +180,7 @@ fn in_the_child_of_a_fork_it_is_polled_again() {
 
 /// A barrier that was in flight at the fork covers nothing in the child.
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn in_the_child_it_covers_what_the_child_inherited() {
     isolated(|| {
         let hold = Reader::inside("held");
@@ -198,6 +200,7 @@ fn in_the_child_it_covers_what_the_child_inherited() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_fence_that_is_refused_later_is_said() {
     for under_srcu in [false, true] {
         Isolated::new().tag(&under_srcu.to_string()).run(|| {

@@ -94,6 +94,7 @@ fn note(report: &Report) {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn what_is_shown_is_what_is_held() {
     isolated(|| {
         healed::expected();

@@ -14,6 +14,7 @@ fn assert_is(list: &RcuList<u32>, elements: &[u32]) {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_writes_to_a_list_that_another_thread_was_writing_to() {
     isolated(|| {
         static LIST: RcuList<u32> = RcuList::new();
@@ -51,6 +52,7 @@ fn a_child_writes_to_a_list_that_another_thread_was_writing_to() {
 
 /// The thread that forks may be the writer, and then it still is one in the child.
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_of_a_writer_goes_on_writing() {
     isolated(|| {
         static LIST: RcuList<u32> = RcuList::new();

@@ -211,6 +211,7 @@ fn a_thread_that_reads_after_its_end_is_not_taken_for_the_next() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn in_the_child_of_a_fork_sections_of_others_are_over() {
     isolated(|| {
         let (domain, idle) = (leaked(), leaked());
@@ -247,6 +248,7 @@ fn in_the_child_of_a_fork_sections_of_others_are_over() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn the_worker_may_fork_in_a_callback() {
     isolated(|| {
         let domain = leaked();

@@ -12,6 +12,7 @@ use crate::common::healed;
 use crate::common::{Reader, in_both_modes, sleepers, until};
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_blames_its_own_readers_only() {
     in_both_modes(|| {
         listen(TIME);
@@ -44,6 +45,7 @@ fn a_child_blames_its_own_readers_only() {
 }
 
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_that_is_inside_itself_says_so() {
     in_both_modes(|| {
         listen(TIME);
@@ -63,6 +65,7 @@ static FORKED: AtomicI32 = AtomicI32::new(0);
 /// A reporter that forks. Waiters at that time continue to wait, in both processes; in the child
 /// there is no reader to wait for.
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_reporter_may_fork() {
     in_both_modes(|| {
         healed::expected();

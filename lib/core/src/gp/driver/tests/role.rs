@@ -1,6 +1,7 @@
 //! The role: lost, handed over, and taken over; and waiters.
 
 use super::*;
+use crate::reader::mode::FenceMode;
 
 /// More waiters than are woken at once.
 const MANY: usize = 40;
@@ -137,4 +138,32 @@ fn the_role_is_handed_over_to_the_first_waiter() {
         assert!(late.iter().all(|waiter| state(waiter) == DONE));
         assert_eq!(get(&fixture.counters.hand_overs), 1);
     }
+}
+
+/// The store that ends a fenced section may be exchanged with the load of the flag behind it. Then no one
+/// wakes the driver: it has to look itself. `[RD-4]`
+#[test]
+fn a_driver_finds_out_that_a_fenced_reader_has_left_unheard() {
+    let program = program();
+    assert_eq!(program.env.force_mode(FenceMode::Fenced), Ok(()));
+    let state = &program.env.state;
+    state.set_stall_after(Duration::ZERO); // a report would make it look, too
+    std::thread::scope(|scope| {
+        let (open, opened) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        scope.spawn(move || {
+            let reader = program.lock();
+            open.send(()).expect("the test listens");
+            ended.recv().expect("the test says so");
+            reader.word.fetch_sub(1, Ordering::Release); // and no load of the flag
+        });
+        opened.recv().expect("it reads");
+        let waits = scope.spawn(|| state.synchronize(How::default()));
+        while state.sleeper.load(Ordering::Acquire) == NO_SLEEPER {
+            assert!(!waits.is_finished(), "a reader is inside");
+            std::thread::yield_now();
+        }
+        end.send(()).expect("it waits");
+        assert_eq!(waits.join().expect("no panic"), Ok(()));
+    });
 }
