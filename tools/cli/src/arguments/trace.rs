@@ -25,9 +25,9 @@ not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counte
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Trace {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or a trace of Perfetto's,
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or Perfetto's trace,
     /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input
-    pub file: String,
+    pub file: PathBuf,
     /// The analysis
     #[arg(value_enum)]
     pub analysis: Analysis,
