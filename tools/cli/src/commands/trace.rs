@@ -24,11 +24,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The file for Perfetto.
 const TIMELINE: Kind = Kind::data("--output");
 
+/// Views for Perfetto's trace processor; `ci/perfetto` tests them.
+const SQL: &str = include_str!("../../../../data/perfetto/quiescent.sql");
+
 /// The number of records between two checks of the stop flag.
 const RECORDS_AT_A_TIME: u32 = 4096;
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Trace) -> Result<u8, Error> {
+    if options.sql {
+        return output::print(SQL.as_bytes()).map(|()| DONE);
+    }
     if options.output.is_some() && options.analysis.kind().is_some() {
         let why = "--output is for the timeline: leave it out, or redirect standard output";
         return Err(Error::Usage(why.into()));

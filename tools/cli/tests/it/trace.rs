@@ -262,3 +262,15 @@ fn what_a_replay_lived_through_is_read_like_the_recording() {
         assert_eq!(run(&again).status.code(), Some(2), "{output}");
     }
 }
+
+#[test]
+fn views_for_the_trace_processor_are_printed_and_nothing_is_read() {
+    let printed = run(&["trace", "--sql"]);
+    assert_eq!(printed.status.code(), Some(0), "{printed:?}");
+    let module = text(&printed.stdout);
+    for view in ["wakeups", "gp", "callbacks", "wait"] {
+        let view = format!("CREATE VIEW quiescent_{view} AS");
+        assert!(module.contains(&view), "{view}");
+    }
+    nonsense(&[(&["trace", "--sql", "x", "idle"], "--sql")]);
+}

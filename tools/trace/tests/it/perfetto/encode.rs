@@ -193,6 +193,9 @@ impl Encoder {
             "sched_waking" => 20,
             "softirq_entry" => 24,
             "softirq_exit" => 25,
+            // Messages of their own in later versions only.
+            "hrtimer_expire_entry" if self.form != Form::Named => 553,
+            "timer_expire_entry" if self.form != Form::Named => 557,
             _ => 0,
         };
         let mut message = Vec::new();
@@ -201,6 +204,7 @@ impl Encoder {
             let numbers: &[u32] = match typed {
                 3 => &[2],
                 17 | 20 => &[1, 2, 3, 5],
+                553 | 557 => &[1, 3, 2, 4],
                 _ => &[1, 2, 3, 4, 5, 6, 7],
             };
             for (at, (_, value)) in fields.iter().enumerate() {
