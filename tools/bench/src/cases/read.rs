@@ -175,7 +175,7 @@ pub fn text(report: &Report) -> String {
         if threads == 1 { "" } else { "s" }
     );
     let of_reading = |case: &str| ReadCase::named(case).is_some();
-    text += &cases::of_cases(report, METRIC, 1.0, of_reading).render();
+    text += &cases::of_cases(report, METRIC, 1.0, of_reading).fitted();
     text
 }
 

@@ -397,7 +397,7 @@ pub fn text(report: &Report) -> String {
     let mut text = String::from(
         "Instructions a pair, loop subtracted; repin per read; push: a call, without the allocator's own\n\n",
     );
-    text += &cases::by_case(report, METRIC).render();
+    text += &cases::by_case(report, METRIC).fitted();
     text
 }
 

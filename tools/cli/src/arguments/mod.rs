@@ -99,7 +99,7 @@ pub struct Common {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Page {
     /// Also write a page with charts to this file; `-`: to standard output, in place of the tables
-    #[arg(long, value_name = "FILE", value_parser = page_path)]
+    #[arg(long, value_name = "FILE", value_parser = page_path())]
     pub html: Option<PathBuf>,
     #[command(flatten)]
     pub force: Force,

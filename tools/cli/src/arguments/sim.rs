@@ -27,6 +27,9 @@ pub struct Sim {
     /// A setting of the machine or a parameter of the workload, such as `early_qs=init` (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// Of `sim replay`: the trace, as --set trace=FILE, by any name
+    #[arg(long, value_name = "FILE")]
+    pub recorded: Option<PathBuf>,
     /// A setting with several values, each a variant; separate values that contain commas with `;` (may be
     /// repeated)
     #[arg(long, value_name = "KEY=A,B,…")]

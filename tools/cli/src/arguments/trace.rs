@@ -14,6 +14,7 @@ Examples:
   quiescent trace boot.txt waits --remedies               and what would shorten the waits
   quiescent trace boot.txt timeline --output b.pftrace    for ui.perfetto.dev
   trace-cmd report -t | quiescent trace - gps --json      from a pipe
+  quiescent trace --sql > quiescent.sql                   views for Perfetto's trace processor
 
 Without --from and --to the part between the marks WORKLOAD_START and WORKLOAD_END is counted
 (write them to trace_marker), or the whole trace. Warnings about the trace are printed above the
@@ -25,12 +26,22 @@ not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counte
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Trace {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or a trace of Perfetto's,
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or Perfetto's trace,
     /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input
-    pub file: String,
+    #[arg(
+        required = false,
+        required_unless_present = "sql",
+        default_value_if("sql", "true", "-")
+    )]
+    pub file: PathBuf,
     /// The analysis
-    #[arg(value_enum)]
+    #[arg(value_enum, required = false, required_unless_present = "sql")]
+    #[arg(default_value_if("sql", "true", "wakeups"))]
     pub analysis: Analysis,
+    /// Print a module of views for Perfetto's trace processor that correspond to these analyses, and read
+    /// nothing
+    #[arg(long, conflicts_with_all = ["file", "analysis"])]
+    pub sql: bool,
     /// From this time of the trace's clock: seconds, or with a unit (`5.2`, `5200ms`, `5200000000ns`)
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub from: Option<u64>,

@@ -1,5 +1,6 @@
 //! Values of options: each is checked when the command line is read, and refused with the accepted range.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use quiescent_bench::subjects::pool::MOST_THREADS;
 use std::path::PathBuf;
 
@@ -9,15 +10,15 @@ pub(super) fn threads(text: &str) -> Result<usize, String> {
     count(text, MOST_THREADS as u64, &advice).map(|count| count as usize)
 }
 
-pub(super) fn page_path(text: &str) -> Result<PathBuf, String> {
-    match text {
-        "" => Err(
+/// A page's name, of any bytes but none.
+pub(super) fn page_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|name| match name.is_empty() {
+        true => Err(
             "no name: give a file or `-` for standard output, or leave the page out \
-             (`reproduce --no-html`; other commands: no --html)"
-                .into(),
+             (`reproduce --no-html`; other commands: no --html)",
         ),
-        name => Ok(name.into()),
-    }
+        false => Ok(PathBuf::from(name)),
+    })
 }
 
 /// The largest useful number of rounds: at the default size a round takes about a tenth of a second.

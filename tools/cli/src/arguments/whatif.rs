@@ -26,9 +26,9 @@ order; 130 stopped by Ctrl-C.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Whatif {
-    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or a trace of Perfetto's,
+    /// The trace: ftrace text (as tracefs, trace-cmd report or perf script print it) or Perfetto's trace,
     /// plain, .xz, .gz or .zst; a trace.dat; `-` is standard input
-    pub file: String,
+    pub file: PathBuf,
     /// The change: a setting of the machine, such as `rcu=lazy` (may be repeated; `sim --list` shows them)
     #[arg(long, value_name = "KEY=VALUE", required = true)]
     pub set: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Whatif {
     pub repeat: Option<u64>,
     /// Also write a page with the table and charts to this file; `-`: to standard output, in place of the
     /// table
-    #[arg(long, visible_alias = "output", value_name = "FILE", value_parser = page_path)]
+    #[arg(long, visible_alias = "output", value_name = "FILE", value_parser = page_path())]
     pub html: Option<PathBuf>,
     #[command(flatten)]
     pub force: Force,

@@ -24,11 +24,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The file for Perfetto.
 const TIMELINE: Kind = Kind::data("--output");
 
+/// Views for Perfetto's trace processor; `ci/perfetto` tests them.
+const SQL: &str = include_str!("../../../../data/perfetto/quiescent.sql");
+
 /// The number of records between two checks of the stop flag.
 const RECORDS_AT_A_TIME: u32 = 4096;
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Trace) -> Result<u8, Error> {
+    if options.sql {
+        return output::print(SQL.as_bytes()).map(|()| DONE);
+    }
     if options.output.is_some() && options.analysis.kind().is_some() {
         let why = "--output is for the timeline: leave it out, or redirect standard output";
         return Err(Error::Usage(why.into()));
@@ -48,12 +54,13 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         .remedies
         .then(|| remedies::options(&options.filter()));
     let replay = replay.transpose()?.map(Reading::new);
-    let source = Source::open(&options.file)?;
+    let name = &options.file.display().to_string();
+    let source = Source::open(&options.file, name)?;
     let output = options
         .output
         .as_deref()
         .map(|path| {
-            let inputs = [Path::new(&options.file)];
+            let inputs = [options.file.as_path()];
             let permit = Permit::of(options.force.force, &inputs);
             file::settle(&TIMELINE, path, permit)?.open()
         })
@@ -70,10 +77,10 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     let stop = stop_flag()?;
     let kind = source.kind;
     let bar = Bar::new(options.quiet);
-    let (mut findings, trace) = read(source, analysis, replay, &options.file, &stop, &bar)?;
+    let (mut findings, trace) = read(source, analysis, replay, name, &stop, &bar)?;
     let remedies = trace.and_then(|trace| {
         let control = Control::new(&stop, &bar);
-        remedies::table(&options.file, &trace, &mut findings, control)
+        remedies::table(name, &trace, &mut findings, control)
     });
     if let Some(file) = file {
         file.keep()?;
@@ -102,32 +109,31 @@ struct Source {
 }
 
 impl Source {
-    fn open(name: &str) -> Result<Self, Error> {
+    fn open(path: &Path, name: &str) -> Result<Self, Error> {
         let read = Arc::new(AtomicU64::new(0));
         let mut source = Source {
             input: Box::new(io::empty()),
-            kind: if name == "-" {
-                "standard input"
-            } else {
-                "a pipe"
+            kind: match name {
+                "-" => "standard input",
+                _ => "a pipe",
             },
             length: 0,
             read: Arc::clone(&read),
         };
         let file = match name {
             "-" => None,
-            name => File::open(name)
+            _ => File::open(path)
                 .ok()
                 .filter(|file| file.metadata().is_ok_and(|about| about.is_file())),
         };
         source.input = match file {
             // A file that cannot be opened, or a pipe: the reader reports the error.
-            None => open(name).map_err(unreadable)?,
+            None => open(path).map_err(unreadable)?,
             Some(file) => {
                 let mut first = Vec::new();
                 // Opened again, so that it is read from its start.
                 let _ = file.take(16).read_to_end(&mut first);
-                match File::open(name) {
+                match File::open(path) {
                     Ok(file) if !is_dat(&first) => {
                         source.length = file.metadata().map_or(0, |about| about.len());
                         let counted = identified(name, Counted { file, read });
@@ -138,7 +144,7 @@ impl Source {
                     // A trace.dat is read at several places: its progress is unknown.
                     _ => {
                         source.kind = "trace.dat";
-                        open(name).map_err(unreadable)?
+                        open(path).map_err(unreadable)?
                     }
                 }
             }
@@ -209,6 +215,15 @@ fn read(
     }
     bar.end();
     let findings = analysis.finish(reader.summary()).map_err(unreadable)?;
+    let (window, lines) = (findings.about.window, reader.summary().lines);
+    if window.end_ns <= window.start_ns && findings.about.unitless == 0 {
+        return Err(unreadable(quiescent_trace::Error::Missing {
+            name: name.to_owned(),
+            what: "time in its window",
+            lines,
+            remedy: "give a window whose end is after its start",
+        }));
+    }
     Ok((findings, replay.map(|it| it.finish(reader.summary()))))
 }
 
@@ -221,7 +236,7 @@ fn report(
     stopped: bool,
 ) -> Report {
     let mut report = Report::new(&format!("trace {}", text::name(options)), 0);
-    report.option("file", options.file.as_str());
+    report.option("file", options.file.display().to_string());
     report.option("kind", kind);
     let filter = options.filter();
     let number = |ns: Option<u64>| ns.map_or(serde_json::Value::Null, Into::into);

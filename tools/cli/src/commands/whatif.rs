@@ -20,14 +20,14 @@ const RECORDS_AT_A_TIME: u32 = 4096;
 /// Runs the command; returns the exit code.
 pub fn run(options: &Whatif) -> Result<u8, Error> {
     let request = Request {
-        file: options.file.clone(),
+        file: options.file.display().to_string(),
         was: options.was.clone(),
         set: options.set.clone(),
         repeat: options.repeat,
         seed: options.seed,
     };
     whatif::check(&request)?;
-    let inputs = [Path::new(&options.file)];
+    let inputs = [options.file.as_path()];
     let permit = Permit::of(options.force.force, &inputs);
     let paper = Paper::settle(options.html.as_deref(), options.json, permit)?;
     let known = Options {
@@ -76,14 +76,14 @@ fn window(options: &Whatif) -> Result<Option<Window>, Error> {
 
 /// The trace; none if it was stopped.
 pub(super) fn read(
-    name: &str,
+    file: &Path,
     options: Options,
     stop: &AtomicBool,
     bar: &Bar,
 ) -> Result<Option<Trace>, Error> {
     let wrong = |why: quiescent_trace::Error| Error::Usage(why.to_string());
-    let input = quiescent_trace::open(name).map_err(wrong)?;
-    let mut reader = Reader::new(name, input);
+    let input = quiescent_trace::open(file).map_err(wrong)?;
+    let mut reader = Reader::new(&file.display().to_string(), input);
     let mut reading = Reading::new(options);
     bar.begin("lines", 0);
     let mut records = 0;

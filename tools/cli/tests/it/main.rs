@@ -6,6 +6,7 @@ mod command;
 mod doctor;
 mod domain;
 mod files;
+mod inputs;
 mod kernel;
 mod page;
 mod pictures;

@@ -231,3 +231,46 @@ fn waits_fit_on_a_narrow_screen() {
     let wide = printed.lines().skip(1).find(|it| it.chars().count() > 100);
     assert_eq!(wide, None);
 }
+
+#[test]
+fn what_a_replay_lived_through_is_read_like_the_recording() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let written = folder.path().join("replayed.txt");
+    let written = written.to_str().expect("a name");
+    let file = path("classic-b-nocb-file100.txt.xz");
+    let replay = ["sim", "replay", "--recorded", &file, "--trace", written];
+    let said = text(&run(&replay).stdout);
+    let window = ["--from", "2.127179s", "--to", "12.128176s"];
+    assert!(
+        said.contains(&format!("quiescent trace {written} gps --from 2127179")),
+        "{said}"
+    );
+    let figure = |file: &str, metric: &str| {
+        let all = [&["trace", file, "gps", "--json"], &window[..]].concat();
+        report(&run(&all))
+            .find("recorded", "start to end", metric)
+            .expect("has it")
+            .median
+    };
+    for metric in ["duration_us_p50", "n"] {
+        let ratio = figure(written, metric) / figure(&file, metric);
+        assert!((0.9..1.1).contains(&ratio), "{metric}: {ratio}");
+    }
+    // Neither the recording nor another file is replaced.
+    for output in [&file, written] {
+        let again = ["sim", "replay", "--recorded", &file, "--trace", output];
+        assert_eq!(run(&again).status.code(), Some(2), "{output}");
+    }
+}
+
+#[test]
+fn views_for_the_trace_processor_are_printed_and_nothing_is_read() {
+    let printed = run(&["trace", "--sql"]);
+    assert_eq!(printed.status.code(), Some(0), "{printed:?}");
+    let module = text(&printed.stdout);
+    for view in ["wakeups", "gp", "callbacks", "wait"] {
+        let view = format!("CREATE VIEW quiescent_{view} AS");
+        assert!(module.contains(&view), "{view}");
+    }
+    nonsense(&[(&["trace", "--sql", "x", "idle"], "--sql")]);
+}

@@ -1,6 +1,9 @@
 //! Text tables: the first column left, figures right, a rule under the head; no other decoration, so that
 //! they can be pasted.
 
+/// Columns of a terminal.
+const NARROW: usize = 80;
+
 /// A table under construction.
 #[derive(Debug, Default, Clone)]
 pub struct Table {
@@ -34,28 +37,52 @@ impl Table {
 
     /// The table as text, one line for each row, each ending in a line feed.
     pub fn render(&self) -> String {
-        let widths: Vec<usize> = (0..self.head.len())
-            .map(|column| {
-                std::iter::once(&self.head)
-                    .chain(&self.rows)
-                    .map(|row| row[column].chars().count())
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
-        let mut text = self.line(&self.head, &widths);
-        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
-        text += &self.line(&rule, &widths);
-        for row in &self.rows {
-            text += &self.line(row, &widths);
-        }
-        text
+        let all: Vec<usize> = (0..self.head.len()).collect();
+        self.part(&all, &self.widths())
     }
 
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+    /// The same for a terminal of 80 columns: a table that is wider goes on below with its other figures,
+    /// after an empty line; each part has the columns of words.
+    pub fn fitted(&self) -> String {
+        let widths = self.widths();
+        let words: Vec<usize> = (0..self.left.min(self.head.len())).collect();
+        let room = |columns: &[usize]| columns.iter().map(|it| widths[*it] + 2).sum::<usize>();
+        let mut parts = vec![words.clone()];
+        for column in words.len()..self.head.len() {
+            let part = parts
+                .last_mut()
+                .filter(|part| part.len() == words.len() || room(part) + widths[column] <= NARROW);
+            match part {
+                Some(part) => part.push(column),
+                None => parts.push([&words[..], &[column]].concat()),
+            }
+        }
+        let parts: Vec<String> = parts.iter().map(|part| self.part(part, &widths)).collect();
+        parts.join("\n")
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |column: usize| {
+            let rows = std::iter::once(&self.head).chain(&self.rows);
+            rows.map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        (0..self.head.len()).map(width).collect()
+    }
+
+    /// Some of the columns.
+    fn part(&self, columns: &[usize], widths: &[usize]) -> String {
+        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
+        let rows = [&self.head, &rule].into_iter().chain(&self.rows);
+        rows.map(|row| self.line(row, columns, widths)).collect()
+    }
+
+    fn line(&self, cells: &[String], columns: &[usize], widths: &[usize]) -> String {
         let mut line = String::new();
-        for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
-            if column > 0 {
+        for (place, &column) in columns.iter().enumerate() {
+            let (cell, width) = (&cells[column], widths[column]);
+            if place > 0 {
                 line.push_str("  ");
             }
             if column < self.left {
@@ -98,5 +125,36 @@ mod tests {
         let mut table = Table::new(&["µs"], 1);
         table.row(["≤ 9"]);
         assert_eq!(table.render(), "µs\n---\n≤ 9\n");
+    }
+
+    #[test]
+    fn a_wide_table_goes_on_below() {
+        let heads = ["subject", "a", "b", "c", "d"];
+        let mut table = Table::new(&heads, 1);
+        table.row(["quiescent", "1", "2", "3", "4"]);
+        assert_eq!(table.fitted(), table.render(), "it fits");
+        // 9 and three of 22 with two blanks each: 81 columns; and one that never fits.
+        let wide = |n: usize| "7".repeat(n);
+        table.row(["ck", &wide(22), &wide(22), &wide(22), &wide(90)]);
+        let text = table.fitted();
+        let parts: Vec<&str> = text.split("\n\n").collect();
+        assert_eq!(parts.len(), 3, "{text}");
+        let heads: Vec<String> = parts
+            .iter()
+            .map(|part| {
+                part.lines()
+                    .next()
+                    .unwrap_or("")
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect();
+        assert_eq!(heads, ["subject a b", "subject c", "subject d"]);
+        assert!(
+            parts[..2]
+                .iter()
+                .all(|part| part.lines().all(|line| line.chars().count() <= NARROW))
+        );
     }
 }

@@ -91,9 +91,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The one of `known` that is nearest to `word`: so few letters have to be changed.
+/// The one of `known` that is nearest to `word`: one that begins so, or so few letters have to be changed.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known.min_by_key(|it| (distance(word, it), *it));
+    let best = known.min_by_key(|it| (!it.starts_with(word), distance(word, it), *it));
     best.unwrap_or_default().to_owned()
 }
 
@@ -124,6 +124,7 @@ mod tests {
         assert_eq!(near("early_gs"), "early_qs");
         assert_eq!(near("nocbs"), "rcu_nocbs");
         assert_eq!(near("lazy"), "rcu_lazy");
+        assert_eq!(near("early"), "early_qs");
         assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
     }
 }

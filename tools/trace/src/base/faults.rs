@@ -76,8 +76,8 @@ impl fmt::Display for Fault {
             ),
             Fault::Rest { byte } => write!(
                 f,
-                "no whole packet starts at byte {byte} of the Perfetto trace; nothing behind it is read: copy \
-                 or record it again"
+                "no whole packet starts at byte {byte} of the Perfetto trace, and nothing behind it is read: \
+                 copy or record it again"
             ),
         }
     }

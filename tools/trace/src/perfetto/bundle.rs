@@ -68,8 +68,6 @@ pub(super) fn clock(number: u64) -> &'static str {
         2 => "global",
         3 => "local",
         4 => "mono_raw",
-        5 => "mono",
-        6 => "realtime",
         _ => "unknown",
     }
 }

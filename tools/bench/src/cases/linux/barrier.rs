@@ -255,7 +255,7 @@ pub fn text(report: &Report) -> String {
         "Until everything queued is gone, us; blocks queued before each call, by {} threads: median \
          [min..max] of rounds\n\n{}",
         threads.unwrap_or(0),
-        table.render()
+        table.fitted()
     )
 }
 

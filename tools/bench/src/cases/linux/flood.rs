@@ -316,7 +316,7 @@ pub fn text(report: &Report) -> String {
     let table = cases::of_metrics(report, ours, &COLUMNS);
     let text =
         "Blocks handed over as fast as possible, beside a looping reader, until all are freed\n\n";
-    text.to_string() + &table.render() + &verdict::section(&targets(report))
+    text.to_string() + &table.fitted() + &verdict::section(&targets(report))
 }
 
 /// What a program may hold by default, in MiB.

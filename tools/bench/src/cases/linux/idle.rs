@@ -171,7 +171,7 @@ pub fn text(report: &Report) -> String {
             text += &format!(
                 "{title}: what happened in {} s\n\n{}\n",
                 seconds(report),
-                table.render()
+                table.fitted()
             );
         }
     }

@@ -282,7 +282,7 @@ pub fn text(report: &Report) -> String {
     let table = cases::of_metrics(report, ours, &COLUMNS);
     let text =
         "A reader stays in its section while another thread retires; resident memory in MiB\n\n";
-    text.to_string() + &table.render() + &verdict::section(&targets(report))
+    text.to_string() + &table.fitted() + &verdict::section(&targets(report))
 }
 
 /// The verbs that promise to stay within the budget.

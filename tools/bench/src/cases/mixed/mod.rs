@@ -206,7 +206,7 @@ pub fn text(report: &Report) -> String {
         String::from("Reads beside updates: median [min..max] over rounds, a process each\n");
     let mut add = |title: &str, table: Table| {
         if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.render());
+            text += &format!("\n{title}\n\n{}", table.fitted());
         }
     };
     for configs in [false, true] {

@@ -81,7 +81,7 @@ pub fn text(report: &Report) -> String {
     );
     for (title, table) in parts {
         if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.render());
+            text += &format!("\n{title}\n\n{}", table.fitted());
         }
     }
     text

@@ -70,7 +70,7 @@ pub struct Reproduce {
     pub full: bool,
     /// Write the page with the charts to this file (`-`: to standard output, in place of the tables); when
     /// left out: reproduce.html; no file with --json
-    #[arg(long, value_name = "FILE", value_parser = page_path)]
+    #[arg(long, value_name = "FILE", value_parser = page_path())]
     pub html: Option<PathBuf>,
     /// Write no page
     #[arg(long, conflicts_with = "html")]

@@ -5,11 +5,13 @@
 //! idle loop) is chosen so that it fits. `--set` changes it. Callbacks are queued when they were and RCU's
 //! threads run where they ran. Waits without a callback in the trace (expedited ones, barriers) are not
 //! replayed: that is a finding, as are lines that could not be read. The output compares the kernel's figures
-//! of that time with the model's.
+//! of that time with the model's; `--trace` writes what the model lived through, on the clock of the recorded
+//! trace, so that every analysis of `trace` can be held against the same one of the recording.
 
-use super::usage;
+use super::{TRACE, usage};
 use crate::arguments::sim::Sim;
 use crate::commands::whatif;
+use crate::show::file::{self, Permit};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::progress::Bar;
@@ -20,6 +22,7 @@ use quiescent_sim::experiments::replays::{Background, Pair, pairs};
 use quiescent_sim::whatif::{Origin, Trace, origins};
 use quiescent_sim::{Options, replay, settings};
 use quiescent_trace::Options as Known;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// The workload's name.
@@ -30,7 +33,6 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let wanted = [
         (!options.sweep.is_empty(), "--sweep"),
         (options.seeds != 1, "--seeds"),
-        (options.trace.is_some(), "--trace"),
     ];
     if let Some((_, option)) = wanted.iter().find(|it| it.0) {
         let why = format!("sim {NAME} takes no {option}: it makes one run, with --set and --seed");
@@ -41,17 +43,22 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let mut file = None;
     for set in &options.set {
         match settings::assignment(set).map_err(usage)? {
-            ("trace", value) => file = Some(value),
+            ("trace", value) => file = Some(Path::new(value)),
             set => sets.push(set),
         }
     }
-    let Some(file) = file else {
+    let Some(file) = options.recorded.as_deref().or(file) else {
         let why = format!(
-            "sim {NAME} needs a trace: give --set trace=FILE (ftrace text, plain or .xz; `-` is standard \
-             input)"
+            "sim {NAME} needs a trace: give --set trace=FILE (ftrace text or Perfetto, plain or .xz; \
+             trace.dat; `-` is standard input), or --recorded FILE"
         );
         return Err(Error::Usage(why));
     };
+    let inputs = [file];
+    let permit = Permit::of(options.force.force, &inputs);
+    let output = options.trace.as_deref();
+    let output = output.map(|path| file::settle(&TRACE, path, permit));
+    let output = output.transpose()?;
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
     let Some(trace) = whatif::read(file, Known::default(), &stop, &bar)? else {
@@ -62,12 +69,27 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         return Ok(STOPPED);
     };
     let mut run = replay::machine(&trace.recorded, machine.options.clone());
+    if output.is_some() {
+        run.keep_trace();
+    }
     run.run(trace.recorded.window.end_ns);
+    if let Some(place) = &output {
+        let (mut out, file) = place.open()?;
+        let written = run.write_trace(&mut out);
+        written.map_err(|why| place.failed(why))?;
+        file.keep()?;
+    }
     let pairs = pairs(&trace.figures, &run.stats(), &Background::default());
-    let report = report(file, &machine, &trace, &pairs);
+    let report = report(&file.display().to_string(), &machine, &trace, &pairs);
     let printed = match options.json {
         true => report.to_json() + "\n",
-        false => text(&report, &machine, &trace, &pairs),
+        false => {
+            let written = options
+                .trace
+                .as_deref()
+                .map(|path| compared(path, file, &trace));
+            text(&report, &machine, &trace, &pairs) + &written.unwrap_or_default()
+        }
     };
     output::print(printed.as_bytes())?;
     Ok(
@@ -126,6 +148,18 @@ impl Machine {
             warnings,
         }))
     }
+}
+
+/// How the written trace is held against the recorded one: the same analysis, in the same window.
+fn compared(written: &Path, recorded: &Path, trace: &Trace) -> String {
+    let window = trace.recorded.window;
+    let mut text = format!("\ntrace: {}; compare, for example:\n", written.display());
+    for file in [recorded, written] {
+        let (from, to) = (window.start_ns, window.end_ns);
+        let file = file.display();
+        text += &format!("  quiescent trace {file} gps --from {from}ns --to {to}ns\n");
+    }
+    text
 }
 
 fn report(file: &str, machine: &Machine, trace: &Trace, pairs: &[Pair]) -> Report {

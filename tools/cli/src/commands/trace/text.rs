@@ -16,7 +16,7 @@ pub fn text(
     remedies: Option<&Found>,
     stopped: bool,
 ) -> String {
-    let mut text = head(&options.file, kind, &findings.about);
+    let mut text = head(&options.file.display().to_string(), kind, &findings.about);
     for table in findings.tables.iter().chain(remedies) {
         text += &format!("\n{}\n\n{}", table.title, rows(table, options.limit));
     }

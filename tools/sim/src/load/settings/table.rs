@@ -238,8 +238,9 @@ pub static SETTINGS: &[Setting] = table! {
         "a flood of offloaded callbacks has rcuog woken a tick later, although it does not rest (before \
          Linux 7.0)";
     words "early_qs" (early_qs, EARLY_QS, "off, scan or init")
-        "when the grace-period thread reports its own CPU: as others, at the first scan, or at the end of \
-         initialisation";
+        "when the grace-period thread reports its own CPU: as others; at the first scan (the patch's first \
+         version); at the end of initialisation (Linux 7.0: `rcu: Reduce synchronize_rcu() latency by \
+         reporting GP kthread's CPU QS early`)";
     flag "accelerate_only_new" (accelerate_only_new)
         "a callback list asks for a grace period only for what is new in it";
     ticks "jiffies_till_first_fqs" (first_fqs) "ticks from the start of a grace period to its first scan";
@@ -299,7 +300,8 @@ pub static SETTINGS: &[Setting] = table! {
     option "moves" (moves, "never", |text| time(text).filter(|ns| (1..=3_600_000_000_000).contains(ns)),
             |it| time_text(*it), "a time such as 1s, an hour at most, or `never`")
         "the scheduler moves each of RCU's threads to any CPU so often, on average";
-    number "jiffies" (jiffies, 1..=u64::MAX >> 16, "a number from 1") "the jiffy counter at time 0";
+    number "initial_jiffies" (jiffies, 1..=u64::MAX >> 16, "a number from 1")
+        "the jiffy counter at time 0 (waits are jiffies_till_first_fqs and jiffies_till_next_fqs)";
     flag "stepwise" (stepwise)
         "FOR TESTS: RCU's threads do their work step by step, others in between; costs are counted too often";
     number "frozen" (frozen_permille, 0..=1000, "0 to 1000")

@@ -41,7 +41,7 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
         ("rcu_fanout", "32"),
         ("gp_cpu", "19"),
         ("moves", "1500ms"),
-        ("jiffies", "77"),
+        ("initial_jiffies", "77"),
         ("stepwise", "1"),
         ("frozen", "220"),
         ("cost.ipi_ns", "1234"),
@@ -177,6 +177,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         ("rcu_fanout_leaf", "65", "2 to 64"),
         ("cost.ipi", "1", "did you mean `cost.ipi_ns`"),
         ("ealry_qs", "off", "did you mean `early_qs`"),
+        ("jiffies", "4", "did you mean `jiffies_till_next_fqs`"),
     ] {
         let error = with(&[(key, value)]).unwrap_err().to_string();
         assert!(error.contains(said), "{key}={value}: {error}");

@@ -12,7 +12,7 @@ pub(in crate::perfetto) const SWITCH: u32 = 4;
 pub(in crate::perfetto) const WAKING: u32 = 20;
 
 /// Messages of their own: the number in `FtraceEvent`, the event, and its fields from number 1 on.
-pub(super) const TYPED: [(u32, &str, &[&str]); 18] = [
+pub(super) const TYPED: [(u32, &str, &[&str]); 20] = [
     (3, "tracing_mark_write", &["ip", "buf"]),
     (
         SWITCH,
@@ -41,6 +41,12 @@ pub(super) const TYPED: [(u32, &str, &[&str]); 18] = [
     (59, "workqueue_queue_work", WORK),
     (114, "sched_wakeup_new", WAKEUP),
     (329, "sys_enter", &["id"]),
+    (553, "hrtimer_expire_entry", &["hrtimer", "now", "function"]),
+    (
+        557,
+        "timer_expire_entry",
+        &["timer", "now", "function", "baseclk"],
+    ),
     (330, "sys_exit", &["id", "ret"]),
     (
         236,

@@ -4,6 +4,7 @@
 //! three forms of events, compressed, with CPUs out of order, with losses; and damaged.
 
 mod encode;
+mod kernel;
 mod wire;
 
 use encode::{Encoder, Form, Line, as_text, recorded};

@@ -119,5 +119,5 @@ fn add(text: &mut String, title: &str, table: &Table) {
     if !text.is_empty() {
         text.push('\n');
     }
-    *text += &format!("{title}\n\n{}", table.render());
+    *text += &format!("{title}\n\n{}", table.fitted());
 }

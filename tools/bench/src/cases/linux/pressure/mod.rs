@@ -118,7 +118,7 @@ pub fn text(report: &Report) -> String {
     ] {
         let table = cases::by_case(report, metric);
         if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.render());
+            text += &format!("\n{title}\n\n{}", table.fitted());
         }
     }
     text

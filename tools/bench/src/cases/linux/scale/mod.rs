@@ -193,7 +193,7 @@ pub fn text(report: &Report) -> String {
     for (title, metric, scale) in TABLES {
         let table = cases::of_cases(report, metric, scale, |_| true);
         if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.render());
+            text += &format!("\n{title}\n\n{}", table.fitted());
         }
     }
     let mut short: Vec<&str> = report.rows.iter().map(|row| row.case.as_str()).collect();

@@ -244,18 +244,18 @@ pub fn text(report: &Report) -> String {
         "Sections, CPU ns of each, {} thread(s) at once: median [min..max] over rounds\n\n",
         threads.unwrap_or(1)
     );
-    text += &cases::of_cases(report, read::METRIC, 1.0, |_| true).render();
+    text += &cases::of_cases(report, read::METRIC, 1.0, |_| true).fitted();
     let counted = cases::of_cases(report, instructions::METRIC, 1.0, |_| true);
     if !counted.is_empty() {
         text += "\nInstructions a section\n\n";
-        text += &counted.render();
+        text += &counted.fitted();
     }
     text += "\nGrace periods, us: median [min..max] of the rounds' medians\n\n";
-    text += &cases::of_cases(report, LATENCY, 1.0, is_sync).render();
+    text += &cases::of_cases(report, LATENCY, 1.0, is_sync).fitted();
     let fences = cases::of_cases(report, "fences", 1.0, is_sync);
     if !fences.is_empty() {
         text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
-        text += &fences.render();
+        text += &fences.fitted();
     }
     text += "\nReaders that may sleep, over those that must not:\n";
     for (case, metric, most) in TARGETS {

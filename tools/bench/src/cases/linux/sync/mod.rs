@@ -334,13 +334,13 @@ pub fn text(report: &Report) -> String {
         "Waiting for a grace period: latency in us: median [min..max] of the rounds' medians\n\n",
     );
     let of = |metric| cases::of_cases(report, metric, 1.0, |case| SyncCase::named(case).is_some());
-    text += &of("latency_us").render();
+    text += &of("latency_us").fitted();
     text += "\n99th percentile of a round, us\n\n";
-    text += &of("latency_us_p99").render();
+    text += &of("latency_us_p99").fitted();
     let fences = of("fences");
     if !fences.is_empty() {
         text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
-        text += &fences.render();
+        text += &fences.fitted();
     }
     let unmeasured = report.options.get("unmeasured").and_then(|u| u.as_array());
     for name in unmeasured

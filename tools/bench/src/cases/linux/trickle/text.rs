@@ -79,7 +79,7 @@ pub fn tables(report: &Report) -> String {
     );
     for (title, table) in parts {
         if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.render());
+            text += &format!("\n{title}\n\n{}", table.fitted());
         }
     }
     text + &fallen_behind(report)
