@@ -31,7 +31,7 @@
 pub use crate::common::config::TickSettings as Settings;
 use crate::common::cpu::{Cpu, Lane};
 use crate::common::event::UtilizationEvent;
-use crate::common::global::Global;
+use crate::common::global::{Global, Phase};
 use crate::common::host::{Host, Now};
 use crate::common::stall::Stall;
 use crate::kernel::report::trace;
@@ -198,6 +198,18 @@ impl Cpu {
 }
 
 impl Global {
+    /// Is every CPU interrupted now, so that its soft interrupt looks for the edge of the grace period? Asked
+    /// after the step that began in phase `before`: yes after the initialisation and after the end, of strict
+    /// grace periods ([`Settings::strict`]).
+    pub fn pokes_all(&self, before: Phase) -> bool {
+        let edge = match before {
+            Phase::Init(_) => !matches!(self.phase, Phase::Init(_)),
+            Phase::End => true,
+            _ => false,
+        };
+        self.config.tick.strict && edge
+    }
+
     /// Ticks a second; a grace period without an age is never that old.
     fn hz(&self) -> u64 {
         self.config

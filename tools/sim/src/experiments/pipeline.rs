@@ -244,7 +244,7 @@ mod tests {
 
     /// A line of the published trace: time, CPU, thread, event, and a callback's function.
     #[derive(serde::Deserialize)]
-    struct Event(f64, serde::de::IgnoredAny, String, String, String);
+    struct Event(f64, usize, String, String, String);
 
     #[derive(serde::Deserialize)]
     struct Trace {
@@ -315,6 +315,26 @@ mod tests {
             );
         }
         assert!(counts.is_empty(), "{counts:?}");
+    }
+
+    #[test]
+    fn each_thread_closes_on_the_published_cpu() {
+        let Trace { rows } = published("display-pipeline");
+        let mut machine = loads::plan("display-pipeline", &[]).machine();
+        machine.keep_calls();
+        machine.run(4 * SECOND);
+        let calls = join(&machine.kept()).calls;
+        for it in rows.iter().filter(|it| it.3 == "close") {
+            let model = |task: usize| machine.tasks[task].name.starts_with(&it.2);
+            let theirs: Vec<usize> = calls
+                .iter()
+                .map(|it| it.task)
+                .filter(|&it| model(it))
+                .collect();
+            assert!(theirs.len() > 30, "{}", it.2);
+            let there = |&task: &usize| machine.tasks[task].cpu == Some(it.1 as u32);
+            assert!(theirs.iter().all(there), "{} is not on CPU {}", it.2, it.1);
+        }
     }
 
     #[test]

@@ -30,6 +30,8 @@ const LONGER: f64 = 29.0;
 /// the mean is off by some 3 %, and the ratio of two such by 5 %. So the statement is judged on
 /// [`WaitLoad::many`] calls.
 const TWICE: Bound = Bound::Between(1.9, 2.1);
+/// Callbacks that wake a caller, for each call.
+const BY_CALLBACK: Bound = Bound::Between(1.0, 1.0);
 /// Waits a call.
 const EACH: Bound = Bound::Between(1.0, 4.0);
 /// Of what is added without, in per cent.
@@ -130,6 +132,16 @@ impl WaitLoad {
             &raised, ("longer_waits_per_call", "waits/call") => 1000.0 * lengthened / calls / LONGER,
                 EACH => "each wait takes one to four of the longer ones";
         }
+        if self.awaits {
+            let only = self.run_with(most, self.few, "0", &[("awaits", "0")]);
+            let woken = only.funcs.iter().find(|it| it.name == "wakeme_after_rcu");
+            let woken = woken.map_or(0.0, |it| it.invoked as f64);
+            let each = woken / only.calls.len() as f64;
+            shown! { outcome;
+                &raised, ("callbacks_per_call", "callbacks/call") => each, BY_CALLBACK
+                    => "a call waits by a callback, as the published stack shows";
+            }
+        }
         let left = 100.0 * added(&expedited[0], &expedited[1]) / lengthened;
         self.expedited(&hurried, left, &mut outcome);
         let mut beside = |case: &str, it: &Stats| {
@@ -186,6 +198,18 @@ mod tests {
         let mut those = outcome.shown.iter();
         let found = those.find(|it| it.case == case && it.metric == metric);
         found.unwrap_or_else(|| panic!("{case}: {metric}")).model
+    }
+
+    #[test]
+    fn the_published_stack_ends_in_a_wait_for_a_grace_period() {
+        #[derive(serde::Deserialize)]
+        struct Boot {
+            stack: Vec<String>,
+        }
+        let boot: Boot = super::super::data::published("boot-selinux");
+        // Innermost first: the wait by a callback, and the call that the workload's task makes.
+        assert_eq!(boot.stack[..2], ["__wait_rcu_gp", "synchronize_rcu"]);
+        assert_eq!(boot.stack.len(), 8);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use crate::input::release::Release;
 use quiescent_engine::exp::Expedite;
 use quiescent_engine::fast_no_hz::IdleRule;
+use quiescent_engine::limits::Limits;
 use quiescent_engine::offload::{self, Policy};
+use quiescent_engine::tick::Settings as TickSettings;
 use quiescent_engine::{Config, CpuId, EarlyQs, Pace};
 
 /// What a machine is one of.
@@ -114,6 +116,18 @@ pub struct Options {
     /// A CPU whose tick runs takes the timers of CPUs whose ticks have stopped (since Linux 6.9). Otherwise
     /// each CPU takes its own.
     pub timer_migration: bool,
+    /// `nohz`: the tick of an idle CPU may stop. Otherwise every CPU ticks always.
+    pub nohz: bool,
+    /// `CONFIG_PREEMPT_RCU`: a task can be preempted in a section.
+    pub preempt: bool,
+    /// `rcu_strict_grace_period`: no grace period waits before its first scan, and all CPUs look at once.
+    pub strict: bool,
+    /// `blimit`: callbacks of a batch; the kernel's own number if none.
+    pub blimit: Option<u64>,
+    /// `qhimark`: so many callbacks more are a flood.
+    pub qhimark: Option<u64>,
+    /// `qlowmark`: a flood is over when so few are left.
+    pub qlowmark: Option<u64>,
     /// The early report.
     pub early_qs: EarlyQs,
     /// Ticks before the first scan; the kernel's own number if none.
@@ -132,6 +146,10 @@ pub struct Options {
     pub accelerate_only_new: bool,
     /// `rcu_nocbs`: the CPUs whose callbacks are offloaded.
     pub nocbs: Vec<CpuId>,
+    /// `rcu_nocb_poll`: offload groups' threads look every tick, and are not woken.
+    pub nocb_poll: bool,
+    /// The CPUs that RCU's threads run on; empty: any.
+    pub rcu_cpus: Vec<CpuId>,
     /// `nohz_full`: CPUs that run without a tick while one task runs there. Their callbacks are offloaded.
     pub nohz_full: Vec<CpuId>,
     /// `nohz_full_patience_delay`: such a CPU in the kernel is left alone for so long, in milliseconds.
@@ -185,6 +203,12 @@ impl Options {
             idle_loop: IdleLoop::Classic,
             idle_rule: IdleRule::Tick,
             timer_migration: true,
+            nohz: true,
+            preempt: true,
+            strict: false,
+            blimit: None,
+            qhimark: None,
+            qlowmark: None,
             early_qs: EarlyQs::Off,
             first_fqs: None,
             next_fqs: None,
@@ -194,6 +218,8 @@ impl Options {
             normal: false,
             accelerate_only_new: true,
             nocbs: Vec::new(),
+            nocb_poll: false,
+            rcu_cpus: Vec::new(),
             nohz_full: Vec::new(),
             patience_ms: 0,
             lazy: false,
@@ -242,6 +268,21 @@ impl Options {
         all
     }
 
+    /// A CPU that RCU's threads run on: this one if it is among them, otherwise one of them.
+    ///
+    /// ```
+    /// use quiescent_sim::Options;
+    /// let options = Options { rcu_cpus: vec![2, 3], ..Options::kernel_6_12(4, 1000) };
+    /// assert_eq!([0, 1, 2, 3].map(|cpu| options.rcu_cpu(cpu)), [2, 3, 2, 3]);
+    /// ```
+    pub fn rcu_cpu(&self, cpu: CpuId) -> CpuId {
+        match self.rcu_cpus.len() {
+            0 => cpu,
+            _ if self.rcu_cpus.contains(&cpu) => cpu,
+            n => self.rcu_cpus[cpu as usize % n],
+        }
+    }
+
     /// The kind of grace period that waiters get.
     pub fn expedite(&self) -> Expedite {
         Expedite {
@@ -268,17 +309,34 @@ impl Options {
             },
             early_qs: self.early_qs,
             pace: Pace::Jiffies {
-                first_fqs: self.first_fqs.unwrap_or(first_fqs),
+                first_fqs: self
+                    .first_fqs
+                    .unwrap_or(if self.strict { 0 } else { first_fqs }),
                 next_fqs: self.next_fqs.unwrap_or(next_fqs),
             },
             wait_latch: self.wake_latch,
             accelerate_only_new: self.accelerate_only_new,
-            tick: base.tick.patience_ms(self.patience_ms, self.hz),
+            tick: TickSettings {
+                preemptible: self.preempt,
+                strict: self.strict,
+                ..base.tick.patience_ms(self.patience_ms, self.hz)
+            },
+            limits: Limits {
+                blimit: self.blimit.unwrap_or(if self.strict {
+                    1000
+                } else {
+                    base.limits.blimit
+                }),
+                qhimark: self.qhimark.unwrap_or(base.limits.qhimark),
+                qlowmark: self.qlowmark.unwrap_or(base.limits.qlowmark),
+                ..base.limits
+            },
             idle: self.idle_rule,
             offload: offload::Offload {
                 policy: self.policy,
                 online_toggle: self.online_toggle,
                 overload_wake: self.overload_wake,
+                poll: self.nocb_poll,
                 lazy: self.lazy,
                 lazy_flush: self.lazy_flush_ms * u64::from(self.hz) / 1000,
                 ..base.offload

@@ -104,10 +104,11 @@ impl Machine {
         if core.dying {
             return self.dies(cpu);
         }
-        match core.current {
-            Some(_) if std::mem::take(&mut core.resched) => self.gives_way(cpu),
+        let current = core.current;
+        match current {
+            Some(_) if self.can_give_way(cpu) => self.gives_way(cpu),
             Some(task) => self.run_task(cpu, task),
-            None if core.ready.is_empty() => self.pass_idle(cpu),
+            None if self.cores[cpu as usize].ready.is_empty() => self.pass_idle(cpu),
             None => self.switch(cpu, None),
         }
     }
@@ -201,6 +202,8 @@ impl Machine {
             now: self.engine_now(cpu),
             from,
             depth,
+            // Without preemption no count says where the kernel could be preempted.
+            held: !self.options.preempt && from == Interrupted::Kernel,
             deferred_wake: self.rcu.owes_wake(cpu),
             nohz_full: self.is_full(cpu),
             ..At::default()
@@ -300,6 +303,13 @@ impl Machine {
     pub(crate) fn say_switch(&self, cpu: CpuId, next: Option<usize>) {
         let state = |task: usize| self.tasks[task].state_letter();
         self.rcu.observed.notes.switched(cpu, next, state);
+    }
+
+    /// Has the running task been asked to give way, and can it? Not in a section, in a kernel that cannot be
+    /// preempted: it does so after it.
+    fn can_give_way(&mut self, cpu: CpuId) -> bool {
+        let can = self.options.preempt || self.depth(cpu) == 0;
+        can && std::mem::take(&mut self.cores[cpu as usize].resched)
     }
 
     /// The running task has been asked to give way.

@@ -230,9 +230,12 @@ impl Machine {
     pub(crate) fn exp_interrupt(&mut self, cpu: CpuId) {
         let at = match self.depth(cpu) {
             0 => Interrupted::Quiescent,
-            _ => Interrupted::Section,
+            _ if self.options.preempt => Interrupted::Section,
+            _ => Interrupted::Disabled,
         };
         let handled = self.rcu.global.exp_interrupt(cpu, at);
+        let core = &mut self.cores[cpu as usize];
+        core.resched |= handled.resched && core.current.is_some();
         if let (true, Some(task)) = (handled.hint, self.cores[cpu as usize].current) {
             self.tasks[task].sections.hint = true;
         }

@@ -51,6 +51,10 @@ impl Machine {
 
     /// The machine has booted: time is kept.
     pub(crate) fn begin_timekeeping(&mut self) {
+        if !self.options.nohz {
+            (0..self.options.cpus).for_each(|cpu| self.wheel.start_tick(cpu));
+            self.expect_jiffy();
+        }
         if self.rcu.full.is_empty() {
             return;
         }
@@ -155,9 +159,21 @@ impl Machine {
         }
     }
 
-    /// The CPU of a task that would run on `target`: RCU's threads do not run on such CPUs.
+    /// The CPU of a task that would run on `target`: RCU's threads do not run on such CPUs, and if `rcu_cpus`
+    /// names CPUs for them, on those alone.
     pub(crate) fn housekeeping(&self, task: usize, target: CpuId) -> CpuId {
         let it = &self.tasks[task];
+        let confined = match it.kind {
+            Kind::GpThread => Some(target),
+            Kind::Rcuog(group) => Some(group),
+            Kind::Rcuop(whose) => Some(whose),
+            _ => None,
+        };
+        if let (Some(cpu), true) = (confined, it.places.is_empty())
+            && self.options.rcu_cpu(target) != target
+        {
+            return self.options.rcu_cpu(cpu);
+        }
         let unbound = match it.kind {
             Kind::GpThread | Kind::Rcuog(_) | Kind::Rcuop(_) | Kind::ExpWorker => true,
             Kind::Kworker | Kind::SrcuWorker | Kind::Ksoftirqd | Kind::Work(_) => false,

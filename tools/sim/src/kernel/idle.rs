@@ -10,6 +10,8 @@
 //! | wake up in so many ticks (`RCU_FAST_NO_HZ`) | stops its tick, and sets its clock for itself |
 //! | soft interrupt | runs it first |
 //!
+//! With `nohz=0` no tick stops, whatever is needed.
+//!
 //! Where the machine has idle states, the governor is asked as well, and may keep a tick that runs
 //! (`idling`).
 //!
@@ -70,7 +72,7 @@ impl Machine {
         let core = &mut self.cores[cpu as usize];
         let retains = self.options.idle_loop == IdleLoop::Retain && !core.ticked_in_idle;
         let rung = std::mem::take(&mut core.rung);
-        if needs == IdleNeeds::Tick || self.keeps_time(cpu) {
+        if needs == IdleNeeds::Tick || self.keeps_time(cpu) || !self.options.nohz {
             self.wheel.start_tick(cpu);
         } else if !(self.wheel.ticks(cpu) && (retains || soon || keeps)) {
             self.wheel.stop_tick(cpu);

@@ -42,7 +42,8 @@ impl Machine {
         if !moves || !it.places.is_empty() || self.now < it.moves_at {
             return;
         }
-        it.cpu = Some(self.chance.below(self.options.cpus.into()) as CpuId);
+        let any = self.chance.below(self.options.cpus.into()) as CpuId;
+        it.cpu = Some(self.options.rcu_cpu(any));
         it.moves_at = self.now + self.chance.poisson(mean);
     }
 
@@ -66,6 +67,7 @@ impl Machine {
                 0
             };
             let scans_before = self.rcu.observed.scans.get();
+            let before = self.rcu.global.phase();
             let (global, cpus, _, view) = self.rcu.parts();
             let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
             let waits = matches!(self.rcu.global.phase(), Phase::Wait(_));
@@ -81,6 +83,9 @@ impl Machine {
             }
             self.note_edges();
             self.effects(cpu, &effects);
+            if self.rcu.global.pokes_all(before) {
+                self.poke_all(cpu);
+            }
             let ticks = match effects.next {
                 Next::Again if self.takes_steps() => return Act::Busy(self.step_cost()),
                 Next::Again => continue,
@@ -100,6 +105,16 @@ impl Machine {
             }
             self.took(cost);
             return self.then_sleeps(cpu, cost);
+        }
+    }
+
+    /// Every CPU runs RCU's soft interrupt, those that sleep too.
+    fn poke_all(&mut self, from: CpuId) {
+        for cpu in 0..self.options.cpus {
+            if self.cores[cpu as usize].online {
+                self.cores[cpu as usize].soft_rcu = true;
+                self.send_ipi(cpu, from);
+            }
         }
     }
 
@@ -146,7 +161,7 @@ impl Machine {
         let (global, _, groups, view) = self.rcu.parts();
         let it = groups[group as usize].as_mut().expect("it has a thread");
         if !it.in_pass() {
-            if !it.goes_on(global) && !matches!(it.rest(), Some(Rest::Poll { .. })) {
+            if !it.goes_on(global) && !self.options.nocb_poll {
                 return self.then_sleeps(cpu, 0);
             }
             let timer = it.begin_pass(tick, global, &view);

@@ -132,7 +132,7 @@ impl Machine {
     }
 
     fn boot(&mut self) {
-        let gp_cpu = self.options.gp_cpu;
+        let gp_cpu = self.options.rcu_cpu(self.options.gp_cpu);
         self.gp_thread = self.add("rcu_preempt".into(), Kind::GpThread, Some(gp_cpu));
         for group in 0..self.rcu.groups.len() {
             let Some(it) = &self.rcu.groups[group] else {
@@ -154,6 +154,12 @@ impl Machine {
             self.rcu.watch[cpu as usize].idle_enter();
         }
         self.begin_timekeeping();
+        if self.options.nocb_poll {
+            // Nothing wakes them later.
+            let those: Vec<usize> = self.rcuogs.iter().copied().flatten().collect();
+            those.into_iter().for_each(|task| self.wake(task, gp_cpu));
+            self.poke(gp_cpu);
+        }
     }
 
     pub(crate) fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {

@@ -7,6 +7,7 @@ mod expedited;
 mod fast_no_hz;
 mod flood;
 mod hotplug;
+mod kernel_settings;
 mod loads;
 mod nohz_full;
 mod oracle;

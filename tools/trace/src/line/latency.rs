@@ -39,7 +39,7 @@ pub(super) fn glued(line: &str) -> Option<Result<Record<'_>, Fault>> {
 }
 
 /// `digits.digits`.
-fn is_time(word: &str) -> bool {
+pub(super) fn is_time(word: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     word.split_once('.')
         .is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))

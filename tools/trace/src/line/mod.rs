@@ -10,6 +10,7 @@
 //!   latency (-l) comm-pid  cpuFLAGS sec.usec: event: text                  with -R: a number for the letters
 //!   instance    `name: ` before the line
 //! perf script   comm  pid [cpu]  sec.usec: sys:event: text                `pid/tid` with both
+//! kernelshark   cpu  sec.usec  comm  pid  FLAGS  sys/event  text        blanks or tabs between the columns
 //! system calls  ... sec.usec: sys_openat(dfd: ...)   sys_openat -> 0x3   the name stands for the event
 //! stacks        ... sec.usec: <stack trace>, then lines ` => function`   the lines are its text
 //! functions     ... sec.usec: callee <-caller                            the callee stands for the event
@@ -26,6 +27,7 @@
 
 mod fast;
 mod latency;
+mod list;
 mod other;
 mod reader;
 
@@ -33,6 +35,7 @@ use crate::Fault;
 
 pub(crate) use fast::Before;
 use latency::{glued, latency};
+use list::listed;
 use other::{is_bare, is_raw, lost, special};
 pub use reader::{Buffer, Reader, Summary};
 use std::ops::Range;
@@ -246,7 +249,8 @@ fn any(line: &str) -> Result<Line<'_>, Fault> {
     }
     let found = glued(after)
         .or_else(|| bracketed(after))
-        .or_else(|| latency(after));
+        .or_else(|| latency(after))
+        .or_else(|| listed(after));
     match found {
         Some(record) => record.map(Line::Record),
         None if is_raw(start) => Err(Fault::Raw),
@@ -375,8 +379,18 @@ fn record<'a>(
             .split_once(')')
             .map_or(rest, |(_, after)| after.trim_start());
     }
-    let (event, text) = event_of(rest).ok_or(Fault::Shape)?;
-    Ok(Record {
+    let event = event_of(rest).ok_or(Fault::Shape)?;
+    Ok(record_of((task, pid, cpu), flags, (time_ns, unit), event))
+}
+
+/// A record of its parts.
+fn record_of<'a>(
+    (task, pid, cpu): (&'a str, u32, u32),
+    flags: &'a str,
+    (time_ns, unit): (u64, Unit),
+    (event, text): (&'a str, &'a str),
+) -> Record<'a> {
+    Record {
         line: 0,
         task,
         pid,
@@ -386,7 +400,7 @@ fn record<'a>(
         unit,
         event,
         text: text.trim_ascii(),
-    })
+    }
 }
 
 /// The event's name, and its text.

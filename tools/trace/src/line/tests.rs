@@ -55,6 +55,40 @@ fn the_layouts_of_ftrace() {
 }
 
 #[test]
+fn the_list_of_kernelshark() {
+    let tabs = "2\t10498.892424\trcuop/2\t33\td..1\trcu/rcu_batch_start\trcu_preempt CBs=32 bl=10";
+    let blanks =
+        "17  2  10498.892424  rcuop/2  33  d..1  rcu/rcu_batch_start  rcu_preempt CBs=32 bl=10";
+    for line in [tabs, blanks] {
+        let it = read(line);
+        assert_eq!((it.task, it.pid, it.cpu), ("rcuop/2", 33, 2), "{line}");
+        assert_eq!((it.flags.0, it.time_ns), ("d..1", 10_498_892_424_000));
+        assert_eq!(
+            (it.event, it.text),
+            ("rcu_batch_start", "rcu_preempt CBs=32 bl=10")
+        );
+    }
+    // Names with blanks and numbers, no flags, no text; and rows that are none.
+    let odd = read("0 1.5 opt 7 d..1 x 21 - sched/sched_wakeup comm=a b/c=1");
+    assert_eq!((odd.task, odd.pid, odd.flags.0), ("opt 7 d..1 x", 21, ""));
+    assert_eq!((odd.event, odd.text), ("sched_wakeup", "comm=a b/c=1"));
+    assert_eq!(read("0 1.5 a 1 d..1 x/y").text, "");
+    for line in [
+        "0 1.5 a 1 d..1 xy",
+        "0 1.5 1 d..1 x/y",
+        "a 1.5 b 1 d..1 x/y",
+        "0 1 a 1 d..1 x/y",
+    ] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+    assert_eq!(parse("99999999 1.5 a 1 d..1 x/y"), Err(Fault::Cpu));
+    assert_eq!(
+        parse("# CPU\tTime Stamp\tTask\tPID\tLatency\tEvent\tInfo"),
+        Ok(Line::Nothing)
+    );
+}
+
+#[test]
 fn the_latency_layout_with_and_without_a_mark() {
     for mark in ["", "#", "+", " "] {
         let line = format!("  gpu us:-x-21022   12dNs3. 1851305563us{mark}: sched_wakeup: comm=b");

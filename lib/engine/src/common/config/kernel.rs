@@ -50,6 +50,9 @@ pub struct TickSettings {
     pub patience: u64,
     /// `use_softirq`: without it, a thread for each CPU does the soft interrupt's work.
     pub use_softirq: bool,
+    /// `CONFIG_RCU_STRICT_GRACE_PERIOD`: every CPU is interrupted as a grace period begins and ends, so that
+    /// it looks at once.
+    pub strict: bool,
 }
 
 impl TickSettings {
@@ -59,6 +62,7 @@ impl TickSettings {
             preemptible: true,
             patience: 0,
             use_softirq: true,
+            strict: false,
         }
     }
 

@@ -4,6 +4,7 @@ use crate::base::error::Error;
 use crate::idling::Setup;
 use crate::input::options::{IdleLoop, MachineKind, Options, Smp};
 use crate::kernel::cpu::Core;
+use quiescent_engine::CpuId;
 use quiescent_engine::geometry::{Geometry, GeometryError};
 use quiescent_engine::watching::Watching;
 
@@ -52,6 +53,7 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
     let lists = [
         ("rcu_nocbs", &options.nocbs),
         ("nohz_full", &options.nohz_full),
+        ("rcu_cpus", &options.rcu_cpus),
     ];
     for (key, list) in lists {
         if let Some(cpu) = list.iter().find(|&&it| it >= cpus) {
@@ -59,6 +61,15 @@ pub(super) fn check(options: &Options) -> Result<(), Error> {
             let why = format!("`{key}`: there is no CPU {cpu}: the last one is {last}");
             return machine(why);
         }
+    }
+    let both = |it: &&CpuId| options.nohz_full.contains(it);
+    if let Some(cpu) = options.rcu_cpus.iter().find(both) {
+        return machine(format!(
+            "`rcu_cpus`: CPU {cpu} is in `nohz_full`, and RCU's threads run on the other CPUs; leave it out"
+        ));
+    }
+    if !options.nohz && !options.nohz_full.is_empty() {
+        return machine("`nohz_full`: with nohz=0 no tick stops; leave one of them out".into());
     }
     if options.nohz_full.contains(&options.gp_cpu) {
         return machine(format!(
@@ -165,6 +176,12 @@ pub fn warnings(options: &Options) -> Vec<String> {
     }
     if options.policy != default.policy && !offloaded {
         warn("policy does nothing: it is about offloaded callbacks, and rcu_nocbs=none");
+    }
+    if options.nocb_poll && !offloaded {
+        warn("rcu_nocb_poll does nothing: it is about offloaded callbacks, and rcu_nocbs=none");
+    }
+    if !options.nohz && options.idle_rule != default.idle_rule {
+        warn("fast_no_hz does nothing: with nohz=0 no tick stops");
     }
     if options.patience_ms > 0 && options.nohz_full.is_empty() {
         warn(

@@ -156,6 +156,21 @@ macro_rules! ticks {
     };
 }
 
+/// A limit of callbacks that has a default of the kernel's.
+macro_rules! limit {
+    ($key:literal, $about:literal, $field:ident) => {
+        option!(
+            $key,
+            $about,
+            $field,
+            "default",
+            |text| number(text).filter(|n| (1..=1_000_000_000).contains(n)),
+            |it| it.to_string(),
+            "a number from 1, or `default`"
+        )
+    };
+}
+
 /// A time, within bounds of nanoseconds.
 macro_rules! time {
     ($key:literal, $about:literal, $($field:ident).+) => {
@@ -215,6 +230,11 @@ pub static SETTINGS: &[Setting] = table! {
         "an idle CPU with callbacks keeps its tick, or sleeps and looks (RCU_FAST_NO_HZ)";
     flag "timer_migration" (timer_migration)
         "a CPU whose tick runs takes the timers of idle CPUs (since Linux 6.9); otherwise each takes its own";
+    flag "nohz" (nohz)
+        "the tick of an idle CPU may stop (nohz=on); otherwise every CPU ticks always (nohz=off, or \
+         HZ_PERIODIC)";
+    flag "preempt" (preempt)
+        "a task can be preempted in a section; otherwise it runs to the section's end (PREEMPT_NONE)";
     file "idle_table" (idle.table, Table, "`none`, a name such as alder-lake or sandy-bridge, or the path \
         of a file")
         "idle states of CPUs and of the package; none: a CPU that halts wakes at once (data/idle has them, \
@@ -245,6 +265,13 @@ pub static SETTINGS: &[Setting] = table! {
         "a callback list asks for a grace period only for what is new in it";
     ticks "jiffies_till_first_fqs" (first_fqs) "ticks from the start of a grace period to its first scan";
     ticks "jiffies_till_next_fqs" (next_fqs) "ticks from one scan to the next";
+    flag "rcu_strict_grace_period" (strict)
+        "no wait before the first scan, batches of 1000, and every CPU is interrupted as a grace period \
+         begins and ends (a build option; the report of each section's end is left out)";
+    limit "blimit" (blimit) "callbacks that the soft interrupt invokes at a time";
+    limit "qhimark" (qhimark) "so many callbacks more than at the last look are a flood: batches grow, the \
+        next scan comes at once, and a bypass list is flushed";
+    limit "qlowmark" (qlowmark) "a flood is over when so few callbacks are left";
     flag "rcu_normal_wake_from_gp" (wake_from_gp)
         "who calls synchronize_rcu is woken by the grace-period thread and not by a callback";
     option "wake_from_gp_latch" (wake_latch, "none",
@@ -281,6 +308,28 @@ pub static SETTINGS: &[Setting] = table! {
             |it, text| cpu_list(text, it.cpus)?, |it| cpu_list_text(&it.nohz_full, it.cpus))
         "CPUs that run without a tick while one task runs there; their callbacks are offloaded, and user \
          space there is quiescent";
+    any "rcu_nocb_default_all" ("1, or 0 (what rcu_nocbs says)",
+        |it, text| {
+            if switch(text)? && it.nocbs.is_empty() && it.nohz_full.is_empty() {
+                it.nocbs = (0..it.cpus).collect();
+            }
+            Some(())
+        }, |it| u8::from(it.nocbs.len() == it.cpus as usize).to_string())
+        "all callbacks are offloaded where neither rcu_nocbs nor nohz_full names CPUs (a build option)";
+    flag "rcu_nocb_poll" (nocb_poll)
+        "offload groups' threads look every tick and are never woken";
+    own "rcu_cpus" (rcu_cpus, "a list of CPUs of the machine such as 0-3,8, or `all`",
+            |it, text| match text {
+                "none" | "" => return None,
+                text => cpu_list(text, it.cpus).map(|them| match them.len() == it.cpus as usize {
+                    true => Vec::new(),
+                    false => them,
+                })?,
+            }, |it| match it.rcu_cpus.as_slice() {
+                [] => "all".into(),
+                them => cpu_list_text(them, it.cpus),
+            })
+        "CPUs that RCU's threads run on";
     number "nohz_full_patience_delay" (patience_ms, 0..=5000, "milliseconds, up to 5000")
         "a CPU of nohz_full that is in the kernel is left alone by its tick for so long";
     flag "rcu_lazy" (lazy) "callbacks of plain call_rcu may be lazy (also `enable_rcu_lazy`)";

@@ -24,6 +24,14 @@ fn every_field_can_be_set_and_is_written_as_it_is_read() {
         ("idle_loop", "retain"),
         ("fast_no_hz", "v5.10"),
         ("timer_migration", "0"),
+        ("nohz", "0"),
+        ("preempt", "0"),
+        ("rcu_strict_grace_period", "1"),
+        ("blimit", "20"),
+        ("qhimark", "500"),
+        ("qlowmark", "50"),
+        ("rcu_nocb_poll", "1"),
+        ("rcu_cpus", "2-3"),
         ("policy", "quiescent"),
         ("early_qs", "init"),
         ("accelerate_only_new", "0"),
@@ -87,6 +95,14 @@ fn no_field_is_forgotten() {
         idle_loop: _,
         idle_rule: _,
         timer_migration: _,
+        nohz: _,
+        preempt: _,
+        strict: _,
+        blimit: _,
+        qhimark: _,
+        qlowmark: _,
+        nocb_poll: _,
+        rcu_cpus: _,
         expedited: _,
         normal: _,
         stepwise: _,
@@ -125,8 +141,8 @@ fn no_field_is_forgotten() {
     let others = SETTINGS.iter().filter(|it| !it.key.starts_with("cost."));
     assert_eq!(
         others.count(),
-        38,
-        "fields of a machine, but for its costs, and `rcu`"
+        47,
+        "fields of a machine, but for its costs, `rcu` and `rcu_nocb_default_all`"
     );
     let crate::input::policy::Policy {
         prompt_ns: _,
@@ -174,6 +190,9 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         ("rcu_nocbs", "0-8", "a list of CPUs"),
         ("gp_cpu", "8", "the last one is 7"),
         ("lazy_flush", "soon", "a time such as"),
+        ("rcu_cpus", "none", "or `all`"),
+        ("rcu_cpus", "8", "a list of CPUs"),
+        ("qhimark", "0", "from 1"),
         ("rcu_fanout_leaf", "65", "2 to 64"),
         ("cost.ipi", "1", "did you mean `cost.ipi_ns`"),
         ("ealry_qs", "off", "did you mean `early_qs`"),
@@ -194,6 +213,19 @@ fn what_makes_no_sense_is_refused_with_what_would() {
 }
 
 #[test]
+fn all_are_offloaded_by_default_where_no_list_says_otherwise() {
+    let default = ("rcu_nocb_default_all", "1");
+    assert_eq!(with(&[default, ("cpus", "3")]).unwrap().nocbs, [0, 1, 2]);
+    assert_eq!(with(&[default, ("rcu_nocbs", "1")]).unwrap().nocbs, [1]);
+    let full = with(&[default, ("nohz_full", "6-7")]).unwrap();
+    assert_eq!(full.offloaded(), [6, 7]);
+    let not = [("nohz", "0"), ("nohz_full", "6-7")];
+    assert!(with(&not).unwrap_err().to_string().contains("nohz=0"));
+    let both = [("rcu_cpus", "7"), ("nohz_full", "6-7")];
+    assert!(with(&both).unwrap_err().to_string().contains("CPU 7"));
+}
+
+#[test]
 fn what_does_nothing_is_said() {
     let said = |sets: &[(&str, &str)]| warnings(&with(sets).unwrap()).join("\n");
     assert_eq!(said(&[]), "");
@@ -201,6 +233,8 @@ fn what_does_nothing_is_said() {
     assert_eq!(said(&[("rcu_lazy", "1"), ("rcu_nocbs", "all")]), "");
     assert!(said(&[("lazy_flush", "1s")]).contains("rcu_lazy=0"));
     assert!(said(&[("policy", "quiescent")]).contains("rcu_nocbs=none"));
+    assert!(said(&[("rcu_nocb_poll", "1")]).contains("rcu_nocbs=none"));
+    assert!(said(&[("nohz", "0"), ("fast_no_hz", "v5.10")]).contains("no tick stops"));
     assert!(said(&[("frozen", "200"), ("smp", "serial")]).contains("FITTED"));
 }
 

@@ -1,0 +1,79 @@
+//! The list of KernelShark: columns, with blanks or tabs between them.
+//!
+//! ```text
+//! 2  10498.892424  rcuop/2  33  d..1  rcu/rcu_batch_start  rcu_preempt CBs=32 bl=10
+//! ```
+//!
+//! CPU, time, task, pid, latency flags, `system/event`, text; the number of the row may stand before. The
+//! task is what stands between the time and the first pid, flags and event in a row, so its name may have
+//! blanks.
+
+use super::latency::is_time;
+use super::{CPUS_MOST, Record, record_of, time_of, word};
+use crate::Fault;
+
+/// A row; `None` for anything else.
+pub(super) fn listed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    let (mut cpu, mut after) = word(line);
+    let (mut time, mut rest) = word(after);
+    if !is_time(time) {
+        cpu = time; // the row's number came first
+        after = rest;
+        (time, rest) = word(after);
+    }
+    if !is_number(cpu) || !is_time(time) {
+        return None;
+    }
+    let task = rest;
+    let (mut pid, mut flags) = ("", "");
+    loop {
+        let (found, after) = word(rest);
+        if found.is_empty() {
+            return None;
+        }
+        if is_number(pid) && is_flags(flags) && is_event(found) {
+            let end = pid.as_ptr() as usize - task.as_ptr() as usize;
+            let event = found.rsplit('/').next().unwrap_or(found);
+            let who = (task[..end].trim(), pid, cpu);
+            return Some(made(who, flags, time, (event, after.trim())));
+        }
+        (pid, flags, rest) = (flags, found, after);
+    }
+}
+
+fn made<'a>(
+    (task, pid, cpu): (&'a str, &str, &str),
+    flags: &'a str,
+    time: &str,
+    event: (&'a str, &'a str),
+) -> Result<Record<'a>, Fault> {
+    let cpu = cpu
+        .parse()
+        .ok()
+        .filter(|it| *it < CPUS_MOST)
+        .ok_or(Fault::Cpu)?;
+    let pid = pid.parse().map_err(|_| Fault::Shape)?;
+    if task.is_empty() {
+        return Err(Fault::Shape);
+    }
+    let flags = if flags == "-" { "" } else { flags };
+    Ok(record_of((task, pid, cpu), flags, time_of(time)?, event))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The irq-info column, or a dash.
+fn is_flags(text: &str) -> bool {
+    let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
+    text == "-" || (4..=8).contains(&text.len()) && text.bytes().all(letters)
+}
+
+/// `system/event`.
+fn is_event(text: &str) -> bool {
+    let name =
+        |it: &str| !it.is_empty() && it.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    text.split_once('/')
+        .is_some_and(|(system, event)| name(system) && name(event))
+}
