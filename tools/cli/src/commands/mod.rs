@@ -42,8 +42,8 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
         Command::Man { command } => man(&command),
         #[cfg(not(target_os = "linux"))]
         Command::Other(words) | Command::Bench(Bench::Other(words)) => Err(Error::Usage(format!(
-            "{}: there is no such command on this system; reproduce, kernel, doctor, record, top and torture, \
-             and all of bench but read, retire and mixed, are for Linux",
+            "{}: there is no such command on this system; reproduce, kernel, doctor, record, top, torture \
+             and all of bench but read, retire and mixed are for Linux",
             words
                 .first()
                 .map_or_else(Default::default, |word| word.to_string_lossy())

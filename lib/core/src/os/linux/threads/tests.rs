@@ -18,7 +18,7 @@ fn arm(key: &AtExit) -> bool {
 /// Threads that make it at once use one key, and each thread's end is noticed. Keys that are made in vain are
 /// given back: there are 1024. Without one nothing is noticed.
 #[test]
-fn there_is_one_key_whoever_makes_it() {
+fn threads_that_make_a_key_at_once_have_one() {
     const THREADS: usize = 8;
     for round in 1..=300 {
         let key: &'static AtExit = Box::leak(Box::new(AtExit::new(at_end)));
