@@ -379,7 +379,8 @@ impl Layout<'_> {
     fn bar(&self, bar: &Bar, note: &str, top: usize, measure: Option<&Bar>) -> Markup {
         let note = html! { @if !note.is_empty() { tspan class="times" dx="6" { (note) } } };
         if !bar.shown() {
-            return html! { text class="axis" x=(percent(self.start() + 0.01)) y=(top + 11) { "-" (note) } };
+            let x = percent(self.start() + 0.01);
+            return html! { text class="axis" x=(x) y=(top + 11) { "-" (note) } };
         }
         let (start, end) = (self.start(), self.x(bar.value));
         let beyond = bar.spread().map_or(end, |(_, high)| self.x(high).max(end));
