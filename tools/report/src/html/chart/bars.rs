@@ -317,7 +317,9 @@ impl Layout<'_> {
                 (spoken(&titled(self.title, &panel.name), self.about))
                 (self.axis(body))
                 @let measure = self.measured(panel);
-                @for (row, top) in panel.rows.iter().zip(tops) { (self.row(row, panel.note(row), top, measure)) }
+                @for (row, top) in panel.rows.iter().zip(tops) {
+                    (self.row(row, panel.note(row), top, measure))
+                }
                 // Names above the bars begin where this line would be.
                 @if self.beside {
                     line class="base" x1=(percent(INDENT)) x2=(percent(INDENT)) y1="0" y2=(body) {}
