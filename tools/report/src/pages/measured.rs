@@ -117,8 +117,8 @@ fn targets(report: &Report) -> Option<Markup> {
     let all = verdicts(report);
     let full = all.iter().any(|it| it.measured.is_some());
     let head: &[&str] = match full {
-        true => &["target", "met?", "of the bound", "measured", "bound"],
-        false => &["target", "met?", "of the bound"],
+        true => &["met?", "target", "of the bound", "measured", "bound"],
+        false => &["met?", "target", "of the bound"],
     };
     let mut table = Table::new("Targets", head, 2);
     for it in &all {
@@ -130,7 +130,7 @@ fn targets(report: &Report) -> Option<Markup> {
         };
         let figures = [it.ratio, it.measured, it.bound].map(or_dash);
         table.row(
-            [Cell::from(it.what.clone()), met]
+            [met, Cell::from(it.what.clone())]
                 .into_iter()
                 .chain(figures)
                 .take(head.len()),

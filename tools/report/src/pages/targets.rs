@@ -5,7 +5,8 @@ use crate::html::{Markup, html};
 use crate::text::number::figure;
 use crate::verdict::{Sense, Target};
 
-const HEAD: [&str; 5] = ["target", "met?", "measured", "bound", "of bound"];
+// The answer first: on a narrow screen the other columns are behind the edge.
+const HEAD: [&str; 5] = ["met?", "target", "measured", "bound", "of bound"];
 
 /// Those that were not met, and all of them folded; nothing without a target.
 pub fn body(targets: &[Target]) -> Option<Markup> {
@@ -47,8 +48,8 @@ fn table(name: &str, targets: &[Target], wanted: impl Fn(&Target) -> bool) -> Ta
             None => Cell::faint("not measured"),
         };
         table.row([
-            Cell::from(target.what.clone()),
             met,
+            Cell::from(target.what.clone()),
             measured.unwrap_or("-".into()).into(),
             format!("{side} {}", or_dash(target.bound)).into(),
             or_dash(target.ratio()).into(),

@@ -9,9 +9,9 @@
 
 use super::names::Symbols;
 use crate::base::made::{push_decimal, push_line};
+use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
 use known::{RECIPES, TYPED};
-use std::collections::HashMap;
 use value::{Style, write_value};
 
 mod known;
@@ -36,14 +36,16 @@ const GENERIC: u32 = 327;
 
 #[derive(Debug)]
 enum Piece {
-    Text(String),
+    /// Nothing in it ends a line.
+    Text(Vec<u8>),
     Field(usize, Style),
 }
 
 /// An event's name, and its recipe.
 #[derive(Debug)]
 pub(super) struct Format {
-    name: String,
+    /// `name: `
+    name: Vec<u8>,
     /// The fields that are looked at: by number (0: by name only), by name.
     fields: Vec<(u32, String)>,
     pieces: Vec<Piece>,
@@ -57,7 +59,7 @@ impl Format {
     fn new(name: &str, fields: &[(u32, String)]) -> Self {
         let recipe = RECIPES.iter().find(|(event, _)| *event == name);
         let mut format = Format {
-            name: name.to_owned(),
+            name: clean(&format!("{name}: ")),
             fields: fields.iter().take(FIELDS_MOST).cloned().collect(),
             pieces: Vec::new(),
         };
@@ -67,7 +69,7 @@ impl Format {
                 for place in 0..format.fields.len() {
                     let blank = if place == 0 { "" } else { " " };
                     let text = format!("{blank}{}=", format.fields[place].1);
-                    format.pieces.push(Piece::Text(text));
+                    format.pieces.push(Piece::Text(clean(&text)));
                     format.pieces.push(Piece::Field(place, Style::Plain));
                 }
             }
@@ -78,7 +80,7 @@ impl Format {
     fn cook(&mut self, recipe: &str) {
         let mut rest = recipe;
         while let Some((text, after)) = rest.split_once('{') {
-            self.pieces.push(Piece::Text(text.to_owned()));
+            self.pieces.push(Piece::Text(clean(text)));
             let (field, after) = after.split_once('}').unwrap_or((after, ""));
             let (name, style) = field.split_once(':').unwrap_or((field, ""));
             let place = match self.fields.iter().position(|(_, it)| it == name) {
@@ -94,7 +96,7 @@ impl Format {
             }
             rest = after;
         }
-        self.pieces.push(Piece::Text(rest.to_owned()));
+        self.pieces.push(Piece::Text(clean(rest)));
     }
 
     /// The place of a field of a message; nearly always its number's.
@@ -110,12 +112,11 @@ impl Format {
 
     /// `name: text`
     pub(super) fn write(&self, values: &Values<'_>, symbols: &Symbols, out: &mut Vec<u8>) {
-        push_line(out, self.name.as_bytes());
-        out.extend_from_slice(b": ");
+        out.extend_from_slice(&self.name);
         let start = out.len();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => push_line(out, text.as_bytes()),
+                Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Field(place, style) => write_value(values[*place], *style, symbols, out),
             }
         }
@@ -128,8 +129,8 @@ impl Format {
 /// All formats met so far.
 #[derive(Debug)]
 pub(super) struct Formats {
-    typed: HashMap<u32, Format>,
-    generic: HashMap<String, Format>,
+    typed: Map<u32, Format>,
+    generic: Map<String, Format>,
 }
 
 impl Default for Formats {
@@ -143,7 +144,7 @@ impl Default for Formats {
         });
         Formats {
             typed: typed.collect(),
-            generic: HashMap::new(),
+            generic: Map::default(),
         }
     }
 }
@@ -287,6 +288,13 @@ fn named(message: &[u8]) -> Result<(&[u8], Option<Value<'_>>), Torn> {
         }
     }
     Ok((name, found))
+}
+
+/// Without what would end a line.
+fn clean(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_line(&mut out, text.as_bytes());
+    out
 }
 
 pub(super) fn lossy(bytes: &[u8]) -> String {

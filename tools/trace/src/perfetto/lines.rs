@@ -9,6 +9,7 @@ use super::merge::Merge;
 use super::names::{Symbols, Tables, Tasks};
 use super::packets::{Next, Packets, unpacked};
 use crate::base::made::{Made, Maker, push_columns};
+use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
 use crate::dat::Packing;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub(crate) struct Perfetto {
     tables: Tables,
     tasks: Tasks,
     /// By CPU: the task that ran last.
-    running: BTreeMap<u32, u32>,
+    running: Map<u32, u32>,
     /// By CPU: events lost, at the start and at the end.
     lost: BTreeMap<u64, [Option<u64>; 2]>,
     clock: Option<u64>,
@@ -42,7 +43,7 @@ impl Perfetto {
             formats: Formats::default(),
             tables: Tables::default(),
             tasks: Tasks::default(),
-            running: BTreeMap::new(),
+            running: Map::default(),
             lost: BTreeMap::new(),
             clock: None,
             cpus: 0,
@@ -218,7 +219,7 @@ struct LineWriter<'a> {
     formats: &'a mut Formats,
     tables: &'a Tables,
     tasks: &'a mut Tasks,
-    running: &'a mut BTreeMap<u32, u32>,
+    running: &'a mut Map<u32, u32>,
     out: &'a mut Vec<u8>,
 }
 
@@ -303,9 +304,12 @@ impl LineWriter<'_> {
         if it.switch {
             self.running.insert(cpu, it.pid);
         }
-        let idle = format!("swapper/{cpu}");
+        let mut idle = Vec::new();
         let prev = match before {
-            Some(0) => Some(idle.as_bytes()),
+            Some(0) if it.switch => {
+                let _always = write!(idle, "swapper/{cpu}");
+                Some(&idle[..])
+            }
             Some(pid) => Some(self.tasks.comm(pid).unwrap_or(b"<...>")),
             None => None,
         };

@@ -4,9 +4,10 @@
 //! Equal times keep the order of CPUs. A bundle is given up when its last event is out.
 
 use super::bundle::{Bundle, Entry};
+use crate::base::map::Map;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Bytes that are held to bring events into order. A bundle more may come on top.
 pub(super) const HELD_MOST: usize = 32 << 20;
@@ -14,7 +15,7 @@ pub(super) const HELD_MOST: usize = 32 << 20;
 /// The bundles that are held.
 #[derive(Debug, Default)]
 pub(super) struct Merge {
-    queues: BTreeMap<u32, VecDeque<Bundle>>,
+    queues: Map<u32, VecDeque<Bundle>>,
     /// The next event of each CPU with any: its time, and the CPU.
     heap: BinaryHeap<Reverse<(u64, u32)>>,
     held: usize,

@@ -5,8 +5,8 @@
 //! makes a table, and a bundle keeps the number of its own. Both are bounded: what comes later stays without
 //! a name.
 
+use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
-use std::collections::HashMap;
 
 /// Tasks with a name.
 const TASKS_MOST: usize = 1 << 16;
@@ -19,7 +19,7 @@ const SYMBOLS_BYTES: usize = 16 << 20;
 
 /// The names of tasks.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(HashMap<u32, Box<[u8]>, foldhash::fast::RandomState>);
+pub(super) struct Tasks(Map<u32, Box<[u8]>>);
 
 impl Tasks {
     /// A task goes by this name now.
@@ -89,7 +89,7 @@ fn command(path: &[u8]) -> &[u8] {
 
 /// A table of functions.
 #[derive(Debug, Default)]
-pub(super) struct Symbols(HashMap<u64, Box<[u8]>>);
+pub(super) struct Symbols(Map<u64, Box<[u8]>>);
 
 impl Symbols {
     pub(super) fn get(&self, number: u64) -> Option<&[u8]> {
@@ -102,7 +102,7 @@ impl Symbols {
 pub(super) struct Tables {
     tables: Vec<Symbols>,
     /// The present one of a sequence.
-    present: HashMap<u64, usize>,
+    present: Map<u64, usize>,
     bytes: usize,
 }
 
@@ -111,7 +111,7 @@ impl Default for Tables {
     fn default() -> Self {
         Tables {
             tables: vec![Symbols::default()],
-            present: HashMap::new(),
+            present: Map::default(),
             bytes: 0,
         }
     }

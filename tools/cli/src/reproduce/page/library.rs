@@ -8,7 +8,7 @@
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::cases::{mixed, retire, trickle};
 use quiescent_report::Report;
-use quiescent_report::html::chart::Bars;
+use quiescent_report::html::chart::{Bars, Panel};
 use quiescent_report::html::{Markup, html};
 use quiescent_report::pages::panels_by_case;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
@@ -33,6 +33,9 @@ struct QuestionGroup {
     title: &'static str,
     questions: &'static [Question],
 }
+
+/// A library that wakes up for nothing frees nothing: both are one question.
+const WAKEUPS: &str = "wakeups_per_s";
 
 const GROUPS: [QuestionGroup; 5] = [
     QuestionGroup {
@@ -179,9 +182,9 @@ const GROUPS: [QuestionGroup; 5] = [
         title: "A trickle: a block retired now and then",
         questions: &[
             Question {
-                title: "Wake-ups of the library's own threads",
-                about: "shorter is better",
-                metric: "wakeups_per_s",
+                title: "Wake-ups of the library's own threads, and what it never freed",
+                about: "shorter is better, if all is freed: blocks that never were stand beside the figure",
+                metric: WAKEUPS,
                 of: "wake-ups/s",
                 wanted: |case| trickle::is_of(case, "retire"),
                 unit: "wake-ups a second",
@@ -198,19 +201,22 @@ const GROUPS: [QuestionGroup; 5] = [
                 scale: 1.0,
                 linear: false,
             },
-            Question {
-                title: "Never freed, after waiting",
-                about: "0 is best",
-                metric: "never_run",
-                of: "blocks",
-                wanted: |case| trickle::is_of(case, "retire"),
-                unit: "blocks",
-                scale: 1.0,
-                linear: false,
-            },
         ],
     },
 ];
+
+/// Says beside a library's wake-ups how many blocks it never freed.
+fn never_freed(report: &Report, panel: &mut Panel) {
+    for row in &panel.rows {
+        let left = report
+            .find(&row.name, &panel.name, "never_run")
+            .map(|it| it.median);
+        if let Some(left) = left.filter(|left| *left > 0.0) {
+            let note = format!("{left:.0} never freed");
+            panel.notes.push((row.name.clone(), note));
+        }
+    }
+}
 
 /// A case of `bench mixed`, with any number of readers.
 fn is(case: &str, name: &str) -> bool {
@@ -252,7 +258,12 @@ fn chart(report: &Report, question: &Question) -> Option<Markup> {
         let about = row.metric == question.metric && row.unit == question.of;
         about && (question.wanted)(&row.case)
     });
-    let panels = panels_by_case(rows, question.scale);
+    let mut panels = panels_by_case(rows, question.scale);
+    if question.metric == WAKEUPS {
+        panels
+            .iter_mut()
+            .for_each(|panel| never_freed(report, panel));
+    }
     if panels.is_empty() {
         return None;
     }

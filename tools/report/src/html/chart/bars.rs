@@ -23,6 +23,8 @@ const INDENT: f64 = 0.37;
 const END: f64 = 0.83;
 /// The same for bars with a ratio beside their figure.
 const END_WITH_TIMES: f64 = 0.62;
+/// The same where something is said beside a figure.
+const END_WITH_NOTE: f64 = 0.5;
 /// Height of a bar and of a line of text, in pixels.
 const BAR: usize = 14;
 const LINE: usize = 17;
@@ -54,6 +56,8 @@ pub struct Panel {
     pub name: String,
     /// Its rows, from the top.
     pub rows: Vec<Row>,
+    /// What is said beside the figures of rows, by their names.
+    pub notes: Vec<(String, String)>,
 }
 
 /// A name and its bars.
@@ -82,7 +86,14 @@ impl Panel {
         Panel {
             name: name.into(),
             rows,
+            notes: Vec::new(),
         }
+    }
+
+    /// What is said beside the figure of a row.
+    fn note(&self, row: &Row) -> &str {
+        let note = self.notes.iter().find(|(name, _)| *name == row.name);
+        note.map_or("", |(_, note)| note)
     }
 }
 
@@ -148,6 +159,8 @@ struct Layout<'a> {
     whole: bool,
     /// Are some bars this project's and others not?
     mixed: bool,
+    /// Is something said beside a figure?
+    noted: bool,
     unit: &'a str,
     title: &'a str,
     about: &'a str,
@@ -204,6 +217,7 @@ impl Bars {
                 mixed: self
                     .all()
                     .any(|bar| !matches!(bar.tone, Tone::Ours | Tone::Missed)),
+                noted: self.panels.iter().any(|panel| !panel.notes.is_empty()),
                 unit: &self.unit,
                 title: &self.title,
                 about: &self.about,
@@ -237,6 +251,7 @@ impl Bars {
                 for bar in &row.bars {
                     let whose = self.legend.iter().find(|it| it.0 == bar.tone);
                     let name = titled(&row.name, whose.map_or("", |it| &it.1));
+                    let name = titled(&name, panel.note(row));
                     let (low, high) = bar.range.unwrap_or((bar.value, bar.value));
                     let cells = [bar.value, low, high].map(|it| said(it, self.is_whole()));
                     table.row([panel.name.clone(), name].into_iter().chain(cells));
@@ -264,6 +279,7 @@ fn stands_beside(name: &str) -> bool {
 impl Layout<'_> {
     fn end(&self) -> f64 {
         match self.measure {
+            _ if self.noted => END_WITH_NOTE,
             Some(_) => END_WITH_TIMES,
             None => END,
         }
@@ -301,7 +317,9 @@ impl Layout<'_> {
                 (spoken(&titled(self.title, &panel.name), self.about))
                 (self.axis(body))
                 @let measure = self.measured(panel);
-                @for (row, top) in panel.rows.iter().zip(tops) { (self.row(row, top, measure)) }
+                @for (row, top) in panel.rows.iter().zip(tops) {
+                    (self.row(row, panel.note(row), top, measure))
+                }
                 // Names above the bars begin where this line would be.
                 @if self.beside {
                     line class="base" x1=(percent(INDENT)) x2=(percent(INDENT)) y1="0" y2=(body) {}
@@ -337,7 +355,7 @@ impl Layout<'_> {
             .and_then(|tone| bars().find(|bar| bar.tone == tone))
     }
 
-    fn row(&self, row: &Row, top: usize, measure: Option<&Bar>) -> Markup {
+    fn row(&self, row: &Row, note: &str, top: usize, measure: Option<&Bar>) -> Markup {
         let name = match self.beside {
             true => vec![row.name.clone()],
             false => self.name(row),
@@ -353,13 +371,18 @@ impl Layout<'_> {
             @for (line, y) in name.iter().zip((top + 11..).step_by(LINE)) {
                 text class=(class) x="0" y=(y) { (line) }
             }
-            @for (bar, y) in row.bars.iter().zip((first..).step_by(BAR + 2)) { (self.bar(bar, y, measure)) }
+            @for (at, (bar, y)) in row.bars.iter().zip((first..).step_by(BAR + 2)).enumerate() {
+                @let note = if at + 1 == row.bars.len() { note } else { "" };
+                (self.bar(bar, note, y, measure))
+            }
         }
     }
 
-    fn bar(&self, bar: &Bar, top: usize, measure: Option<&Bar>) -> Markup {
+    fn bar(&self, bar: &Bar, note: &str, top: usize, measure: Option<&Bar>) -> Markup {
+        let note = html! { @if !note.is_empty() { tspan class="times" dx="6" { (note) } } };
         if !bar.shown() {
-            return html! { text class="axis" x=(percent(self.start() + 0.01)) y=(top + 11) { "-" } };
+            let x = percent(self.start() + 0.01);
+            return html! { text class="axis" x=(x) y=(top + 11) { "-" (note) } };
         }
         let (start, end) = (self.start(), self.x(bar.value));
         let beyond = bar.spread().map_or(end, |(_, high)| self.x(high).max(end));
@@ -376,6 +399,7 @@ impl Layout<'_> {
             text x=(percent(beyond + 0.015)) y=(top + 11) {
                 (said(bar.value, self.whole && bar.value < 1e7))
                 @if let Some(times) = times { tspan class="times" dx="6" { (times) } }
+                (note)
             }
         }
     }

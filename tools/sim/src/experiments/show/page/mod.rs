@@ -379,20 +379,21 @@ fn verdicts(name: &str, all: &[Comparison]) -> Table {
         &["case"]
     };
     let figures = ["real", "model", "ratio", "bound"];
-    let head = [words_of, &["verdict"], &figures, &["basis"]].concat();
+    // The answer first: on a narrow screen the other columns are behind the edge.
+    let head = [&["verdict"], words_of, &figures, &["basis"]].concat();
     let mut table = Table::new(&format!("Verdicts on {name}"), &head, words_of.len() + 1);
     for it in all {
         let said = verdict(it.holds());
         let with_unit = |value| format!("{} {}", figure(value), it.unit);
-        let mut cells = vec![Cell::from(short(name, &it.case))];
-        if several {
-            cells.push(words(it).into());
-        }
-        cells.push(match it.holds() {
+        let verdict = match it.holds() {
             Some(true) => Cell::good(said),
             Some(false) => Cell::bad(said),
             None => Cell::faint(said),
-        });
+        };
+        let mut cells = vec![verdict, Cell::from(short(name, &it.case))];
+        if several {
+            cells.push(words(it).into());
+        }
         cells.extend([
             Cell::from(with_unit(it.real)),
             with_unit(it.model).into(),

@@ -9,10 +9,10 @@ use quiescent_report::text::number::figure;
 /// A line for each figure of the model alone; with what is said of it, where something is.
 pub(super) fn sentences(name: &str, all: &[Shown]) -> Table {
     let head = [
+        "verdict",
         "case",
         "what is said",
         "figure",
-        "verdict",
         "model",
         "bound",
         "basis",
@@ -26,10 +26,10 @@ pub(super) fn sentences(name: &str, all: &[Shown]) -> Table {
             Some(false) => Cell::bad(claims::said(it)),
         };
         table.row([
+            verdict,
             Cell::from(short(name, &it.case)),
             says.into(),
             it.metric.replace('_', " ").into(),
-            verdict,
             format!("{} {}", figure(it.model), it.unit).into(),
             claims::bound(it).into(),
             it.basis.name().into(),
