@@ -176,5 +176,15 @@ mod tests {
         let all = table.all();
         let names: Vec<_> = all.iter().map(|b| (b.name, b.hurried, b.prompt)).collect();
         assert_eq!(names, [("often", 2, 0), ("once", 0, 1)]);
+        // The sum of all that is counted twice, in either way; and of those without a row.
+        table.prompt(often);
+        table.prompt(often_too);
+        table.prompt(once);
+        table.rows[OTHERS].hurried.store(9, Ordering::Relaxed);
+        let all = table.all();
+        let names: Vec<_> = all.iter().map(|b| (b.name, b.hurried, b.prompt)).collect();
+        assert_eq!(names, [("(others)", 9, 0), ("often", 2, 2), ("once", 0, 2)]);
+        table.forked();
+        assert!(table.all().is_empty());
     }
 }

@@ -6,6 +6,7 @@
 mod common;
 
 mod backlog;
+mod calls;
 mod clocks;
 mod exhaustion;
 mod fork;

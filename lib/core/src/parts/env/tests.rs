@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::prim::MOST_ASKED;
 use crate::prim::counters::value;
+use crate::prim::{self, MOST_ASKED};
 use crate::testing::{Program, program};
 
 /// The numbers of fences asked for, answered and issued.
@@ -156,4 +156,22 @@ fn a_question_lowers_limits_and_is_answered_once() {
     assert_eq!(queue.lanes[0].limit.load(crate::prim::Ordering::Relaxed), 0);
     env.answer_at_push();
     assert!(!reader.is_asked() && slot.answer.covers(3));
+}
+
+/// The time that a fence took is divided among those that needed it.
+#[test]
+fn a_fence_for_many_costs_each_a_part_of_its_time() {
+    let program = program();
+    let begun = prim::now_ns();
+    let time = program.env.deferred_fence_for(1 << 20, None);
+    let time = time.expect("not refused").expect("not in fenced mode");
+    let passed = prim::now_ns() - begun;
+    assert!(time.took_ns <= passed >> 20, "{time:?} of {passed}");
+    assert!((begun..=begun + passed).contains(&time.ended_ns));
+}
+
+#[test]
+fn jiffies_are_milliseconds() {
+    let now = crate::parts::state::State::now(5_999_999);
+    assert_eq!((now.ns, now.jiffies), (5_999_999, 5));
 }

@@ -192,4 +192,11 @@ grace period 7 has waited for 1.000 s (report 2); 18446744073709551615 queued be
         );
         assert_eq!(parsed(&named)["domain"], "routes");
     }
+
+    #[test]
+    fn control_characters_are_escaped_and_others_are_not() {
+        let mut out = String::new();
+        string(&mut out, Some(" \u{1f}\u{7f}\u{e9}\"\\")).expect("a string");
+        assert_eq!(out, "\" \\u001f\u{7f}\u{e9}\\\"\\\\\"");
+    }
 }

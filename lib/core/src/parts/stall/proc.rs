@@ -69,6 +69,28 @@ mod tests {
         assert_eq!(state(me), Some('R'));
     }
 
+    /// What the kernel says of a thread that sleeps; `0` and nothing are no names.
+    #[test]
+    fn the_wait_channel_is_the_kernel_s() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                sender.send(sync_thread_id()).expect("the test waits");
+                let _ = ended.recv();
+            });
+            let sleeper = receiver.recv().expect("it starts");
+            while state(sleeper) != Some('S') {
+                std::thread::yield_now();
+            }
+            let file = format!("/proc/self/task/{sleeper}/wchan");
+            let says = std::fs::read_to_string(file).unwrap_or_default();
+            let name = Some(says).filter(|it| !it.is_empty() && it != "0");
+            assert_eq!(wait_channel(sleeper), name);
+            drop(end);
+        });
+    }
+
     fn sync_thread_id() -> u32 {
         crate::prim::thread_id()
     }

@@ -266,24 +266,30 @@ fn of_a_task_that_waits() {
     at_each_call(with_a_reader, ask, everything_works_anew);
 }
 
-/// Queues of another thread are taken over.
+/// Queues of another thread are taken over. (The thread registers first, a call in any case: the worker may
+/// be through before it has to wait.)
 #[test]
 fn of_a_barrier() {
-    at_each_call(a_thread_has_queued, barrier, everything_works_anew);
+    let wait = || {
+        read(|_| ());
+        barrier();
+    };
+    at_each_call(a_thread_has_queued, wait, everything_works_anew);
 }
 
 #[test]
 fn of_a_barrier_of_a_domain() {
-    at_each_call(
-        a_thread_has_queued,
-        || DOMAIN.barrier(),
-        everything_works_anew,
-    );
+    let wait = || {
+        drop(DOMAIN.read_lock());
+        DOMAIN.barrier();
+    };
+    at_each_call(a_thread_has_queued, wait, everything_works_anew);
 }
 
 #[test]
 fn of_a_drain() {
     let drain_all = || {
+        read(|_| ());
         drain(PATIENCE);
         SRCU.drain(PATIENCE);
     };

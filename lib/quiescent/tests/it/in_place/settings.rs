@@ -76,3 +76,43 @@ fn an_option_and_a_setting_of_a_domain() {
         assert!(here() > ran + 10_000, "the process's own");
     });
 }
+
+/// Takes so many milliseconds to be dropped.
+struct Naps(u64);
+
+impl Drop for Naps {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            thread::sleep(Duration::from_millis(self.0));
+        }
+    }
+}
+
+/// In builds with debug assertions a destructor that keeps `retire` for long is reported, and no other one
+/// (but for those that a busy machine keeps).
+#[test]
+fn a_destructor_that_takes_long_is_reported() {
+    isolated(|| {
+        static REPORTED: AtomicU32 = AtomicU32::new(0);
+        on_report(|report| {
+            if let Report::Slow { took, name } = report {
+                assert!(*took > Duration::from_millis(10) && name.contains("Naps"));
+                REPORTED.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let cell = RcuCell::new(Naps(0));
+        let store = |count: u32, naps| {
+            for _ in 0..count {
+                drop(cell.store(Naps(naps)));
+            }
+        };
+        let before = here();
+        store(10_000, 0);
+        assert!(REPORTED.load(Ordering::Relaxed) < 1000);
+        store(10, 15);
+        store(10_000, 0);
+        let reported = REPORTED.load(Ordering::Relaxed);
+        assert!(!cfg!(debug_assertions) || reported > 0);
+        assert_eq!(here(), before, "no value of another test");
+    });
+}
