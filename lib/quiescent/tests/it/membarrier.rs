@@ -23,6 +23,16 @@ fn no_such_call() -> io::Result<()> {
     sandbox::refuse(libc::SYS_membarrier, libc::ENOSYS)
 }
 
+/// A filter that answers every call that it does not know with success.
+fn no_effect() -> io::Result<()> {
+    sandbox::refuse(libc::SYS_membarrier, 0)
+}
+
+/// As before Linux 4.14.
+fn no_such_command() -> io::Result<()> {
+    sandbox::refuse(libc::SYS_membarrier, libc::EINVAL)
+}
+
 #[test]
 #[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_from_the_start_readers_carry_the_fence() {
@@ -42,6 +52,11 @@ fn refused_from_the_start_readers_carry_the_fence() {
     eperm.run(|| refused(libc::EPERM));
     let enosys = Isolated::new().tag("ENOSYS").before_exec(no_such_call);
     enosys.run(|| refused(libc::ENOSYS));
+    let einval = Isolated::new().tag("EINVAL").before_exec(no_such_command);
+    einval.run(|| refused(libc::EINVAL));
+    // What says that it has worked, and does nothing, is no fence.
+    let nothing = Isolated::new().tag("nothing").before_exec(no_effect);
+    nothing.run(|| refused(libc::ENOSYS));
 }
 
 const LATE: SyncError = SyncError::FenceRefused { errno: libc::EPERM };

@@ -47,6 +47,10 @@ fn with_threads(f: impl Fn() + Sync, test: impl FnOnce(&dyn Fn())) {
 }
 
 #[test]
+#[cfg_attr(
+    quiescent_portable,
+    ignore = "SKIPPED: needs memory that is no allocator's"
+)]
 fn refused_memory_makes_readers_unregistered() {
     let body = || {
         let cell = RcuCell::new(11u64);

@@ -31,22 +31,33 @@ pub const HAS: Has = Has {
 /// # Errors
 /// The `errno` with which the kernel (or a sandbox) refused it.
 pub fn heavy_fence() -> Result<(), i32> {
-    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).map(drop)
 }
 
 /// Registers the process for [`heavy_fence`]. With other threads already running the kernel waits for a grace
 /// period of its own (milliseconds).
 ///
+/// The kernel must also say that it has both commands: a sandbox that answers each unknown call with success
+/// has none.
+///
 /// # Errors
 /// The `errno` with which it was refused.
 pub fn register_heavy_fence() -> Result<(), i32> {
-    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+    let register = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+    let both = register | libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+    if membarrier(libc::MEMBARRIER_CMD_QUERY)? & both != both {
+        return Err(libc::ENOSYS);
+    }
+    membarrier(register).map(drop)
 }
 
-fn membarrier(command: libc::c_int) -> Result<(), i32> {
+fn membarrier(command: libc::c_int) -> Result<libc::c_int, i32> {
     // SAFETY: membarrier takes three integers and accesses no memory of ours.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
-    if result == 0 { Ok(()) } else { Err(errno()) }
+    match libc::c_int::try_from(result) {
+        Ok(result) if result >= 0 => Ok(result),
+        _ => Err(errno()),
+    }
 }
 
 fn errno() -> i32 {

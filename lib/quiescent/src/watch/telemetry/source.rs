@@ -37,7 +37,9 @@ const MOST_TEXT: usize = 4096;
 /// queued, of those executed, hurried, prompt, batches, waited at least, at most (sums, µs), longest (µs),
 /// and its name, a text. The last function has no key: it counts all those without a row.
 #[derive(Debug)]
-pub struct Source(File);
+pub struct Source {
+    file: File,
+}
 
 impl Source {
     /// The telemetry of another process.
@@ -49,7 +51,7 @@ impl Source {
     pub fn of(pid: u32) -> io::Result<Source> {
         let name = page::NAME.to_str().unwrap_or_default();
         match os::open_page_of(pid, name) {
-            Ok(Some(file)) => Ok(Source(file)),
+            Ok(Some(file)) => Ok(Source { file }),
             Ok(None) => Err(io::Error::new(
                 ErrorKind::NotFound,
                 format!(
@@ -76,7 +78,7 @@ impl Source {
     /// # Errors
     /// It cannot be read, or is not a page of a known version.
     pub fn read(&self) -> io::Result<Snapshot> {
-        parse(&os::read_page(&self.0, MOST_BYTES)?)
+        parse(&os::read_page(&self.file, MOST_BYTES)?)
     }
 }
 

@@ -109,6 +109,7 @@ fn exit_during_a_callback() {
 
 /// The same library under memcheck: what it holds at the end is reachable, and no access is wrong.
 #[test]
+#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn the_end_is_clean_under_valgrind() {
     const INSIDE: &str = "QUIESCENT_TEST_VALGRIND";
     if std::env::var_os(INSIDE).is_some() {

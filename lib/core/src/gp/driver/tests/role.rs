@@ -158,7 +158,8 @@ fn a_driver_finds_out_that_a_fenced_reader_has_left_unheard() {
             reader.word.fetch_sub(1, Ordering::Release); // and no load of the flag
         });
         opened.recv().expect("it reads");
-        let waits = scope.spawn(|| state.synchronize(How::default()));
+        let patience = Duration::from_secs(30); // it would be late then
+        let waits = scope.spawn(move || state.synchronize(How::within(patience)));
         while state.sleeper.load(Ordering::Acquire) == NO_SLEEPER {
             assert!(!waits.is_finished(), "a reader is inside");
             std::thread::yield_now();
