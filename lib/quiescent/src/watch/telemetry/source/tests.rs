@@ -279,7 +279,7 @@ fn file_of(bytes: u64) -> Source {
     // SAFETY: a string that ends with 0; the descriptor is new.
     let file = unsafe { File::from_raw_fd(libc::memfd_create(c"zeros".as_ptr(), 0)) };
     file.set_len(bytes).expect("it grows");
-    Source(file)
+    Source { file }
 }
 
 #[test]
