@@ -48,10 +48,10 @@ impl Table {
         let words: Vec<usize> = (0..self.left.min(self.head.len())).collect();
         let room = |columns: &[usize]| columns.iter().map(|it| widths[*it] + 2).sum::<usize>();
         let mut parts = vec![words.clone()];
-        for column in words.len()..self.head.len() {
+        for (column, width) in widths.iter().enumerate().skip(words.len()) {
             let part = parts
                 .last_mut()
-                .filter(|part| part.len() == words.len() || room(part) + widths[column] <= NARROW);
+                .filter(|part| part.len() == words.len() || room(part) + width <= NARROW);
             match part {
                 Some(part) => part.push(column),
                 None => parts.push([&words[..], &[column]].concat()),
