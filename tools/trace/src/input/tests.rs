@@ -84,3 +84,41 @@ fn a_cut_frame_is_an_error() {
     let mut input = from_read("cut.zst", Cursor::new(packed)).expect("opens");
     assert!(input.read_to_end(&mut Vec::new()).is_err());
 }
+
+#[test]
+fn the_kind_is_known_by_what_is_in_the_file() {
+    let kind = |bytes: &[u8]| {
+        let input = Cursor::new(bytes.to_vec());
+        identified("x", input)
+            .map(|(_, kind)| kind)
+            .map_err(|e| e.to_string())
+    };
+    // A packet with a time and a sequence, and texts that start with the byte of a packet.
+    let packet = b"\x0a\x04\x40\x05\x50\x01";
+    assert_eq!(kind(packet).as_deref(), Ok("Perfetto trace"));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(packet).expect("memory");
+    let gzip = gzip.finish().expect("memory");
+    assert_eq!(kind(&gzip).as_deref(), Ok("Perfetto trace, gzip"));
+    for text in [
+        "\n",
+        "\n# tracer: nop\n",
+        "\n\t a-1 [000] 1.0: x: y\n",
+        "\n\u{1b}[0m x",
+    ] {
+        assert_eq!(
+            kind(text.as_bytes()).as_deref(),
+            Ok("ftrace text"),
+            "{text:?}"
+        );
+    }
+    let wide: Vec<u8> = "a-1 [000] 1.0: x: y"
+        .encode_utf16()
+        .flat_map(u16::to_be_bytes)
+        .collect();
+    let refused = kind(&wide).expect_err("is refused");
+    assert!(
+        refused.contains("UTF-16 text; turn it into UTF-8"),
+        "{refused}"
+    );
+}
