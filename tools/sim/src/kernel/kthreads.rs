@@ -155,6 +155,15 @@ impl Machine {
         }
     }
 
+    /// Offload groups' threads that poll begin on this CPU: nothing wakes them later.
+    pub(crate) fn begin_polling(&mut self, cpu: CpuId) {
+        if self.options.nocb_poll {
+            let those: Vec<usize> = self.rcuogs.iter().copied().flatten().collect();
+            those.into_iter().for_each(|task| self.wake(task, cpu));
+            self.poke(cpu);
+        }
+    }
+
     /// One look of an offload group's thread.
     fn rcuog(&mut self, cpu: CpuId, task: usize, group: GroupId) -> Act {
         let tick = self.jiffies();

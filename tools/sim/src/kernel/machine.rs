@@ -154,12 +154,7 @@ impl Machine {
             self.rcu.watch[cpu as usize].idle_enter();
         }
         self.begin_timekeeping();
-        if self.options.nocb_poll {
-            // Nothing wakes them later.
-            let those: Vec<usize> = self.rcuogs.iter().copied().flatten().collect();
-            those.into_iter().for_each(|task| self.wake(task, gp_cpu));
-            self.poke(gp_cpu);
-        }
+        self.begin_polling(gp_cpu);
     }
 
     pub(crate) fn add(&mut self, name: String, kind: Kind, cpu: Option<CpuId>) -> usize {
