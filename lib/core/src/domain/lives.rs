@@ -135,8 +135,8 @@ mod tests {
     use super::*;
     use crate::testing::program;
 
-    /// A thread that makes a state waits for the settings before others see it: those who see it may be in the
-    /// child of a fork, where that thread does not come back.
+    /// A thread that makes a state waits for the settings before others see it: they may be in the child of a
+    /// fork, where that thread does not come back.
     #[test]
     fn a_state_is_not_seen_before_it_has_its_settings() {
         let domain = Domain::found(&program().env);
