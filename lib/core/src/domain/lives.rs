@@ -129,3 +129,36 @@ impl Domain {
         taken
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+    use crate::testing::program;
+
+    /// A thread that makes a state waits for the settings before others see it: they may be in the child of a
+    /// fork, where that thread does not come back.
+    #[test]
+    fn a_state_is_not_seen_before_it_has_its_settings() {
+        let domain = Domain::found(&program().env);
+        domain.set(|settings| settings.budget_count = 7);
+        let settings = domain.settings();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let makes = scope.spawn(move || {
+                sender
+                    .send(crate::prim::thread_id())
+                    .expect("the test waits");
+                domain.state().lock().engine.budget().count
+            });
+            let thread = receiver.recv().expect("it starts");
+            let stat = || std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+            while !stat().is_ok_and(|stat| stat.contains(") S ")) {
+                std::thread::yield_now();
+            }
+            assert!(domain.state_if_any().is_none() && !makes.is_finished());
+            drop(settings);
+            assert_eq!(makes.join().expect("no panic"), 7);
+        });
+        assert!(domain.state_if_any().is_some());
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::common::{Reader, in_both_modes, until};
+use crate::common::{Reader, in_both_modes, isolated, until};
 use quiescent::{Cookie, in_section, read, read_lock, start_grace_period, statistics, synchronize};
 
 #[test]
@@ -171,5 +171,23 @@ fn pollers_and_waiters_serve_each_other() {
             assert!(ends.iter().all(Result::is_ok));
         });
         assert_eq!(statistics().stalls, 0);
+    });
+}
+
+/// Cookies are keys: equal ones have one hash, others have others.
+#[test]
+fn cookies_of_different_times_have_different_hashes() {
+    isolated(|| {
+        use std::hash::{BuildHasher, RandomState};
+        let state = RandomState::new();
+        let mut hashes = std::collections::HashSet::new();
+        for n in 1..=10 {
+            let cookie = start_grace_period();
+            let copy = cookie;
+            assert_eq!(state.hash_one(cookie), state.hash_one(copy));
+            hashes.insert(state.hash_one(cookie));
+            assert_eq!(hashes.len(), n);
+            synchronize();
+        }
     });
 }
