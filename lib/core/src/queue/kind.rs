@@ -28,7 +28,7 @@ const SIZE_AT: u32 = ALIGN_BITS + Owned::BITS;
 pub const fn plain<T>(owned: Owned) -> u64 {
     const {
         assert!(
-            size_of::<T>() >> (u64::BITS - SIZE_AT) == 0,
+            size_of::<T>() as u64 >> (u64::BITS - SIZE_AT) == 0,
             "too large to be retired"
         )
     };

@@ -18,7 +18,7 @@ pub const MOST_TAKEN: usize = 256;
 pub const STEPS_A_HOLD: u32 = 32;
 
 /// A queue's entry: two words.
-pub const ENTRY: usize = 2 * size_of::<usize>();
+pub const ENTRY: usize = size_of::<usize>() + size_of::<u64>();
 
 /// What a value with a destructor is taken to own if nothing is declared: the heap behind a small container.
 pub const UNWEIGHED: usize = 1 << 10;

@@ -23,7 +23,10 @@ fn sections(program: &Program) -> [u64; 2] {
 #[test]
 fn unregistered_sections_are_counted_per_side() {
     let program = program();
-    program.local().unregistered.restore((5 << 32) | 3);
+    program
+        .local()
+        .unregistered
+        .restore((5 << (usize::BITS / 2)) | 3);
     assert_eq!(sections(program), [3, 5]);
 }
 

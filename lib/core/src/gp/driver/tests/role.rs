@@ -165,6 +165,11 @@ fn a_driver_finds_out_that_a_fenced_reader_has_left_unheard() {
             std::thread::yield_now();
         }
         end.send(()).expect("it waits");
+        let ended = std::time::Instant::now();
         assert_eq!(waits.join().expect("no panic"), Ok(()));
+        assert!(
+            ended.elapsed() < patience / 2,
+            "it looked at its deadline only"
+        );
     });
 }
