@@ -64,6 +64,10 @@ impl AtExit {
 
     /// At the end of the calling thread the function is called with this value. False: it will not be, as all
     /// keys are taken.
+    #[allow(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "the value is handed back, and not followed"
+    )]
     pub fn arm(&self, value: *const c_void) -> bool {
         let Some(key) = self.key() else { return false };
         // SAFETY: the key is valid; the value is only handed back.
