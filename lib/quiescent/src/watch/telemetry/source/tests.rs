@@ -37,7 +37,7 @@ fn damage_is_refused_or_read_and_never_more() {
 #[test]
 fn the_version_is_looked_at() {
     let mut other = page();
-    other[8] = 9;
+    other[8..12].copy_from_slice(&9u32.to_ne_bytes());
     let why = parse(&other).expect_err("another version").to_string();
     assert!(why.contains("version 9"), "{why}");
 }
