@@ -225,7 +225,7 @@ fn completions_and_manual() {
     let output = run(&["man", "bench", "write"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("read, sync, srcu, domain, retire, mixed, pressure"),
+        text(&output.stderr).contains("read, retire, mixed, sync, srcu, domain, pressure"),
         "{output:?}"
     );
 }
