@@ -165,20 +165,22 @@ impl<T: ?Sized> Weigh for &T {
 mod tests {
     use super::*;
 
+    const TWO_WORDS: usize = 2 * size_of::<usize>();
+
     #[test]
     fn a_tree_is_nodes_of_eight_elements_and_their_links() {
-        let node = block(11 * 8 + 16) + 16;
+        let node = block(11 * 8 + TWO_WORDS) + TWO_WORDS;
         for (length, nodes) in [(0, 0), (1, 1), (8, 1), (9, 2), (80, 10)] {
             assert_eq!(tree::<u64>(length), nodes * node, "{length}");
         }
-        assert_eq!(tree::<[u8; 100]>(1), block(1100 + 16) + 16);
+        assert_eq!(tree::<[u8; 100]>(1), block(1100 + TWO_WORDS) + TWO_WORDS);
     }
 
     #[test]
     fn shared_values_have_two_counters() {
         for length in 0..40 {
             let bytes: Arc<[u8]> = vec![0; length].into();
-            assert_eq!(bytes.owned_bytes(), block(length + 16), "{length}");
+            assert_eq!(bytes.owned_bytes(), block(length + TWO_WORDS), "{length}");
         }
     }
 }
