@@ -71,6 +71,10 @@ mod tests {
 
     /// What the kernel says of a thread that sleeps; `0` and nothing are no names.
     #[test]
+    #[cfg_attr(
+        any(quiescent_portable, not(target_os = "linux")),
+        ignore = "SKIPPED: needs /proc"
+    )]
     fn the_wait_channel_is_the_kernel_s() {
         let (sender, receiver) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
