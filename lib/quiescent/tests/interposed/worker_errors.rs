@@ -245,10 +245,13 @@ fn a_domain_whose_grace_period_is_refused_keeps_no_thread_busy() {
         static DOMAIN: Domain = Domain::new();
         // Another thread has read in it: its grace periods need fences.
         let (end, ended) = mpsc::channel::<()>();
+        let (read, has_read) = mpsc::channel();
         let other = thread::spawn(move || {
             DOMAIN.read(|_| ());
+            read.send(()).expect("the test listens");
             let _ = ended.recv();
         });
+        has_read.recv().expect("it reads");
         let (ran, has_run) = mpsc::channel();
         DOMAIN.defer_hurry(move || ran.send(()).expect("the test listens"));
         has_run.recv().expect("there is a worker now");
