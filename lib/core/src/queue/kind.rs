@@ -130,7 +130,7 @@ impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
     };
 }
 
-/// True if a closure fits into the entry's word. (WebAssembly and Miri lack what [`frozen`] needs.)
+/// True if a closure fits into the entry's word. (WebAssembly and Miri lack what `frozen` needs.)
 pub const fn fits<F>() -> bool {
     !cfg!(any(miri, target_family = "wasm"))
         && size_of::<F>() <= size_of::<*mut u8>()

@@ -1,7 +1,7 @@
 //! `lazy-side-effects` and `real-time`: what laziness has to survive, and what expediting does to a CPU that
 //! computes. The talk names both without figures.
 //!
-//! * A barrier must not wait for the time of lazy callbacks: none takes a tenth of it ([`BARRIER`]).
+//! * A barrier must not wait for the time of lazy callbacks: none takes a tenth of it (`BARRIER`).
 //! * Nothing is lost where CPUs go, and where they change between offloaded and not: after the last lazy
 //!   callback is due none is left.
 //! * The bypass list is flushed when it grows too big: a flood of lazy callbacks holds no more than the
