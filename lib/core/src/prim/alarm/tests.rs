@@ -132,6 +132,10 @@ fn a_deadline_from_before_the_descriptors_holds() {
 }
 
 #[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs forks"
+)]
 fn in_the_child_of_a_fork_nothing_is_set() {
     let alarm = opened();
     alarm.arm(now_ns() + 1, false);
