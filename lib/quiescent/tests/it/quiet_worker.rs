@@ -284,6 +284,10 @@ fn what_is_lazy_goes_after_the_flush_time() {
 
 /// When the library is at rest, no timer of it is set, neither the worker's nor that of its stand-by.
 #[test]
+#[cfg_attr(
+    quiescent_portable,
+    ignore = "SKIPPED: needs timers that the kernel shows"
+)]
 fn no_timer_is_set_at_rest() {
     isolated(|| {
         for _ in 0..3 {

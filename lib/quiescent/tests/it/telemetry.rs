@@ -1,6 +1,7 @@
 //! Telemetry: every event is counted exactly once, whichever thread executes it; and other processes can read
 //! the counts.
 
+#[cfg(all(target_os = "linux", not(quiescent_portable)))]
 mod page;
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
