@@ -13,7 +13,7 @@ use quiescent_engine::tick::{At, Interrupted};
 use quiescent_engine::watching::Watching;
 use quiescent_engine::{
     Config, Cpu, CpuId, EarlyQs, Effects, Global, Host, Interest, LeafId, Next, Now, Pos, Seen,
-    TaskId, Tasks, Until,
+    TaskId, Tasks,
 };
 
 /// The only processor.
@@ -251,10 +251,7 @@ impl<T> Rcu<T> {
                     effects.next
                 }
             };
-            if matches!(
-                self.next,
-                Next::Done | Next::Sleep(Until::Jiffies(_) | Until::Ns(_))
-            ) {
+            if matches!(self.next, Next::Done | Next::Sleep(_)) {
                 return;
             }
         }

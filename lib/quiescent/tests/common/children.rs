@@ -4,6 +4,9 @@
 //! it starts. So a test joins the threads that it has ended before it forks: the end of a scope comes before
 //! that of its threads. (The library's own threads are not of that kind.)
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use quiescent::{Kind, RcuDomain};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Seconds after which a child that still runs is killed by the kernel: it hangs.
@@ -86,4 +89,21 @@ impl Child {
 #[track_caller]
 pub fn in_child(body: impl FnOnce()) {
     fork(body).join();
+}
+
+/// Everything works in the domain, which is at rest then.
+pub fn works_and_rests<K: Kind>(domain: &'static RcuDomain<(), K>) {
+    let ran: &AtomicU32 = Box::leak(Box::default());
+    let count = || {
+        ran.fetch_add(1, Ordering::Relaxed);
+    };
+    domain.defer_hurry(count);
+    domain.defer(count);
+    drop(domain.read_lock());
+    domain.synchronize();
+    domain.barrier();
+    assert_eq!(ran.load(Ordering::Relaxed), 2);
+    super::until("nothing keeps the domain busy", || {
+        domain.statistics().at_rest
+    });
 }

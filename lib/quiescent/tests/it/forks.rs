@@ -11,7 +11,7 @@ use quiescent::{
     Domain, Srcu, barrier, defer_hurry, grace_period, statistics, synchronize, synchronize_timeout,
 };
 
-use crate::common::children::in_child;
+use crate::common::children::{in_child, works_and_rests};
 use crate::common::deferral::Gate;
 use crate::common::healed;
 use crate::common::tasks::{Bell, block_on};
@@ -174,24 +174,6 @@ fn a_child_reports_a_stuck_callback_though_another_thread_was_in_the_reporter() 
         WAITS.store(false, Ordering::Release);
         gate.open();
         barrier();
-    });
-}
-
-/// Everything works in the domain, and then it is at rest.
-fn works_and_rests(domain: &'static Domain) {
-    let ran: &AtomicU32 = Box::leak(Box::default());
-    domain.defer_hurry(|| {
-        ran.fetch_add(1, Ordering::Relaxed);
-    });
-    domain.defer(|| {
-        ran.fetch_add(1, Ordering::Relaxed);
-    });
-    drop(domain.read_lock());
-    domain.synchronize();
-    domain.barrier();
-    assert_eq!(ran.load(Ordering::Relaxed), 2);
-    until("nothing keeps the domain busy", || {
-        domain.statistics().at_rest
     });
 }
 

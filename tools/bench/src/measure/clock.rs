@@ -9,12 +9,7 @@ mod system;
 #[path = "clock/windows.rs"]
 mod system;
 
-pub use system::{process_cpu_ns, thread_cpu_ns};
-
-/// Time of the monotonic clock, in ns.
-pub fn monotonic_ns() -> u64 {
-    system::monotonic_ns()
-}
+pub use system::{monotonic_ns, process_cpu_ns, thread_cpu_ns};
 
 /// Sleeps until the monotonic clock has come to this. How late the last turn was does not add up.
 pub fn sleep_until(ns: u64) {

@@ -105,6 +105,15 @@ pub struct Page {
     pub force: Force,
 }
 
+/// What every measurement of `bench` has.
+#[derive(Debug, Clone, Args)]
+pub struct Measured {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub page: Page,
+}
+
 /// Whether existing files are replaced.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Force {
@@ -116,9 +125,7 @@ pub struct Force {
 #[derive(Debug, Args)]
 pub struct Read {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build
     #[arg(long)]
     pub compare: bool,
@@ -133,9 +140,7 @@ pub struct Read {
 #[derive(Debug, Args)]
 pub struct Retire {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -155,9 +160,7 @@ pub struct Retire {
 #[derive(Debug, Args)]
 pub struct Mixed {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside other libraries in this build
     #[arg(long)]
     pub compare: bool,

@@ -9,7 +9,7 @@ mod sim;
 mod trace;
 mod whatif;
 
-use crate::arguments::{Arguments, Bench, Command, Common, Mixed, Page, Read, Retire};
+use crate::arguments::{Arguments, Bench, Command, Measured, Mixed, Read, Retire};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, STOPPED};
@@ -57,10 +57,10 @@ fn bench_read(options: &Read) -> Result<u8, Error> {
         threads: options.threads,
         compare: options.compare,
         rounds: options.rounds,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..ReadOptions::default()
     };
-    measure((&options.common, &options.page), read::text, |control| {
+    measure(&options.measured, read::text, |control| {
         read::run(&wanted, control)
     })
 }
@@ -72,10 +72,10 @@ fn bench_retire(options: &Retire) -> Result<u8, Error> {
         rounds: options.rounds,
         objects: options.objects,
         rest_ms: options.rest_ms,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..RetireOptions::new(this_program()?)
     };
-    measure((&options.common, &options.page), retire::text, |control| {
+    measure(&options.measured, retire::text, |control| {
         retire::run(&wanted, control)
     })
 }
@@ -88,17 +88,17 @@ fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
         rates: options.rates.clone(),
         ms: options.ms,
         readers: options.readers as u64,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..MixedOptions::new(this_program()?)
     };
-    measure((&options.common, &options.page), mixed::text, |control| {
+    measure(&options.measured, mixed::text, |control| {
         mixed::run(&wanted, control)
     })
 }
 
 /// Runs a measurement and prints its report, or writes its page, or both.
 fn measure(
-    (common, page): (&Common, &Page),
+    Measured { common, page }: &Measured,
     text: fn(&Report) -> String,
     run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
 ) -> Result<u8, Error> {

@@ -30,7 +30,7 @@ const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// What is known and not read: the first bytes, what it is, and what to do.
-const REFUSED: [(&[u8], &str, &str); 8] = [
+const REFUSED: [(&[u8], &str, &str); 9] = [
     (
         b"PERFILE2",
         "a perf.data file",
@@ -56,6 +56,12 @@ const REFUSED: [(&[u8], &str, &str); 8] = [
         b"\x04\x22\x4d\x18",
         "a file compressed by lz4",
         "decompress it: `lz4cat FILE | ... -`",
+    ),
+    // Looked for in what was decompressed: a plain one is read.
+    (
+        MAGIC,
+        "a compressed trace.dat file",
+        "decompress it to a file and name that",
     ),
     (b"\xff\xfe", "UTF-16 text", AS_UTF_8),
     (b"\xfe\xff", "UTF-16 text", AS_UTF_8),
@@ -246,12 +252,6 @@ fn by_content(
     let refused = REFUSED.iter().find(|(bytes, ..)| start.starts_with(bytes));
     let refused = refused.map(|(_, found, remedy)| (*found, *remedy));
     let refused = refused.or_else(|| is_utf_16(start).then_some(("UTF-16 text", AS_UTF_8)));
-    let refused = refused.or_else(|| {
-        let remedy = "decompress it to a file and name that";
-        start
-            .starts_with(MAGIC)
-            .then_some(("a compressed trace.dat file", remedy))
-    });
     if let Some((found, remedy)) = refused {
         return Err(Error::Kind {
             name: name.to_owned(),

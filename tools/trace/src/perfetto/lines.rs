@@ -23,11 +23,7 @@ pub(crate) struct Perfetto {
     packets: Packets,
     ended: bool,
     merge: Merge,
-    formats: Formats,
-    tables: Tables,
-    tasks: Tasks,
-    /// By CPU: the task that ran last.
-    running: Map<u32, u32>,
+    lines: Lines,
     /// By CPU: events lost, at the start and at the end.
     lost: BTreeMap<u64, [Option<u64>; 2]>,
     clock: Option<u64>,
@@ -40,10 +36,7 @@ impl Perfetto {
             packets: Packets::new(input),
             ended: false,
             merge: Merge::default(),
-            formats: Formats::default(),
-            tables: Tables::default(),
-            tasks: Tasks::default(),
-            running: Map::default(),
+            lines: Lines::default(),
             lost: BTreeMap::new(),
             clock: None,
             cpus: 0,
@@ -77,7 +70,7 @@ impl Perfetto {
                     bundle = Some((from, from + it.len()));
                     Ok(())
                 }
-                Ok((2, Value::Bytes(it))) => self.tasks.tree(it),
+                Ok((2, Value::Bytes(it))) => self.lines.tasks.tree(it),
                 Ok((10, Value::Number(it))) => {
                     sequence = it;
                     Ok(())
@@ -99,14 +92,14 @@ impl Perfetto {
             damaged += u64::from(read.is_err());
         }
         if cleared {
-            self.tables.clear(sequence);
+            self.lines.tables.clear(sequence);
         }
-        damaged += u64::from(self.tables.add(sequence, names).is_err());
+        damaged += u64::from(self.lines.tables.add(sequence, names).is_err());
         damage(out, "packet", at, damaged);
         if let Some(place) = bundle {
-            let mut bundle = Bundle::read(packet, place, |it| self.formats.describe(it));
+            let mut bundle = Bundle::read(packet, place, |it| self.lines.formats.describe(it));
             bundle.at = at;
-            bundle.symbols = self.tables.of(sequence);
+            bundle.symbols = self.lines.tables.of(sequence);
             self.bundle(bundle, out);
         }
     }
@@ -190,14 +183,11 @@ impl Maker for Perfetto {
             self.read(out)?;
             return Ok(true);
         }
-        let mut line = LineWriter {
-            formats: &mut self.formats,
-            tables: &self.tables,
-            tasks: &mut self.tasks,
-            running: &mut self.running,
-            out,
-        };
-        if self.merge.next(|bundle, entry| line.write(bundle, entry)) {
+        let lines = &mut self.lines;
+        if self
+            .merge
+            .next(|bundle, entry| lines.write(bundle, entry, out))
+        {
             return Ok(true);
         }
         if self.ended {
@@ -215,34 +205,41 @@ fn damage(out: &mut Vec<u8>, what: &str, at: u64, count: u64) {
 }
 
 /// What a line is written with.
-struct LineWriter<'a> {
-    formats: &'a mut Formats,
-    tables: &'a Tables,
-    tasks: &'a mut Tasks,
-    running: &'a mut Map<u32, u32>,
-    out: &'a mut Vec<u8>,
+#[derive(Default)]
+struct Lines {
+    formats: Formats,
+    tables: Tables,
+    tasks: Tasks,
+    /// By CPU: the task that ran last.
+    running: Map<u32, u32>,
 }
 
-impl LineWriter<'_> {
-    fn write(&mut self, bundle: &Bundle, entry: Entry) {
-        let start = self.out.len();
+impl Lines {
+    fn write(&mut self, bundle: &Bundle, entry: Entry, out: &mut Vec<u8>) {
+        let start = out.len();
         let written = match entry.what {
-            What::Message(from, to) => self.message(bundle, entry.time, (from, to)),
+            What::Message(from, to) => self.message(bundle, entry.time, (from, to), out),
             What::Compact(number) => {
-                self.compact(bundle, entry.time, &bundle.compact[number as usize]);
+                self.compact(bundle, entry.time, &bundle.compact[number as usize], out);
                 Ok(())
             }
         };
         match written {
-            Ok(()) => self.out.push(b'\n'),
+            Ok(()) => out.push(b'\n'),
             Err(Torn) => {
-                self.out.truncate(start);
-                damage(self.out, "packet", bundle.at, 1);
+                out.truncate(start);
+                damage(out, "packet", bundle.at, 1);
             }
         }
     }
 
-    fn message(&mut self, bundle: &Bundle, time: u64, place: (u32, u32)) -> Result<(), Torn> {
+    fn message(
+        &mut self,
+        bundle: &Bundle,
+        time: u64,
+        place: (u32, u32),
+        out: &mut Vec<u8>,
+    ) -> Result<(), Torn> {
         let (mut pid, mut flags, mut event) = (None, None, None);
         for field in Fields(bundle.piece(place)) {
             match field? {
@@ -259,14 +256,14 @@ impl LineWriter<'_> {
         if number == SWITCH {
             self.learn(bundle.cpu, event)?;
         }
-        self.columns(bundle.cpu, pid, flags, time);
+        self.columns((bundle.cpu, pid), flags, time, out);
         let symbols = self.tables.table(bundle.symbols);
-        self.formats.write(number, event, symbols, self.out)
+        self.formats.write(number, event, symbols, out)
     }
 
-    fn columns(&mut self, cpu: u32, pid: u32, flags: Option<u8>, time: u64) {
+    fn columns(&mut self, (cpu, pid): (u32, u32), flags: Option<u8>, time: u64, out: &mut Vec<u8>) {
         let who = (self.tasks.name(pid), pid, cpu);
-        push_columns(self.out, who, flags.map(|flags| (flags, 0)), (time, true));
+        push_columns(out, who, flags.map(|flags| (flags, 0)), (time, true));
     }
 
     /// The names of the two tasks of a `sched_switch`, and who runs now.
@@ -293,13 +290,13 @@ impl LineWriter<'_> {
         Ok(())
     }
 
-    fn compact(&mut self, bundle: &Bundle, time: u64, it: &Compact) {
+    fn compact(&mut self, bundle: &Bundle, time: u64, it: &Compact, out: &mut Vec<u8>) {
         let cpu = bundle.cpu;
         let before = self.running.get(&cpu).copied();
-        bundle.learn(it, self.tasks);
+        bundle.learn(it, &mut self.tasks);
         // Who writes the event: not known at a CPU's first one.
         let pid = before.unwrap_or(0);
-        self.columns(cpu, pid, it.flags, time);
+        self.columns((cpu, pid), it.flags, time, out);
         let comm = bundle.piece(it.comm);
         if it.switch {
             self.running.insert(cpu, it.pid);
@@ -325,19 +322,19 @@ impl LineWriter<'_> {
                 values[6] = number(it.prio);
                 // The form has no priority of the previous task, and nothing here asks for it.
                 values[2] = number(0);
-                known(self.formats, SWITCH, &values, self.out);
+                known(&self.formats, SWITCH, &values, out);
             }
             (true, None) => {
-                self.out.extend_from_slice(b"sched_switch_to: next_comm=");
-                crate::base::made::push_line(self.out, comm);
-                let _always = write!(self.out, " next_pid={}", it.pid);
+                out.extend_from_slice(b"sched_switch_to: next_comm=");
+                crate::base::made::push_line(out, comm);
+                let _always = write!(out, " next_pid={}", it.pid);
             }
             (false, _) => {
                 values[0] = Some(Value::Bytes(comm));
                 values[1] = number(it.pid.into());
                 values[2] = number(it.prio);
                 values[4] = number(it.about);
-                known(self.formats, WAKING, &values, self.out);
+                known(&self.formats, WAKING, &values, out);
             }
         }
     }

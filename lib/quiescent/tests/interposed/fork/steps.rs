@@ -8,17 +8,17 @@
 
 use std::panic::catch_unwind;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use quiescent::stats::holdouts;
 use quiescent::{
-    Domain, Kind, Options, RcuCell, RcuDomain, Retired, Srcu, barrier, defer, defer_hurry,
-    defer_lazy, drain, grace_period, read, statistics, synchronize, telemetry,
+    Domain, Options, RcuCell, Retired, Srcu, barrier, defer, defer_hurry, defer_lazy, drain,
+    grace_period, read, statistics, synchronize, telemetry,
 };
 
 use super::everything_works;
-use crate::common::children::{fork, fork_code};
+use crate::common::children::{fork, fork_code, works_and_rests};
 use crate::common::deferral::{Gate, flag};
 use crate::common::healed;
 use crate::common::tasks::{Bell, block_on};
@@ -125,31 +125,14 @@ fn at_each_call(before: fn(), operation: fn(), check: fn()) {
 static DOMAIN: Domain = Domain::new();
 static SRCU: Srcu = Srcu::new();
 
-/// Everything works in the domain, which is at rest then.
-fn works_in<K: Kind>(domain: &'static RcuDomain<(), K>) {
-    let ran: &AtomicU32 = Box::leak(Box::default());
-    let count = || {
-        ran.fetch_add(1, Ordering::Relaxed);
-    };
-    domain.defer_hurry(count);
-    domain.defer(count);
-    drop(domain.read_lock());
-    domain.synchronize();
-    domain.barrier();
-    assert_eq!(ran.load(Ordering::Relaxed), 2);
-    until("nothing keeps the domain busy", || {
-        domain.statistics().at_rest
-    });
-}
-
 /// For a child whose only thread has not used the library yet.
 fn everything_works_anew() {
     assert_eq!((statistics().registered, holdouts()), (0, Vec::new()));
     synchronize();
     assert_eq!(statistics().takeovers, 0, "there is no other thread");
-    works_in(&DOMAIN);
-    works_in(&SRCU);
-    works_in(Box::leak(Box::new(Domain::new())));
+    works_and_rests(&DOMAIN);
+    works_and_rests(&SRCU);
+    works_and_rests(Box::leak(Box::new(Domain::new())));
     block_on(grace_period());
     assert_eq!(statistics().registered, 1, "the calling thread");
     everything_works();

@@ -42,6 +42,7 @@ fn spent(ask: impl FnOnce([&mut FILETIME; 4]) -> i32) -> u64 {
     ns(times[2]) + ns(times[3])
 }
 
+/// Time of the monotonic clock, in ns.
 pub fn monotonic_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64

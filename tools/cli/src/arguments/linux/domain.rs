@@ -1,15 +1,13 @@
 //! The request about domains of the program's own: `bench domain`.
 
-use super::{Common, Page, calls, count, milliseconds, rounds, threads};
+use super::{Measured, calls, count, milliseconds, rounds, threads};
 use clap::Args;
 use quiescent_bench::cases::domain::MOST_DOMAINS;
 
 #[derive(Debug, Args)]
 pub struct Domain {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside the collectors and domains of other libraries
     #[arg(long)]
     pub compare: bool,

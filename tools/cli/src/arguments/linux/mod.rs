@@ -9,7 +9,7 @@ pub mod top;
 pub mod torture;
 
 use super::values::*;
-use super::{Common, Force, Page};
+use super::{Common, Force, Measured, Page};
 use clap::{Args, Subcommand};
 use quiescent_bench::cases::pressure::MOST_OBJECTS as MOST_HELD;
 use quiescent_bench::cases::scale::MOST_REGISTERED;
@@ -93,9 +93,7 @@ impl Reproduce {
 #[derive(Debug, Args)]
 pub struct Sync {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build that has a grace period to wait for
     #[arg(long)]
     pub compare: bool,
@@ -114,9 +112,7 @@ pub struct Sync {
 #[derive(Debug, Args)]
 pub struct Srcu {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside a reader-writer lock and arc-swap
     #[arg(long)]
     pub compare: bool,
@@ -138,9 +134,7 @@ pub struct Srcu {
 #[derive(Debug, Args)]
 pub struct Scale {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build that has a grace period to wait for
     #[arg(long)]
     pub compare: bool,
@@ -159,9 +153,7 @@ pub struct Scale {
 #[derive(Debug, Args)]
 pub struct Pressure {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Rounds over all cases, a process each
     #[arg(long, value_name = "N", default_value = "30", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u64,

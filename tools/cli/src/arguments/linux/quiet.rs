@@ -1,6 +1,6 @@
 //! The requests about doing little: `bench idle`, `trickle`, `flood`, `stall` and `barrier`.
 
-use super::{Common, Page, calls, count, objects, rounds, threads};
+use super::{Measured, calls, count, objects, rounds, threads};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
@@ -21,9 +21,7 @@ pub enum Quiet {
 #[derive(Debug, Args)]
 pub struct Idle {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -36,9 +34,7 @@ pub struct Idle {
 #[derive(Debug, Args)]
 pub struct Trickle {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -59,9 +55,7 @@ pub struct Trickle {
 #[derive(Debug, Args)]
 pub struct Flood {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build that is measured beside a reader; some may take gigabytes
     #[arg(long)]
     pub compare: bool,
@@ -79,9 +73,7 @@ pub struct Flood {
 #[derive(Debug, Args)]
 pub struct Stall {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside every other library in this build that reclaims later
     #[arg(long)]
     pub compare: bool,
@@ -97,9 +89,7 @@ pub struct Stall {
 #[derive(Debug, Args)]
 pub struct Barrier {
     #[command(flatten)]
-    pub common: Common,
-    #[command(flatten)]
-    pub page: Page,
+    pub measured: Measured,
     /// Beside liburcu's rcu_barrier
     #[arg(long)]
     pub compare: bool,

@@ -9,7 +9,7 @@ use quiescent_report::{Control, Error};
 
 /// Does it; the exit code.
 pub fn run(options: &Domain) -> Result<u8, Error> {
-    let seed = options.common.seed;
+    let seed = options.measured.common.seed;
     let program = this_program()?;
     let wanted = DomainOptions {
         read: ReadOptions {
@@ -31,5 +31,5 @@ pub fn run(options: &Domain) -> Result<u8, Error> {
         ..DomainOptions::new(program)
     };
     let run = |control: Control<'_>| domain::run(&wanted, control);
-    measure((&options.common, &options.page), domain::text, run)
+    measure(&options.measured, domain::text, run)
 }

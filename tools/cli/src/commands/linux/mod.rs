@@ -11,7 +11,7 @@ mod torture;
 
 use super::{measure, need_a_subject, this_program};
 use crate::arguments::linux::{Internal, Linux, LinuxBench, Pressure, Scale, Srcu, Sync};
-use crate::arguments::{Common, Page};
+use crate::arguments::{Common, Measured, Page};
 use crate::show::output::{self, DONE};
 use quiescent_bench::cases::pressure::{self, PressureOptions};
 use quiescent_bench::cases::read::ReadOptions;
@@ -78,16 +78,16 @@ fn bench_sync(options: &Sync) -> Result<u8, Error> {
         rounds: options.rounds,
         calls: options.calls,
         threads: options.threads,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..SyncOptions::new(this_program()?)
     };
-    measure((&options.common, &options.page), sync::text, |control| {
+    measure(&options.measured, sync::text, |control| {
         sync::run(&wanted, control)
     })
 }
 
 fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
-    let seed = options.common.seed;
+    let seed = options.measured.common.seed;
     let wanted = SrcuOptions {
         read: ReadOptions {
             threads: options.threads,
@@ -104,7 +104,7 @@ fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
         },
         instructions: options.instructions,
     };
-    measure((&options.common, &options.page), srcu::text, |control| {
+    measure(&options.measured, srcu::text, |control| {
         srcu::run(&wanted, control)
     })
 }
@@ -116,10 +116,10 @@ fn bench_scale(options: &Scale) -> Result<u8, Error> {
         threads: options.threads.clone(),
         rounds: options.rounds,
         calls: options.calls,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..ScaleOptions::new(this_program()?)
     };
-    measure((&options.common, &options.page), scale::text, |control| {
+    measure(&options.measured, scale::text, |control| {
         scale::run(&wanted, control)
     })
 }
@@ -128,14 +128,12 @@ fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
     let wanted = PressureOptions {
         rounds: options.rounds,
         objects: options.objects,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..PressureOptions::new(this_program()?)
     };
-    measure(
-        (&options.common, &options.page),
-        pressure::text,
-        |control| pressure::run(&wanted, control),
-    )
+    measure(&options.measured, pressure::text, |control| {
+        pressure::run(&wanted, control)
+    })
 }
 
 fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
@@ -153,7 +151,11 @@ fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
         compare: true,
         only,
     };
-    measure((common, &Page::default()), instructions::text, |control| {
+    let measured = Measured {
+        common: common.clone(),
+        page: Page::default(),
+    };
+    measure(&measured, instructions::text, |control| {
         instructions::run(&wanted, control)
     })
 }

@@ -24,11 +24,11 @@ fn bench_idle(options: &Idle) -> Result<u8, Error> {
     let wanted = IdleOptions {
         compare: options.compare,
         ms: options.seconds,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..IdleOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| idle::run(&wanted, control);
-    measure((&options.common, &options.page), idle::text, run)
+    measure(&options.measured, idle::text, run)
 }
 
 fn bench_trickle(options: &Trickle) -> Result<u8, Error> {
@@ -37,11 +37,11 @@ fn bench_trickle(options: &Trickle) -> Result<u8, Error> {
         rates: options.rate.clone(),
         ms: options.seconds,
         patience_ms: options.wait,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..TrickleOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| trickle::run(&wanted, control);
-    measure((&options.common, &options.page), trickle::text, run)
+    measure(&options.measured, trickle::text, run)
 }
 
 fn bench_flood(options: &Flood) -> Result<u8, Error> {
@@ -50,11 +50,11 @@ fn bench_flood(options: &Flood) -> Result<u8, Error> {
         rounds: options.rounds,
         producers: options.producers as u64,
         ms: options.seconds,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..FloodOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| flood::run(&wanted, control);
-    measure((&options.common, &options.page), flood::text, run)
+    measure(&options.measured, flood::text, run)
 }
 
 fn bench_stall(options: &Stall) -> Result<u8, Error> {
@@ -62,11 +62,11 @@ fn bench_stall(options: &Stall) -> Result<u8, Error> {
         compare: options.compare,
         objects: options.objects,
         ms: options.seconds,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..StallOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| stall::run(&wanted, control);
-    measure((&options.common, &options.page), stall::text, run)
+    measure(&options.measured, stall::text, run)
 }
 
 fn bench_barrier(options: &Barrier) -> Result<u8, Error> {
@@ -76,9 +76,9 @@ fn bench_barrier(options: &Barrier) -> Result<u8, Error> {
         calls: options.calls,
         objects: options.objects,
         threads: options.threads as u64,
-        seed: options.common.seed,
+        seed: options.measured.common.seed,
         ..BarrierOptions::new(this_program()?)
     };
     let run = |control: Control<'_>| barrier::run(&wanted, control);
-    measure((&options.common, &options.page), barrier::text, run)
+    measure(&options.measured, barrier::text, run)
 }

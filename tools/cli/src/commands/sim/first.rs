@@ -57,7 +57,7 @@ fn shows(part: &str, name: &str, metric: &str, deepest: &str) -> bool {
 }
 
 /// The rows of the first screen, of variants with these cases.
-pub fn rows(report: &Report, cases: &[&str]) -> Vec<Row> {
+pub fn rows<'a>(report: &'a Report, cases: &[&str]) -> Vec<&'a Row> {
     let state = |row: &Row| Some(row.case.split_once(text::PACKAGE_STATE)?.1.to_owned());
     let deepest = report.rows.iter().filter_map(state).next_back();
     let deepest = deepest.unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn rows(report: &Report, cases: &[&str]) -> Vec<Row> {
         let largest = largest(&named);
         let of_largest = named.iter().filter(|(name, _)| largest.contains(name));
         if part != text::FUNCTION || largest.len() > 1 {
-            shown.extend(of_largest.map(|(_, row)| (*row).clone()));
+            shown.extend(of_largest.map(|(_, row)| *row));
         }
     }
     shown

@@ -153,7 +153,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> St
     }
     let cases: Vec<&str> = columns.iter().map(|it| it.0).collect();
     let shown = match full {
-        true => report.rows.clone(),
+        true => report.rows.iter().collect(),
         false => first::rows(report, &cases),
     };
     let cpus = report.options.get("cpus").and_then(|it| it.as_u64());
@@ -176,7 +176,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> St
 }
 
 /// The tables of a part: as many columns in each as fit in [`WIDTH`], in turn.
-fn tables(rows: &[Row], mut columns: &[Column], part: (&str, &str)) -> String {
+fn tables(rows: &[&Row], mut columns: &[Column], part: (&str, &str)) -> String {
     let mut text = String::new();
     while !columns.is_empty() {
         let mut count = columns.len().min(MOST_COLUMNS);
@@ -286,7 +286,7 @@ const LEAST_PCT: f64 = 0.05;
 type Column<'a> = (&'a str, &'a str);
 
 /// A table of the rows of a part: a line for each row of the report, a column for each variant.
-fn table(rows: &[Row], all: &[Column], (part, head): (&str, &str)) -> Table {
+fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
     let heads = all.iter().map(|it| match it.1 {
         "" => "value", // nothing varies
         varies => varies,
@@ -317,7 +317,7 @@ fn table(rows: &[Row], all: &[Column], (part, head): (&str, &str)) -> Table {
             cells.remove(0);
         }
         for case in &cases {
-            let of = |row: &&Row| named(row, case, part) == Some(name) && row.metric == metric;
+            let of = |row: &&&Row| named(row, case, part) == Some(name) && row.metric == metric;
             let row = rows.iter().find(of);
             cells.push(row.map_or("-".into(), |row| match row.n {
                 1 => short(row.median),

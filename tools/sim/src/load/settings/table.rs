@@ -141,16 +141,29 @@ macro_rules! option {
     };
 }
 
-/// Ticks that have a default of the kernel's.
-macro_rules! ticks {
-    ($key:literal, $about:literal, $field:ident) => {
+/// A number that has a default of the kernel's.
+macro_rules! or_default {
+    ($key:literal, $about:literal, $field:ident, $range:expr, $what:literal) => {
         option!(
             $key,
             $about,
             $field,
             "default",
-            |text| number(text).filter(|n| (0..=100_000).contains(n)),
+            |text| number(text).filter(|n| $range.contains(n)),
             |it| it.to_string(),
+            $what
+        )
+    };
+}
+
+/// Ticks that have a default of the kernel's.
+macro_rules! ticks {
+    ($key:literal, $about:literal, $field:ident) => {
+        or_default!(
+            $key,
+            $about,
+            $field,
+            (0..=100_000),
             "ticks, 0 to 100000, or `default`"
         )
     };
@@ -159,13 +172,11 @@ macro_rules! ticks {
 /// A limit of callbacks that has a default of the kernel's.
 macro_rules! limit {
     ($key:literal, $about:literal, $field:ident) => {
-        option!(
+        or_default!(
             $key,
             $about,
             $field,
-            "default",
-            |text| number(text).filter(|n| (1..=1_000_000_000).contains(n)),
-            |it| it.to_string(),
+            (1..=1_000_000_000),
             "a number from 1, or `default`"
         )
     };
@@ -349,7 +360,7 @@ pub static SETTINGS: &[Setting] = table! {
     option "moves" (moves, "never", |text| time(text).filter(|ns| (1..=3_600_000_000_000).contains(ns)),
             |it| time_text(*it), "a time such as 1s, an hour at most, or `never`")
         "the scheduler moves each of RCU's threads to any CPU so often, on average";
-    number "initial_jiffies" (jiffies, 1..=u64::MAX >> 16, "a number from 1")
+    number "initial_jiffies" (jiffies, 1..=u64::MAX >> 16, "a number from 1, or `default`")
         "the jiffy counter at time 0 (waits are jiffies_till_first_fqs and jiffies_till_next_fqs)";
     flag "stepwise" (stepwise)
         "FOR TESTS: RCU's threads do their work step by step, others in between; costs are counted too often";
