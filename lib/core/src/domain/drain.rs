@@ -5,6 +5,7 @@ use quiescent_engine::credit::Cause;
 
 use crate::defer::sweep::Until;
 use crate::gp::driver::How;
+use crate::parts::domain::Domain;
 use crate::parts::error::SyncError;
 use crate::parts::state::State;
 use crate::prim::counters::count;
@@ -78,12 +79,19 @@ impl State {
                     other => other?,
                 }
                 *ran += self.run_ready(until, true);
-            } else if now == 0 && self.held().0 == 0 {
+            } else if now == 0 && self.held().0 == 0 && !self.is_left_with_work() {
                 return Ok(());
             } else if now == 0 {
                 self.wait_for_others(until);
             }
         }
+    }
+
+    /// True while a dropped domain has left something that another thread runs or is about to run. (The callback
+    /// that covers it, which ran here, found that thread at work, and did not wait for it.)
+    fn is_left_with_work(&'static self) -> bool {
+        let env = self.env();
+        std::ptr::eq(self, &env.state) && env.registry.all().any(Domain::is_left_with_work)
     }
 
     /// Waits until another thread's callback has returned; sleeps briefly if none is running.

@@ -29,7 +29,7 @@ use crate::watch::report::{Report, report};
 use crate::workers::Workers;
 use crate::workers::roles::{OVERFLOW, is_ours};
 use quiescent_core::defer::turns::turn_of_worker;
-use quiescent_core::os::{AtExit, end_here, spawn};
+use quiescent_core::os::{AtExit, end_here};
 use quiescent_core::parts::shell::Taken;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim::counters::{count, uncount};
@@ -94,11 +94,7 @@ impl Workers {
         if let Some(role) = self.watch.resign() {
             // Its frame is skipped, and with it what ends its turn.
             self.env().end_turns(turn_of_worker(role - 1));
-            let successor = move || {
-                count(&self.env().state.counters.helpers);
-                self.serve(role);
-            };
-            if spawn(c"quiescent", successor).is_err() {
+            if self.spawn(c"quiescent", move || self.serve(role)).is_err() {
                 count(&self.env().state.counters.worker_errors);
                 self.serve(role);
             } else {

@@ -19,7 +19,6 @@ use crate::workers::Workers;
 use crate::workers::roles::OVERFLOW;
 use crate::workers::watchdog::STUCK;
 use quiescent_core::defer::turns::turn_of_overflow;
-use quiescent_core::os::spawn;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
@@ -161,7 +160,7 @@ impl Workers {
         let full = self.watch.is_full();
         // Determined here and not when the worker starts, because it reads files.
         let alone = !thread::available_parallelism().is_ok_and(|it| it.get() > 1);
-        let refused = !full && !alone && spawn(c"quiescent-3", body).is_err();
+        let refused = !full && !alone && self.spawn(c"quiescent-3", body).is_err();
         if full || alone || refused {
             overflow.state.store(NONE, Ordering::Release);
             let mut core = state.lock();
@@ -176,8 +175,6 @@ impl Workers {
     }
 
     fn serve_as_overflow(&'static self, role: u32) {
-        let counters = &self.env().state.counters;
-        count(&counters.helpers);
         OVERFLOW.set(role as usize);
         let overflow = &self.watch.overflow;
         loop {
@@ -191,7 +188,7 @@ impl Workers {
                 prim::futex_wait(&overflow.calls, calls, None);
             }
         }
-        uncount(&counters.helpers);
+        uncount(&self.env().state.counters.helpers);
     }
 
     /// The overflow worker is gone: the worker runs everything until another one is started.

@@ -1,5 +1,7 @@
 //! Starting the worker's thread. (Models have none: a thread of the scenario takes its role.)
 
+use std::ffi::CStr;
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
@@ -60,15 +62,8 @@ impl Workers {
             return true;
         }
         let role = self.watch.role();
-        let worker = move || {
-            count(&self.env().state.counters.helpers);
-            self.serve(role);
-        };
-        let started = self
-            .env()
-            .alarm
-            .open()
-            .and_then(|()| spawn(c"quiescent", worker));
+        let opened = self.env().alarm.open();
+        let started = opened.and_then(|()| self.spawn(c"quiescent", move || self.serve(role)));
         let now = if started.is_ok() { STARTED } else { NONE };
         state.store(now, Ordering::Release);
         if started.is_err() {
@@ -76,6 +71,18 @@ impl Workers {
             self.give_up_start();
         }
         started.is_ok()
+    }
+
+    /// Starts a thread of the library. It counts from here on, not from its first step: nobody sees a library
+    /// that has no threads while one of them is about to run.
+    pub(crate) fn spawn(
+        &'static self,
+        name: &'static CStr,
+        body: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let helpers = &self.env().state.counters.helpers;
+        count(helpers);
+        spawn(name, body).inspect_err(|_| uncount(helpers))
     }
 
     /// The worker cannot be started, though threads have relied on one being started. The next thread that

@@ -2,8 +2,10 @@
 //!
 //! Before the first callback of a round the worker sets a timer that only the *stand-by* waits for, and stops
 //! it after the round: two system calls a round, and no wake-up. If the timer fires, the stand-by checks how
-//! long the callback has been running, and after [`STUCK`] takes over the worker's role by incrementing the
-//! role number. A worker that returns later finds another number, and ends.
+//! long the callback has been running. What has run for [`STUCK`], and does so still at a second look a tenth
+//! of that later, is stuck: the stand-by takes over the worker's role by incrementing the role number. A worker
+//! that returns later finds another number, and ends. (At the first look alone every callback would be stuck
+//! after the process, or the machine, was stopped for a second.)
 //!
 //! The stand-by is created before the first callback runs, because later no thread might be available.
 
@@ -15,7 +17,7 @@ use crate::workers::Workers;
 use crate::workers::overflow::Overflow;
 use crate::workers::roles::{WATCHED, WORKER, is_ours};
 use quiescent_core::defer::turns::turn_of_worker;
-use quiescent_core::os::{Timer, spawn};
+use quiescent_core::os::Timer;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
 use quiescent_core::prim::teller::Teller;
@@ -30,6 +32,14 @@ const DISMISSED: usize = usize::MAX;
 /// There is no stand-by, and no attempt to start one.
 const NO_STAND_BY: u32 = 0;
 const STANDING_BY: u32 = 1;
+
+/// What the stand-by has found.
+enum Look {
+    /// The role is its own; the callback has been running for so long.
+    Stuck(u64),
+    /// It has to look again after this time.
+    Again(u64),
+}
 
 /// The state of the callback that the worker runs.
 #[derive(Debug)]
@@ -195,8 +205,8 @@ impl Watch {
             let _known_to_forks = workers.env().alarm.timer();
             self.timer.open()
         };
-        let started =
-            has_timer && spawn(c"quiescent-2", move || workers.watch.watch(workers)).is_ok();
+        let watch = move || workers.watch.watch(workers);
+        let started = has_timer && workers.spawn(c"quiescent-2", watch).is_ok();
         if started {
             self.standby.store(STANDING_BY, Ordering::Relaxed);
         } else {
@@ -207,7 +217,6 @@ impl Watch {
     /// The stand-by: sleeps until the timer fires and a callback has run for too long; then it becomes the
     /// worker.
     fn watch(&'static self, workers: &'static Workers) {
-        count(&workers.env().state.counters.helpers);
         let Some(running) = self.claim() else {
             // The program has closed the timer. The next round starts with another one.
             self.timer.forget();
@@ -247,35 +256,45 @@ impl Watch {
         self.telling.end();
     }
 
-    /// Waits until a callback has run for too long, and takes the role of the worker that runs it: the first
-    /// of the two threads to clear `since` decides. Returns the running time; `None` if the timer is gone.
+    /// Waits until a callback is stuck, and takes the role of the worker that runs it. Returns the running
+    /// time; `None` if the timer is gone.
     fn claim(&self) -> Option<u64> {
-        loop {
-            if !self.timer.wait() {
-                return None;
-            }
-            // Uses the same clock as `begin`: the other clock may be hours ahead of it after a virtual
-            // machine was stopped.
-            let since = self.since.load(Ordering::Acquire);
-            let running = prim::coarse_ns().saturating_sub(since);
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
-            if since != 0
-                && running >= STUCK
-                && self
-                    .since
-                    .compare_exchange(since, 0, order.0, order.1)
-                    .is_ok()
-            {
-                return Some(running);
-            }
-            if self.armed.load(Ordering::Relaxed) != 0 {
-                let left = match since {
-                    0 => STUCK, // between two callbacks
-                    _ => STUCK.saturating_sub(running).max(STUCK / 10),
-                };
-                self.timer.set(prim::now_ns() + left);
+        let mut seen = 0;
+        while self.timer.wait() {
+            match self.look(&mut seen) {
+                Look::Stuck(running) => return Some(running),
+                Look::Again(left) if self.armed.load(Ordering::Relaxed) != 0 => {
+                    self.timer.set(prim::now_ns() + left);
+                }
+                Look::Again(_) => {}
             }
         }
+        None
+    }
+
+    /// Looks at the callback that runs. `seen` is the beginning of one that had run for too long at the last
+    /// look. If it still runs, the first of the two threads to clear `since` has the role.
+    fn look(&self, seen: &mut u64) -> Look {
+        let since = self.since.load(Ordering::Acquire);
+        if since == 0 {
+            *seen = 0;
+            return Look::Again(STUCK); // between two callbacks
+        }
+        // Uses the same clock as `begin`: the other clock may be hours ahead of it after a virtual machine
+        // was stopped.
+        let running = prim::coarse_ns().saturating_sub(since);
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        if running >= STUCK
+            && since == *seen
+            && self
+                .since
+                .compare_exchange(since, 0, order.0, order.1)
+                .is_ok()
+        {
+            return Look::Stuck(running);
+        }
+        *seen = if running >= STUCK { since } else { 0 };
+        Look::Again(STUCK.saturating_sub(running).max(STUCK / 10))
     }
 }
 

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::deferral::{Gate, Ledger, WAYS, flag, library_threads, queue_somehow};
-use crate::common::{PATIENCE, Reader, in_both_modes, on_thread, sleeps, thread_id, until};
+use crate::common::{PATIENCE, Reader, healed, in_both_modes, on_thread, sleeps, thread_id, until};
 use quiescent::{
-    RcuCell, barrier, defer, defer_hurry, drain, in_section, read, read_lock, statistics,
+    Domain, RcuCell, barrier, defer, defer_hurry, drain, in_section, read, read_lock, statistics,
 };
 
 /// Says where it is dropped.
@@ -41,9 +41,9 @@ fn it_runs_everything_in_its_caller() {
             (0..50).for_each(|_| drop(RcuCell::new([0u64; 4]).store([1; 4])));
             // The worker may have been started just now; it makes one pass over all queues.
             until("the worker has looked, and sleeps", || {
-                let threads = library_threads();
-                threads.len() as u64 == statistics().helper_threads
-                    && threads.into_iter().all(sleeps)
+                let (now, threads) = (statistics(), library_threads());
+                let started = threads.len() as u64 == now.helper_threads && now.worker_passes > 0;
+                started && threads.into_iter().all(sleeps)
             });
             let before = statistics();
             let (ran, drainer) = match round % 2 {
@@ -247,6 +247,33 @@ fn many_at_once_share_the_work() {
             });
             assert!(done.load(Ordering::Acquire));
             assert_eq!(statistics().callbacks - plain, THINGS as u64);
+        }
+    });
+}
+
+#[test]
+fn a_drain_waits_for_what_the_worker_runs_of_a_dropped_domain() {
+    in_both_modes(|| {
+        healed::expected(); // the callback at the gate may be found stuck
+        for _ in 0..3 {
+            let (gate, returned) = (Gate::new(), flag());
+            let domain = Domain::new();
+            domain.defer_hurry(move || {
+                gate.pass();
+                returned.store(true, Ordering::Release);
+            });
+            gate.until_reached(1);
+            drop(domain);
+            let (sender, thread) = mpsc::channel();
+            let drainer = thread::spawn(move || {
+                sender.send(thread_id()).expect("the test waits");
+                drain(PATIENCE);
+                assert!(returned.load(Ordering::Acquire), "it still runs");
+            });
+            let thread = thread.recv().expect("it drains");
+            until("it waits", || sleeps(thread) || drainer.is_finished());
+            gate.open();
+            drainer.join().expect("no panic");
         }
     });
 }

@@ -181,7 +181,7 @@ fn what_torture_finds_is_on_its_page() {
         "--scenario",
         "TREE01",
         "--duration",
-        "20s",
+        "120s",
         "--broken",
         "no-grace-period",
         "--quiet",

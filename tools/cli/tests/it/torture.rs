@@ -111,7 +111,7 @@ fn what_is_asked_for_is_done() {
 #[test]
 fn a_finding_comes_with_the_last_events_and_the_way_to_it() {
     let words =
-        "torture --scenario TREE05 --duration 20s --seed 1 --quiet --broken no-grace-period";
+        "torture --scenario TREE05 --duration 120s --seed 1 --quiet --broken no-grace-period";
     let words: Vec<&str> = words.split(' ').collect();
     let output = run(&words);
     let printed = text(&output.stdout);

@@ -128,12 +128,13 @@ fn so_many_threads_may_be_stuck() {
 }
 
 /// The stand-by looks when the timer fires, sets it again as long as there is time left, and takes the role
-/// of a callback that has run for too long.
+/// of a callback that has run for too long at two looks.
 #[test]
 fn the_stand_by_claims_what_has_run_for_too_long() {
     let watch = watched();
     watch.leave();
     let fire = |after| watch.timer.set(prim::now_ns() + after);
+    watch.armed.store(1, Ordering::Relaxed);
     began(watch, 2 * STUCK);
     fire(1);
     let running = watch.claim().expect("it has the timer");
@@ -162,6 +163,30 @@ fn the_stand_by_claims_what_has_run_for_too_long() {
         fire(1);
         assert!(stands_by.join().expect("no panic").is_some());
     }
+}
+
+/// After a process was stopped for long, its callbacks return as soon as it goes on.
+#[test]
+fn what_does_not_run_on_from_one_look_to_the_next_is_not_stuck() {
+    let watch = watched();
+    let mut seen = 0;
+    let mut left_after = |ago| {
+        match ago {
+            0 => watch.since.store(0, Ordering::Relaxed),
+            ago => began(watch, ago * STUCK),
+        }
+        match watch.look(&mut seen) {
+            Look::Again(left) => left,
+            Look::Stuck(running) => panic!("stuck after {running} ns"),
+        }
+    };
+    for ago in [5, 4, 0, 4, 3, 2, 0, 2] {
+        let wanted = if ago == 0 { STUCK } else { STUCK / 10 };
+        assert_eq!(left_after(ago), wanted, "{ago}");
+    }
+    assert!(matches!(watch.look(&mut seen), Look::Stuck(running) if running >= 2 * STUCK));
+    assert!(matches!(watch.look(&mut seen), Look::Again(STUCK)), "once");
+    watch.leave();
 }
 
 #[test]
