@@ -87,8 +87,8 @@ impl State {
         }
     }
 
-    /// True while a dropped domain has left something that another thread runs or is about to run. (The callback
-    /// that covers it, which ran here, found that thread at work, and did not wait for it.)
+    /// True while a dropped domain has left something that another thread runs or is about to run. (The
+    /// callback that covers it, which ran here, found that thread at work, and did not wait for it.)
     fn is_left_with_work(&'static self) -> bool {
         let env = self.env();
         std::ptr::eq(self, &env.state) && env.registry.all().any(Domain::is_left_with_work)

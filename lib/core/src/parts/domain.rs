@@ -208,8 +208,8 @@ impl Domain {
         self.state_if_any().map_or((0, 0), State::held)
     }
 
-    /// True if the last handle is gone, and something queued is not: no reader holds it up, unless a guard was
-    /// forgotten, for which nobody waits.
+    /// True if the last handle is gone, and something queued is not. No reader holds it up; what a forgotten
+    /// guard holds for ever does not count.
     pub fn is_left_with_work(&self) -> bool {
         self.owner.load(Ordering::Acquire) == LEFT && self.held().0 > 0 && !self.is_inside()
     }

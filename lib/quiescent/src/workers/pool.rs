@@ -73,8 +73,8 @@ impl Workers {
         started.is_ok()
     }
 
-    /// Starts a thread of the library. It counts from here on, not from its first step: nobody sees a library
-    /// that has no threads while one of them is about to run.
+    /// Starts a thread of the library. It counts from here on, not from its first step: while it is about to
+    /// run, statistics do not say that the library has no thread.
     pub(crate) fn spawn(
         &'static self,
         name: &'static CStr,

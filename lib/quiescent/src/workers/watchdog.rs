@@ -2,8 +2,8 @@
 //!
 //! Before the first callback of a round the worker sets a timer that only the *stand-by* waits for, and stops
 //! it after the round: two system calls a round, and no wake-up. If the timer fires, the stand-by checks how
-//! long the callback has been running. What has run for [`STUCK`], and does so still at a second look a tenth
-//! of that later, is stuck: the stand-by takes over the worker's role by incrementing the role number. A worker
+//! long the callback has been running. What has run for [`STUCK`], and still runs at a second look a tenth of
+//! that later, is stuck: the stand-by takes over the worker's role by incrementing the role number. A worker
 //! that returns later finds another number, and ends. (At the first look alone every callback would be stuck
 //! after the process, or the machine, was stopped for a second.)
 //!
