@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use common::children::{fork_code, limit};
-use common::deferral::{Ledger, WAYS, library_threads, queue_somehow};
-use common::{PATIENCE, on_thread, once_more, sleeps, until};
+use common::deferral::{Ledger, WAYS, library_sleeps, queue_somehow};
+use common::{PATIENCE, on_thread, once_more, until};
 use quiescent::{Options, Retired, barrier, defer_hurry, drain, read_lock, statistics};
 use quiescent_core::os::{HAS, needs};
 
@@ -201,9 +201,7 @@ fn all_is_done() {
 /// in the child, be it what it was started with.
 fn until_its_threads_sleep() {
     until("the library's threads sleep", || {
-        let threads = library_threads();
-        let all = statistics().helper_threads;
-        all > 0 && threads.len() as u64 == all && threads.into_iter().all(sleeps)
+        statistics().helper_threads > 0 && library_sleeps()
     });
 }
 

@@ -168,6 +168,13 @@ pub fn library_threads() -> Vec<u32> {
         .collect()
 }
 
+/// The library's threads have been started and sleep. (Other systems than Linux do not say.)
+pub fn library_sleeps() -> bool {
+    let threads = library_threads();
+    let all = threads.len() as u64 == statistics().helper_threads;
+    (all || !cfg!(target_os = "linux")) && threads.into_iter().all(sleeps)
+}
+
 /// How often the library's threads have gone to sleep: one more than they were woken.
 pub fn library_switches() -> u64 {
     let switches = |thread: u32| {

@@ -203,7 +203,9 @@ impl Isolated {
             // SAFETY: the functions given make system calls only.
             unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, before_exec) };
         }
-        let mut child = command.spawn().expect("this binary starts once more");
+        // Under Wine, on a busy machine, one start in some hundreds is an "internal error".
+        let started = command.spawn().or_else(|_| command.spawn());
+        let mut child = started.expect("this binary starts once more");
         let said = [
             listen(child.stdout.take().expect("a pipe")),
             listen(child.stderr.take().expect("a pipe")),

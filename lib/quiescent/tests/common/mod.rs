@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 #[allow(unused_imports, reason = "as above")]
 pub use {
     isolated::{Isolated, in_both_modes, isolated, once_more, only_this_test, test_name},
-    quiescent_core::os::thread_id,
+    quiescent_core::os::{thread_id, thread_name},
     readers::Reader,
 };
 

@@ -41,6 +41,7 @@ fn a_backlog_has_a_second_worker_and_keeps_its_order() {
 /// runs both goes on after it, and rests.
 #[test]
 fn a_second_worker_that_empties_a_dropped_domain_stays() {
+    needs!(linux);
     in_both_modes(|| {
         healed::expected(); // the callback that waits for half of the others may be found stuck
         static LEFT: AtomicU64 = AtomicU64::new(0);

@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::deferral::{Gate, Ledger, WAYS, flag, library_threads, queue_somehow};
-use crate::common::{PATIENCE, Reader, in_both_modes, on_thread, sleeps, thread_id, until};
+use crate::common::deferral::{Gate, Ledger, WAYS, flag, library_sleeps, queue_somehow};
+use crate::common::{PATIENCE, Reader, in_both_modes, on_thread, thread_id, until};
 use quiescent::{
     RcuCell, barrier, defer, defer_hurry, drain, in_section, read, read_lock, statistics,
 };
@@ -40,11 +40,7 @@ fn it_runs_everything_in_its_caller() {
             (0..50).for_each(|_| retire(SaysWhere(sender.clone())));
             (0..50).for_each(|_| drop(RcuCell::new([0u64; 4]).store([1; 4])));
             // The worker may have been started just now; it makes one pass over all queues.
-            until("the worker has looked, and sleeps", || {
-                let threads = library_threads();
-                threads.len() as u64 == statistics().helper_threads
-                    && threads.into_iter().all(sleeps)
-            });
+            until("the worker has looked, and sleeps", library_sleeps);
             let before = statistics();
             let (ran, drainer) = match round % 2 {
                 0 => (drain(PATIENCE), thread_id()),
