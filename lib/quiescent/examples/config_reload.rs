@@ -5,6 +5,7 @@
 //!
 //!     cargo run --example config_reload
 
+use std::ffi::c_int;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -35,15 +36,15 @@ static STOP: AtomicBool = AtomicBool::new(false);
 static RELOAD: AtomicBool = AtomicBool::new(false);
 static SEEN_BY_HANDLER: AtomicU64 = AtomicU64::new(0);
 
-extern "C" fn on_hangup(_signal: libc::c_int) {
+extern "C" fn on_hangup(_signal: c_int) {
     // The cell was created before the handler was installed, so this `LazyLock` only loads it.
     let version = read(|guard| CONFIG.load(guard).version);
     SEEN_BY_HANDLER.store(version, Ordering::Relaxed);
     RELOAD.store(true, Ordering::Release);
 }
 
+#[cfg(unix)]
 fn install_handler() {
-    LazyLock::force(&CONFIG);
     // SAFETY: an all-zero sigaction is one: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_hangup as *const () as libc::sighandler_t;
@@ -51,6 +52,22 @@ fn install_handler() {
     // SAFETY: the action is complete; its handler reads a cell and stores to atomics, nothing else.
     let installed = unsafe { libc::sigaction(libc::SIGHUP, &action, std::ptr::null_mut()) };
     assert_eq!(installed, 0, "a handler for SIGHUP");
+}
+
+/// An operator would say `kill -HUP`.
+#[cfg(unix)]
+fn hang_up() {
+    // SAFETY: the handler is installed.
+    unsafe { libc::raise(libc::SIGHUP) };
+}
+
+/// No such signal: a call does the same.
+#[cfg(not(unix))]
+fn install_handler() {}
+
+#[cfg(not(unix))]
+fn hang_up() {
+    on_hangup(1);
 }
 
 /// Answers requests until `STOP` is set. Returns their number, and how many of them saw a mixture.
@@ -67,14 +84,13 @@ fn serve() -> (u64, u64) {
 }
 
 fn main() {
+    LazyLock::force(&CONFIG);
     install_handler();
     let servers: Vec<_> = (0..2).map(|_| thread::spawn(serve)).collect();
 
     for version in 2..=4 {
         thread::sleep(Duration::from_millis(50));
-        // An operator would say `kill -HUP`.
-        // SAFETY: the handler is installed.
-        unsafe { libc::raise(libc::SIGHUP) };
+        hang_up();
         while !RELOAD.swap(false, Ordering::Acquire) {
             thread::yield_now();
         }

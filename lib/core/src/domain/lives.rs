@@ -138,11 +138,8 @@ mod tests {
     /// A thread that makes a state waits for the settings before others see it: they may be in the child of a
     /// fork, where that thread does not come back.
     #[test]
-    #[cfg_attr(
-        any(quiescent_portable, not(target_os = "linux")),
-        ignore = "SKIPPED: needs /proc"
-    )]
     fn a_state_is_not_seen_before_it_has_its_settings() {
+        crate::needs!(linux);
         let domain = Domain::found(&program().env);
         domain.set(|settings| settings.budget_count = 7);
         let settings = domain.settings();

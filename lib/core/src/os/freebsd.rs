@@ -7,7 +7,7 @@ use super::{Has, NO_SUCH_CALL, portable};
 pub use portable::{
     AtExit, Page, Timer, Wakeups, coarse_ns, doze, end_here, futex_wait, futex_wake,
     futex_wake_all, has_more_rights, map, now_ns, on_fork, open_page_of, pin, read_page, spawn,
-    thread_id, unmap,
+    thread_id, thread_name, unmap,
 };
 
 /// What the others may lack.

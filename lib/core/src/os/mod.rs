@@ -15,6 +15,8 @@
 //! `mprotect` is no fence on ARM, and reading the registers of other threads (Mach) does not promise to be
 //! one: so macOS has none.
 
+#[cfg(not(quiescent_model))]
+pub mod needs;
 pub mod pressure;
 
 #[cfg(all(target_os = "linux", not(quiescent_portable), not(quiescent_model)))]
@@ -73,6 +75,12 @@ pub struct Has {
     pub telemetry: bool,
     /// Setting or stopping a timer wakes no thread.
     pub silent_timer: bool,
+    /// A callback may end its thread.
+    pub ends: bool,
+    /// Memory that is no allocator's.
+    pub pages: bool,
+    /// A shared object that contains the library stays when it is unloaded.
+    pub stays: bool,
 }
 
 /// Why the worker woke up.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Has, portable};
 pub use portable::{
     AtExit, Page, Timer, Wakeups, coarse_ns, doze, end_here, has_more_rights, map, now_ns, on_fork,
-    open_page_of, pin, read_page, spawn, unmap,
+    open_page_of, pin, read_page, spawn, thread_name, unmap,
 };
 
 /// What the others may lack.
@@ -114,5 +114,5 @@ pub fn futex_wake_all(word: &AtomicU32) {
 /// The system's id of this thread.
 pub fn thread_id() -> u32 {
     // SAFETY: takes nothing, and cannot fail.
-    unsafe { GetCurrentThreadId() }
+    portable::numbered(|| unsafe { GetCurrentThreadId() })
 }

@@ -47,6 +47,11 @@ pub fn thread_id() -> u32 {
     number + 1
 }
 
+/// Its name.
+pub fn thread_name(_thread: u32) -> Option<String> {
+    Some("a thread".to_owned())
+}
+
 /// A permanent value.
 ///
 /// # Safety

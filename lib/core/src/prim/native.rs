@@ -13,7 +13,7 @@ use std::sync::PoisonError;
 pub use super::tsan::{Mutex, MutexGuard};
 pub use crate::os::{
     coarse_ns, doze, futex_wait, futex_wake, futex_wake_all, heavy_fence, map, now_ns,
-    register_heavy_fence, thread_id, unmap,
+    register_heavy_fence, thread_id, thread_name, unmap,
 };
 use crate::prim::arena;
 

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use crate::prim;
+
 /// A reader that the grace period in flight waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holdout {
-    /// The kernel's id of the thread; 0 for the readers that share the two counters.
+    /// The system's id of the thread; 0 for the readers that share the two counters.
     pub thread_id: u32,
-    /// The thread's name, if the kernel still knows the thread. A thread without one has *ended* inside a
+    /// The thread's name, if the system still knows the thread. A thread without one has *ended* inside a
     /// section: it leaked a guard, and no grace period will ever end.
     pub name: Option<String>,
     /// The number of nested sections that it has open, as seen just now.
@@ -19,9 +21,7 @@ impl Holdout {
     pub(crate) fn new(thread_id: u32, nesting: u32) -> Holdout {
         let name = match thread_id {
             0 => Some("(threads without a slot)".to_owned()),
-            id => std::fs::read_to_string(format!("/proc/self/task/{id}/comm"))
-                .ok()
-                .map(|name| name.trim_end().to_owned()),
+            id => prim::thread_name(id),
         };
         Holdout {
             thread_id,

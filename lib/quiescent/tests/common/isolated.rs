@@ -11,15 +11,15 @@
 //! The kernel may report low memory while tests run, which flushes lazy items. So a child does not listen,
 //! unless its test is about that.
 
-use std::ffi::CString;
 use std::fs;
-use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Output, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use quiescent::Options;
+use quiescent::{FenceMode, Options, statistics};
+use quiescent_core::os::needs;
 
 use super::healed;
 
@@ -33,21 +33,40 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// its wake-up, and the count of stalls shows it.
 const STALL: Duration = Duration::from_secs(10);
 
-/// Tests that run at the same time, for each CPU.
-const AT_ONCE: libc::c_long = 4;
-
+#[cfg(target_os = "linux")]
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = at_once;
 
 /// Tells libtest how many tests to run at once, unless the environment does. Called before `main`: libtest
 /// reads it there.
+#[cfg(target_os = "linux")]
 extern "C" fn at_once() {
+    /// Tests that run at the same time, for each CPU.
+    const AT_ONCE: libc::c_long = 4;
     // SAFETY: takes a number.
     let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1);
-    let threads = CString::new((AT_ONCE * cpus).to_string()).expect("digits");
+    let threads = std::ffi::CString::new((AT_ONCE * cpus).to_string()).expect("digits");
     // SAFETY: both end with a zero, and no other thread exists yet.
     unsafe { libc::setenv(c"RUST_TEST_THREADS".as_ptr(), threads.as_ptr(), 0) };
+}
+
+/// A command that runs a program built for this system: through the words of `QUIESCENT_TEST_RUNNER`, if that
+/// is set (qemu, which does not run what its programs execute).
+pub fn command(program: &Path) -> Command {
+    let runner = std::env::var("QUIESCENT_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let Some(first) = words.next() else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(first);
+    command.args(words).arg(program);
+    command
+}
+
+/// A command that runs this program once more.
+pub fn once_more() -> Command {
+    command(&std::env::current_exe().expect("the path of this binary"))
 }
 
 /// Runs `body` in a process of its own.
@@ -55,10 +74,19 @@ pub fn isolated(body: impl FnOnce()) {
     Isolated::new().run(body);
 }
 
-/// Runs `body` in two processes of its own: with membarrier, and with fenced readers.
+/// Runs `body` in two processes of its own: with a fence of the process, if there is one, and with fenced
+/// readers.
 pub fn in_both_modes(body: impl Fn()) {
-    isolated(&body);
-    Isolated::new().fenced().run(&body);
+    if needs::fence() {
+        isolated(|| {
+            body();
+            assert_eq!(statistics().fence_mode, FenceMode::Membarrier);
+        });
+    }
+    Isolated::new().fenced().run(|| {
+        body();
+        assert_eq!(statistics().fence_mode, FenceMode::Fenced);
+    });
 }
 
 /// The name of the running test, for `--exact`: libtest gives it to the thread that runs the test.
@@ -149,9 +177,8 @@ impl Isolated {
             }
             Ok(_) => {} // another child of the same test
             Err(_) => {
-                let output = self.start(&name);
-                let text = text_of(&output);
-                assert!(output.status.success(), "{name}: {}\n{text}", output.status);
+                let (status, text) = self.start(&name);
+                assert!(status.success(), "{name}: {status}\n{text}");
                 assert!(
                     text.contains(&mark),
                     "{name}: the child did not run the test:\n{text}"
@@ -162,9 +189,8 @@ impl Isolated {
         }
     }
 
-    fn start(&self, name: &str) -> Output {
-        let binary = std::env::current_exe().expect("the path of this binary");
-        let mut command = Command::new(binary);
+    fn start(&self, name: &str) -> (ExitStatus, String) {
+        let mut command = once_more();
         command.args(only_this_test());
         command.env_remove("QUIESCENT_FENCE").env(CHILD, name);
         command.envs(self.environment.iter().copied());
@@ -172,28 +198,52 @@ impl Isolated {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        #[cfg(unix)]
         if let Some(before_exec) = self.before_exec {
             // SAFETY: the functions given make system calls only.
-            unsafe { command.pre_exec(before_exec) };
+            unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, before_exec) };
         }
-        let child = command.spawn().expect("this binary starts once more");
-        let pid = child.id();
-        let (sender, receiver) = mpsc::channel();
-        let reader = std::thread::spawn(move || sender.send(child.wait_with_output()));
-        match receiver.recv_timeout(PATIENCE) {
-            Ok(output) => output.expect("a child can be waited for"),
-            Err(_) => {
-                let threads = what_threads_do(pid);
-                // SAFETY: kill touches no memory; the child has not been waited for, so its number is
-                // still its own.
-                unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
-                let _ = reader.join();
-                let said = receiver.try_recv().ok().and_then(Result::ok);
-                let said = said.map_or(String::new(), |it| text_of(&it));
-                panic!("{name} hangs; its threads:\n{threads}\nit said:\n{said}");
-            }
+        // Under Wine, on a busy machine, one start in some hundreds is an "internal error".
+        let started = command.spawn().or_else(|_| command.spawn());
+        let mut child = started.expect("this binary starts once more");
+        let said = [
+            listen(child.stdout.take().expect("a pipe")),
+            listen(child.stderr.take().expect("a pipe")),
+        ];
+        let ended = ends(&mut child, &said);
+        let threads = what_threads_do(child.id());
+        if ended.is_none() {
+            let _ = child.kill();
+        }
+        let said = said.map(|it| it.join().expect("no panic")).concat();
+        match ended {
+            Some(status) => (status, said),
+            None => panic!("{name} hangs; its threads:\n{threads}\nit said:\n{said}"),
         }
     }
+}
+
+/// Collects what a child says.
+fn listen(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut said = Vec::new();
+        let _ = pipe.read_to_end(&mut said);
+        String::from_utf8_lossy(&said).into_owned()
+    })
+}
+
+/// Waits until a child has ended, and its own children have; not longer than one takes.
+fn ends(child: &mut Child, said: &[JoinHandle<String>]) -> Option<ExitStatus> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if let Some(status) = child.try_wait().expect("our child")
+            && said.iter().all(JoinHandle::is_finished)
+        {
+            return Some(status);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    None
 }
 
 /// Whether the library has panicked on a thread without a name, as its own ones are for the standard library.
@@ -201,12 +251,6 @@ impl Isolated {
 fn is_panic_of_a_worker(line: &str) -> bool {
     let library = ["lib/engine/src/", "lib/core/src/", "lib/quiescent/src/"];
     line.starts_with("thread '<unnamed>'") && library.iter().any(|it| line.contains(it))
-}
-
-/// What a child has said.
-fn text_of(output: &Output) -> String {
-    let parts = [&output.stdout, &output.stderr];
-    parts.map(|part| String::from_utf8_lossy(part)).concat()
 }
 
 /// Name, state and place in the kernel of every thread of a process.

@@ -4,13 +4,16 @@
 #![allow(dead_code, reason = "every test program uses a part of this")]
 
 pub mod backlog;
+#[cfg_attr(not(target_os = "linux"), path = "no_children.rs")]
 pub mod children;
 pub mod deferral;
 pub mod healed;
 pub mod isolated;
 pub mod oracle;
 pub mod readers;
+#[cfg(target_os = "linux")]
 pub mod real;
+#[cfg(target_os = "linux")]
 pub mod sandbox;
 pub mod tasks;
 
@@ -20,7 +23,8 @@ use std::time::{Duration, Instant};
 
 #[allow(unused_imports, reason = "as above")]
 pub use {
-    isolated::{Isolated, in_both_modes, isolated, only_this_test, test_name},
+    isolated::{Isolated, in_both_modes, isolated, once_more, only_this_test, test_name},
+    quiescent_core::os::{thread_id, thread_name},
     readers::Reader,
 };
 
@@ -61,21 +65,15 @@ pub fn panic_text(f: impl FnOnce()) -> String {
     }
 }
 
-/// The kernel's number of this thread.
-pub fn thread_id() -> u32 {
-    // SAFETY: gettid has no arguments and cannot fail.
-    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
-}
-
-/// Threads of this process, as the kernel counts them: for a moment also those that were joined just now.
+/// Threads of this process, as the kernel counts them: also those joined just now. 0 if it is not Linux.
 pub fn kernel_threads() -> usize {
-    std::fs::read_dir("/proc/self/task").expect("/proc").count()
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
-/// Waits until the kernel counts so many threads, no more and no less.
+/// Waits until the kernel counts so many threads, no more and no less, if it is Linux.
 pub fn until_threads(count: usize) {
     until("the number of threads is as before", || {
-        kernel_threads() == count
+        !cfg!(target_os = "linux") || kernel_threads() == count
     });
 }
 
@@ -84,8 +82,12 @@ pub fn thread_lives(thread_id: u32) -> bool {
     std::path::Path::new(&format!("/proc/self/task/{thread_id}")).exists()
 }
 
-/// Does the kernel say that this thread sleeps?
+/// Does the kernel say that this thread sleeps? Other systems than Linux do not say, so some time passes.
 pub fn sleeps(thread_id: u32) -> bool {
+    if !cfg!(target_os = "linux") {
+        thread::sleep(SHORT);
+        return true;
+    }
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread_id}/stat"));
     stat.is_ok_and(|stat| {
         stat.rsplit_once(')')

@@ -9,6 +9,12 @@ use libc::{c_long, sock_filter, sock_fprog};
 const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
+#[cfg(target_arch = "riscv64")]
+const ARCHITECTURE: u32 = 0xc000_00f3;
+#[cfg(target_arch = "s390x")]
+const ARCHITECTURE: u32 = 0x8000_0016;
+#[cfg(target_arch = "x86")]
+const ARCHITECTURE: u32 = 0x4000_0003;
 
 /// Offsets into `seccomp_data`.
 const NUMBER: u32 = 0;
@@ -68,6 +74,21 @@ pub fn refuse(call: c_long, errno: i32) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+/// Whether this kernel has filters that make a call fail. (qemu, which runs programs of other processors, has
+/// none.)
+pub fn filters() -> bool {
+    let action = libc::SECCOMP_RET_ERRNO;
+    // SAFETY: a number, and the address of one that the kernel reads.
+    unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_GET_ACTION_AVAIL,
+            0,
+            &raw const action,
+        ) == 0
     }
 }
 

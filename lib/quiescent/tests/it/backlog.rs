@@ -14,11 +14,8 @@ use crate::common::{in_both_modes, isolated, until};
 use quiescent::{barrier, defer, drain, statistics};
 
 #[test]
-#[cfg_attr(
-    quiescent_portable,
-    ignore = "SKIPPED: needs a timer that wakes no thread when it is set"
-)]
 fn a_backlog_has_a_second_worker_and_keeps_its_order() {
+    needs!(silent_timer);
     in_both_modes(|| {
         // Another thread runs what the worker waits for.
         pile_up(|| RAN.load(Ordering::SeqCst) >= MANY / 2, || ());
@@ -44,6 +41,7 @@ fn a_backlog_has_a_second_worker_and_keeps_its_order() {
 /// runs both goes on after it, and rests.
 #[test]
 fn a_second_worker_that_empties_a_dropped_domain_stays() {
+    needs!(linux);
     in_both_modes(|| {
         healed::expected(); // the callback that waits for half of the others may be found stuck
         static LEFT: AtomicU64 = AtomicU64::new(0);
@@ -121,16 +119,15 @@ fn a_second_worker_that_is_stuck_is_replaced() {
     });
 }
 
+#[cfg(target_os = "linux")]
 unsafe extern "C-unwind" {
     fn pthread_exit(value: *mut std::ffi::c_void) -> !;
 }
 
+#[cfg(target_os = "linux")]
 #[test]
-#[cfg_attr(
-    quiescent_portable,
-    ignore = "SKIPPED: needs callbacks that may end their thread"
-)]
 fn a_second_worker_whose_thread_a_callback_ends_leaves_nothing_behind() {
+    needs!(ends);
     in_both_modes(|| {
         healed::expected(); // as above
         if !two_processors() {
@@ -202,6 +199,7 @@ fn the_worker_sleeps_beside_a_second_one_that_is_busy() {
 }
 
 /// Restricts this process to one processor.
+#[cfg(target_os = "linux")]
 fn on_one_processor() {
     // SAFETY: plain data, which the calls read and write.
     unsafe {
@@ -214,6 +212,7 @@ fn on_one_processor() {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn on_one_processor_there_is_no_second_worker() {
     isolated(|| {

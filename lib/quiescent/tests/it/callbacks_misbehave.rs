@@ -1,13 +1,16 @@
 //! Callbacks and destructors that panic, never return, or leak guards; and reporters that misbehave. Each is
 //! contained, counted and reported, and the other callbacks run.
 
+#[cfg(target_os = "linux")]
+mod faults;
+
 use std::panic::panic_any;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::deferral::{Gate, Ledger, flag, library_threads, queue_somehow, until_at_rest};
+use crate::common::deferral::{Gate, Ledger, flag, library_sleeps, queue_somehow, until_at_rest};
 use crate::common::healed;
 use crate::common::{PATIENCE, in_both_modes, isolated, until};
 use quiescent::intrusive::{self, Head};
@@ -222,7 +225,7 @@ fn a_callback_that_never_returns_stops_no_other_callback() {
         assert!(covered.load(Ordering::Acquire));
         until_at_rest();
         assert_eq!(statistics().callbacks_stuck, 1, "it counts, for good");
-        assert_eq!(library_threads().len() as u64, statistics().helper_threads);
+        assert!(library_sleeps());
         assert!(statistics().helper_threads <= 2, "{:?}", statistics());
     });
 }
@@ -379,65 +382,5 @@ fn a_guard_kept_across_callbacks_may_be_dropped_later() {
         barrier();
         ledger.assert_all_once();
         assert_eq!(synchronize_timeout(PATIENCE), Ok(()));
-    });
-}
-
-/// Some pages of memory, as large as pages can be.
-#[repr(align(65536))]
-struct Pages([AtomicU64; 8192]);
-
-static PAGES: Pages = Pages([const { AtomicU64::new(0) }; 8192]);
-/// How often a handler of the program has run.
-static FAULTS: AtomicU32 = AtomicU32::new(0);
-
-fn protect(protection: libc::c_int) {
-    let pages = (&raw const PAGES).cast_mut().cast();
-    // SAFETY: a static of ours, in pages of its own; it is used where it may be, or a handler opens it.
-    let failed = unsafe { libc::mprotect(pages, size_of::<Pages>(), protection) };
-    assert_eq!(failed, 0);
-}
-
-/// Opens the pages, as programs do that map memory when it is first used.
-extern "C" fn note_and_open(_: libc::c_int) {
-    FAULTS.fetch_add(1, Ordering::AcqRel);
-    protect(libc::PROT_READ | libc::PROT_WRITE);
-}
-
-fn handle(signal: libc::c_int) {
-    // SAFETY: plain data, zero is no flag and no signal; the handler does only what it may.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = note_and_open as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_ONSTACK;
-        assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
-    }
-}
-
-/// Faults when it is dropped, in two ways, and goes on where the handler has seen to it.
-struct Faults(u64);
-
-impl Drop for Faults {
-    fn drop(&mut self) {
-        protect(libc::PROT_NONE);
-        PAGES.0[7].store(self.0, Ordering::Relaxed);
-        assert_eq!(PAGES.0[7].load(Ordering::Relaxed), self.0);
-        // SAFETY: takes a number.
-        assert_eq!(unsafe { libc::raise(libc::SIGTRAP) }, 0);
-    }
-}
-
-#[test]
-fn the_programs_fault_handlers_run_on_the_worker() {
-    in_both_modes(|| {
-        handle(libc::SIGSEGV);
-        handle(libc::SIGTRAP);
-        let cell = RcuCell::new(Some(Faults(0)));
-        for round in 1..4 {
-            let next = (round < 3).then(|| Faults(round));
-            cell.store(next).retire_hurry();
-            barrier();
-            assert_eq!(u64::from(FAULTS.load(Ordering::Acquire)), 2 * round);
-        }
-        assert_eq!(statistics().callback_panics, 0);
     });
 }

@@ -250,8 +250,8 @@ thread_local! {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn inline_callbacks_run_here_one_at_a_time() {
+    needs!(fence);
     isolated(|| {
         static HERE: AtomicU32 = AtomicU32::new(0);
         static RAN: AtomicU32 = AtomicU32::new(0);

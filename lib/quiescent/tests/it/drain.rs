@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::deferral::{Gate, Ledger, WAYS, flag, library_threads, queue_somehow};
+use crate::common::deferral::{Gate, Ledger, WAYS, flag, library_sleeps, queue_somehow};
 use crate::common::{PATIENCE, Reader, healed, in_both_modes, on_thread, sleeps, thread_id, until};
 use quiescent::{
     Domain, RcuCell, barrier, defer, defer_hurry, drain, in_section, read, read_lock, statistics,
@@ -41,9 +41,7 @@ fn it_runs_everything_in_its_caller() {
             (0..50).for_each(|_| drop(RcuCell::new([0u64; 4]).store([1; 4])));
             // The worker may have been started just now; it makes one pass over all queues.
             until("the worker has looked, and sleeps", || {
-                let (now, threads) = (statistics(), library_threads());
-                let started = threads.len() as u64 == now.helper_threads && now.worker_passes > 0;
-                started && threads.into_iter().all(sleeps)
+                statistics().worker_passes > 0 && library_sleeps()
             });
             let before = statistics();
             let (ran, drainer) = match round % 2 {

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::common::deferral::{flag, library_threads};
-use crate::common::{PATIENCE, in_both_modes, on_thread, sleeps, thread_id, until};
+use crate::common::deferral::{flag, library_sleeps};
+use crate::common::{PATIENCE, in_both_modes, on_thread, thread_id, until};
 use quiescent::tuning::{FlushTimes, drain_ready, on_ready, set_drained, set_flush_times};
 use quiescent::{RcuCell, barrier, defer, defer_hurry, drain, statistics, synchronize};
 
@@ -35,9 +35,7 @@ impl Drop for Noted {
 }
 
 fn workers_sleep() {
-    until("the worker sleeps", || {
-        library_threads().into_iter().all(sleeps)
-    });
+    until("the worker sleeps", library_sleeps);
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! it must end well, and must have printed that it did something.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use crate::common::isolated::command;
 use crate::common::until;
 
 /// The program that cargo has built beside this test.
@@ -14,6 +15,7 @@ fn program(name: &str) -> PathBuf {
         .and_then(Path::parent)
         .expect("deps/ is in it");
     let program = profile.join("examples").join(name);
+    let program = program.with_extension(std::env::consts::EXE_EXTENSION);
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("examples")
         .join(name)
@@ -30,7 +32,7 @@ fn program(name: &str) -> PathBuf {
 
 /// Runs an example; the numbers in what it prints, line by line.
 fn numbers(name: &str) -> Vec<Vec<u64>> {
-    let mut child = Command::new(program(name))
+    let mut child = command(&program(name))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

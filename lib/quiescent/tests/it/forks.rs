@@ -62,8 +62,8 @@ fn tasks_are_woken(domain: &'static Domain) {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_awaits_grace_periods_that_others_were_driving_and_awaiting() {
+    needs!(fork);
     in_both_modes(|| {
         let domain = leaked();
         let reader = Reader::inside("in the way");
@@ -124,8 +124,8 @@ fn is_reported_in_the_child(stall: impl FnOnce()) {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_reports_a_stall_though_another_thread_was_in_the_reporter() {
+    needs!(fork);
     isolated(|| {
         healed::expected();
         on_report(wait_in_the_first);
@@ -156,8 +156,8 @@ fn a_child_reports_a_stall_though_another_thread_was_in_the_reporter() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_reports_a_stuck_callback_though_another_thread_was_in_the_reporter() {
+    needs!(fork);
     isolated(|| {
         healed::expected();
         on_report(wait_in_the_first);
@@ -178,8 +178,8 @@ fn a_child_reports_a_stuck_callback_though_another_thread_was_in_the_reporter() 
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_domain_that_others_held_becomes_free_in_the_child() {
+    needs!(fork);
     isolated(|| {
         let domain = leaked();
         let (end, reads) = reading(domain);
@@ -216,8 +216,8 @@ fn a_domain_that_others_held_becomes_free_in_the_child() {
 
 /// A thread that changes settings waits for the domain's lock during a fork, and holds that of the settings.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_changes_settings_that_another_thread_was_changing() {
+    needs!(fork);
     isolated(|| {
         static STOP: AtomicBool = AtomicBool::new(false);
         let domain = leaked();

@@ -76,7 +76,6 @@ fn in_place() -> bool {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_later_store_drops_two_at_the_most() {
     in_both_modes(|| {
         begin();
@@ -98,8 +97,8 @@ fn a_later_store_drops_two_at_the_most() {
 
 /// Of any domain whose sections belong to threads.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn never_inside_a_section() {
+    needs!(fence);
     isolated(|| {
         static OTHER: Domain = Domain::new();
         begin();
@@ -134,8 +133,8 @@ fn never_inside_a_section() {
 
 /// The same for a thread that has never read in another domain: it checks less.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn never_inside_a_section_of_the_only_domain() {
+    needs!(fence);
     isolated(|| {
         begin();
         let cell = noted();
@@ -157,7 +156,6 @@ fn never_inside_a_section_of_the_only_domain() {
 
 /// A thread that retires inside sections only does not run anything: the worker does.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_worker_runs_what_is_always_retired_inside() {
     isolated(|| {
         begin();
@@ -185,7 +183,6 @@ fn the_worker_runs_what_is_always_retired_inside() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_destructor_that_retires_only_queues() {
     in_both_modes(|| {
         begin();
@@ -209,7 +206,6 @@ fn a_destructor_that_retires_only_queues() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn waiting_inside_is_refused() {
     in_both_modes(|| {
         static REFUSED: AtomicU32 = AtomicU32::new(0);
@@ -234,8 +230,8 @@ fn remember(report: &Report) {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_panic_is_contained_and_a_slow_one_is_reported() {
+    needs!(fence);
     isolated(|| {
         begin();
         on_report(remember);
@@ -290,7 +286,6 @@ fn stuck_owner<'s>(
 
 /// The owner has popped the entry, so its queue alone would suggest that the destructor has run.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_barrier_and_a_drain_wait_for_a_running_destructor() {
     isolated(|| {
         for by_drain in [false, true] {
@@ -315,8 +310,8 @@ fn a_barrier_and_a_drain_wait_for_a_running_destructor() {
 
 /// In the child it is not run.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_fork_forgets_what_others_run() {
+    needs!(fence);
     isolated(|| {
         let returned = flag();
         thread::scope(|scope| {
@@ -335,9 +330,10 @@ fn a_fork_forgets_what_others_run() {
 }
 
 /// A destructor that forks goes on in both processes; what it was popped with runs in the parent only.
+#[cfg(target_os = "linux")]
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_destructor_that_forks() {
+    needs!(fence);
     isolated(|| {
         static CHILD: AtomicBool = AtomicBool::new(false);
         static FORKED: AtomicU64 = AtomicU64::new(0);
@@ -386,7 +382,6 @@ fn a_destructor_that_forks() {
 
 /// What a thread leaves goes to the worker.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_thread_that_ends_leaves_them_to_the_worker() {
     in_both_modes(|| {
         begin();

@@ -6,7 +6,7 @@ mod oracle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::common::{Isolated, Numbers, SHORT, in_both_modes, isolated, panic_text};
+use crate::common::{Numbers, SHORT, in_both_modes, isolated, panic_text};
 use quiescent::{
     FenceMode, Options, RcuList, barrier, defer, read, read_lock, statistics, synchronize,
 };
@@ -328,11 +328,6 @@ fn values_that_change_the_list_when_they_are_dropped() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn readers_beside_writers() {
-    isolated(|| {
-        oracle::run();
-        assert_eq!(statistics().fence_mode, FenceMode::Membarrier);
-    });
-    Isolated::new().fenced().run(oracle::run);
+    in_both_modes(oracle::run);
 }

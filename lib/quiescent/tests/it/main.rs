@@ -5,6 +5,15 @@
 //! replaced), `single_step` (a signal at every instruction), `ends` (the state of a process at its end, for
 //! sanitizers).
 
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(unused, reason = "tests that only Linux can run are not compiled")
+)]
+
+// For `needs!`.
+#[macro_use]
+extern crate quiescent_core;
+
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -20,23 +29,30 @@ mod domain;
 mod drain;
 mod drained;
 mod examples;
+#[cfg(target_os = "linux")]
 mod exit;
 mod forgotten;
+#[cfg(target_os = "linux")]
 mod forks;
 mod futures;
 mod hand_over;
 mod handles;
 mod in_place;
 mod list;
+#[cfg(target_os = "linux")]
 mod membarrier;
 mod misuse;
 mod modes;
 mod not_too_early;
 mod oracle;
+#[cfg(target_os = "linux")]
 mod out_of_memory;
 mod polling;
+#[cfg(target_os = "linux")]
 mod pressure;
+#[cfg(target_os = "linux")]
 mod pressure_groups;
+#[cfg(target_os = "linux")]
 mod priorities;
 mod quiet;
 mod quiet_worker;
@@ -44,12 +60,21 @@ mod rcu_ptr;
 mod scale;
 mod sections;
 mod shared_fences;
+#[cfg(target_os = "linux")]
 mod signal_storm;
 mod sole;
 mod srcu;
 mod stalls;
+#[cfg(target_os = "linux")]
 mod telemetry;
 mod thread_end;
 mod unregistered;
 mod values;
 mod waiting;
+
+/// What is compiled for Linux only.
+#[cfg(not(target_os = "linux"))]
+#[test]
+fn of_linux() {
+    needs!(linux);
+}

@@ -14,6 +14,7 @@ use quiescent::{
     FenceMode, InitError, Options, RcuCell, SyncError, read, start_grace_period, statistics,
     synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
 };
+use quiescent_core::os::HAS;
 
 fn no_permission() -> io::Result<()> {
     sandbox::refuse(libc::SYS_membarrier, libc::EPERM)
@@ -34,8 +35,9 @@ fn no_such_command() -> io::Result<()> {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_from_the_start_readers_carry_the_fence() {
+    needs!(HAS.fence, "membarrier(2)"); // asked also where it is refused
+    needs!(sandbox::filters(), "seccomp filters");
     let refused = |errno: i32| {
         assert_eq!(statistics().fence_mode, FenceMode::Fenced);
         // It is not to be had by demanding it either.
@@ -62,8 +64,9 @@ fn refused_from_the_start_readers_carry_the_fence() {
 const LATE: SyncError = SyncError::FenceRefused { errno: libc::EPERM };
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_every_wait_says_so() {
+    needs!(fence);
+    needs!(sandbox::filters(), "seccomp filters");
     isolated(|| {
         let idle = Reader::idle("idle");
         synchronize();
@@ -96,8 +99,9 @@ fn refused_later_every_wait_says_so() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_all_callers_return() {
+    needs!(fence);
+    needs!(sandbox::filters(), "seccomp filters");
     isolated(|| {
         const CALLERS: usize = 8;
         let idle = Reader::idle("idle");
@@ -128,8 +132,9 @@ impl Drop for Counted {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_nothing_is_freed() {
+    needs!(fence);
+    needs!(sandbox::filters(), "seccomp filters");
     isolated(|| {
         let idle = Reader::idle("idle");
         let drops = Arc::new(AtomicU32::new(0));
@@ -160,8 +165,9 @@ fn refused_later_nothing_is_freed() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_a_sole_thread_needs_none() {
+    needs!(fence);
+    needs!(sandbox::filters(), "seccomp filters");
     isolated(|| {
         no_permission().expect("a filter");
         for _ in 0..100 {
@@ -176,8 +182,8 @@ fn refused_later_a_sole_thread_needs_none() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn refused_later_fenced_readers_do_not_care() {
+    needs!(sandbox::filters(), "seccomp filters");
     Isolated::new().fenced().run(|| {
         let idle = Reader::idle("idle");
         no_permission().expect("a filter");

@@ -12,8 +12,8 @@ fn mode() -> FenceMode {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_environment_asks_for_fenced_readers() {
+    needs!(fence);
     Isolated::new()
         .fenced()
         .run(|| assert_eq!(mode(), FenceMode::Fenced));
@@ -29,8 +29,8 @@ fn the_environment_asks_for_fenced_readers() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_program_decides_before_it_reads() {
+    needs!(fence);
     isolated(|| {
         assert_eq!(
             (Options::new().apply(), mode()),
@@ -54,8 +54,8 @@ fn the_program_decides_before_it_reads() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_program_overrules_the_environment() {
+    needs!(fence);
     Isolated::new().fenced().run(|| {
         assert_eq!(
             (MEMBARRIER.apply(), mode()),
@@ -66,8 +66,8 @@ fn the_program_overrules_the_environment() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn once_a_thread_reads_it_is_too_late() {
+    needs!(fence);
     let too_late = |now: Options, other: Options| {
         let before = mode();
         read(|_| ());
@@ -97,7 +97,6 @@ fn once_a_thread_reads_it_is_too_late() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_mode_does_not_change_under_a_racing_reader() {
     isolated(|| {
         // Threads come and go while the mode is forced to and fro: whatever comes out, readers that are
@@ -130,7 +129,6 @@ fn the_mode_does_not_change_under_a_racing_reader() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn impossible_limits_are_named() {
     isolated(|| {
         let most = 65_534;
@@ -158,7 +156,6 @@ fn impossible_limits_are_named() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_limit_is_rounded_up_to_whole_leaves() {
     isolated(|| {
         assert_eq!(Options::new().max_threads(63).apply(), Ok(()));

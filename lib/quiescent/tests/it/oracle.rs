@@ -2,18 +2,14 @@
 //! reader ever reads what could have been freed.
 
 use crate::common::oracle::{ENOUGH, Plan, SECTIONS, litmus};
-use crate::common::{Isolated, in_both_modes, isolated, until};
-use quiescent::{FenceMode, statistics};
+use crate::common::{in_both_modes, until};
+use quiescent::statistics;
 
 fn carry_out(plan: Plan) {
-    isolated(|| run(plan, FenceMode::Membarrier));
-    Isolated::new()
-        .fenced()
-        .run(|| run(plan, FenceMode::Fenced));
+    in_both_modes(|| run(plan));
 }
 
-fn run(plan: Plan, mode: FenceMode) {
-    assert_eq!(statistics().fence_mode, mode);
+fn run(plan: Plan) {
     let sections = plan.run();
     until("all threads are gone", || statistics().registered == 0);
     let after = statistics();
@@ -28,7 +24,6 @@ fn run(plan: Plan, mode: FenceMode) {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn readers_that_stay() {
     carry_out(Plan {
         churners: 0,
@@ -37,7 +32,6 @@ fn readers_that_stay() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn readers_that_come_and_go() {
     carry_out(Plan {
         readers: 1,
@@ -47,7 +41,6 @@ fn readers_that_come_and_go() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn one_updater_beside_many_readers() {
     let plan = Plan {
         readers: 12,
@@ -59,7 +52,6 @@ fn one_updater_beside_many_readers() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn many_updaters() {
     let plan = Plan {
         readers: 2,

@@ -47,11 +47,8 @@ fn with_threads(f: impl Fn() + Sync, test: impl FnOnce(&dyn Fn())) {
 }
 
 #[test]
-#[cfg_attr(
-    quiescent_portable,
-    ignore = "SKIPPED: needs memory that is no allocator's"
-)]
 fn refused_memory_makes_readers_unregistered() {
+    needs!(pages);
     let body = || {
         let cell = RcuCell::new(11u64);
         let (sum, calls) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -104,11 +101,8 @@ fn refused_memory_makes_readers_unregistered() {
 }
 
 #[test]
-#[cfg_attr(
-    quiescent_portable,
-    ignore = "SKIPPED: needs memory that is no allocator's"
-)]
 fn refused_memory_leaves_errno_alone() {
+    needs!(pages);
     isolated(|| {
         // `read_lock` may be called in signal handlers, which must not change what a failed call left
         // in `errno`.

@@ -82,7 +82,6 @@ fn queue_everywhere(ledger: &'static Ledger) -> impl FnOnce() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_said_by_the_program_frees_what_is_lazy() {
     in_both_modes(|| {
         lazy_for_ever();
@@ -103,7 +102,6 @@ fn pressure_said_by_the_program_frees_what_is_lazy() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_is_no_reason_to_free_what_a_reader_has() {
     in_both_modes(|| {
         lazy_for_ever();
@@ -129,7 +127,6 @@ fn pressure_is_no_reason_to_free_what_a_reader_has() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn a_storm_of_pressure_is_no_storm_of_grace_periods() {
     in_both_modes(|| {
         lazy_for_ever();
@@ -177,7 +174,6 @@ fn a_storm_of_pressure_is_no_storm_of_grace_periods() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_with_nothing_held_wakes_no_thread() {
     in_both_modes(|| {
         memory_is_low();
@@ -197,8 +193,8 @@ fn pressure_with_nothing_held_wakes_no_thread() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_is_listened_to_only_while_something_is_held() {
+    needs!(pressure);
     where_the_kernel_is_heard(|| {
         lazy_for_ever();
         let ledger = Ledger::new(6);
@@ -257,14 +253,14 @@ fn leave_descriptors(more: libc::rlim_t) {
     // SAFETY: `limit` is writable, then readable.
     unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
-        limit.rlim_cur = highest + 2 + more;
+        limit.rlim_cur = highest as libc::rlim_t + 2 + more;
         assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0);
     }
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_that_cannot_be_listened_to_is_no_error() {
+    needs!(pressure);
     where_the_kernel_is_heard(|| {
         lazy_for_ever();
         let ledger = Ledger::new(3);
@@ -286,8 +282,8 @@ fn pressure_that_cannot_be_listened_to_is_no_error() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_is_not_listened_to_where_that_is_switched_off() {
+    needs!(pressure);
     Isolated::new().hears_the_kernel().run(|| {
         Options::new()
             .memory_pressure(false)
@@ -306,8 +302,8 @@ fn pressure_is_not_listened_to_where_that_is_switched_off() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_in_the_child_of_a_fork_is_its_own() {
+    needs!(pressure);
     where_the_kernel_is_heard(|| {
         lazy_for_ever();
         let ledger = Ledger::new(3);

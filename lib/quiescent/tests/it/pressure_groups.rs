@@ -86,8 +86,8 @@ fn make_groups() -> Result<Groups, String> {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs memory pressure")]
 fn pressure_in_a_real_control_group_frees_what_is_lazy() {
+    needs!(pressure);
     if let Ok(groups) = std::env::var(GROUPS) {
         let child = Isolated::new().hears_the_kernel();
         return child.run(|| hold_and_use_memory(&groups));

@@ -174,8 +174,8 @@ fn a_caller_is_not_sole_beside_one_other() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn the_fence_mode_is_what_it_was_asked_to_be() {
+    needs!(fence);
     isolated(|| {
         // Where the kernel has no membarrier this is fenced too; the machines we test on have it.
         assert_eq!(statistics().fence_mode, FenceMode::Membarrier);

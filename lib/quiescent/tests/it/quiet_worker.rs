@@ -63,11 +63,8 @@ fn who_never_queues_has_no_thread_and_no_timer() {
 }
 
 #[test]
-#[cfg_attr(
-    quiescent_portable,
-    ignore = "SKIPPED: needs a timer that wakes no thread when it is set"
-)]
 fn once_all_is_gone_nothing_happens() {
+    needs!(silent_timer);
     in_both_modes(|| {
         let idle: Vec<_> = (0..2).map(|_| Reader::idle("idle")).collect();
         let ledger = Ledger::new(9000);
@@ -284,11 +281,8 @@ fn what_is_lazy_goes_after_the_flush_time() {
 
 /// When the library is at rest, no timer of it is set, neither the worker's nor that of its stand-by.
 #[test]
-#[cfg_attr(
-    quiescent_portable,
-    ignore = "SKIPPED: needs timers that the kernel shows"
-)]
 fn no_timer_is_set_at_rest() {
+    needs!(silent_timer);
     isolated(|| {
         for _ in 0..3 {
             defer_hurry(|| ());

@@ -88,7 +88,6 @@ fn in_membarrier_mode(body: impl FnOnce()) {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn where_readers_carry_the_fence_none_is_issued() {
     let child = Isolated::new().fenced();
     child.run(|| {
@@ -103,8 +102,8 @@ fn where_readers_carry_the_fence_none_is_issued() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn what_is_due_at_the_same_time_shares_its_fences() {
+    needs!(fence);
     in_membarrier_mode(|| {
         let [all, _] = fences(0);
         assert!(all <= 2 * MANY as u64 / TOGETHER, "{all} fences");
@@ -112,8 +111,8 @@ fn what_is_due_at_the_same_time_shares_its_fences() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn one_with_a_reader_inside_adds_a_few_fences_and_no_more() {
+    needs!(fence);
     in_membarrier_mode(|| {
         let [others, all] = fences(1);
         assert!(others <= 2 * MANY as u64 / TOGETHER + 4, "{others} fences");
@@ -122,8 +121,8 @@ fn one_with_a_reader_inside_adds_a_few_fences_and_no_more() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn readers_inside_all_of_them_share_theirs_as_well() {
+    needs!(fence);
     in_membarrier_mode(|| {
         let [flagged, _] = fences(MANY);
         assert!(flagged <= 6 * MANY as u64 / TOGETHER, "{flagged} fences");
@@ -131,8 +130,8 @@ fn readers_inside_all_of_them_share_theirs_as_well() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn threads_that_need_one_at_the_same_time_have_one_each_or_share_it() {
+    needs!(fence);
     in_membarrier_mode(|| {
         const THREADS: usize = 8;
         const TIMES: u64 = 500;

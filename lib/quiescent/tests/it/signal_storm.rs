@@ -216,8 +216,8 @@ fn run() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs signal handlers")]
 fn handlers_may_read_at_any_time() {
+    needs!(signals);
     let body = || {
         run();
         assert_eq!(statistics().unregistered_sections, 0);
@@ -227,8 +227,8 @@ fn handlers_may_read_at_any_time() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs signal handlers")]
 fn handlers_may_read_without_slots() {
+    needs!(signals);
     let body = || {
         Options::new().max_threads(1).apply().expect("one leaf");
         // One slot is left, for the first thread.

@@ -28,8 +28,7 @@ fn a_section_holds_a_grace_period_up_until_it_ends_on_whatever_thread() {
         let Err(SyncError::TimedOut { holdouts }) = held else {
             panic!("{held:?}");
         };
-        // SAFETY: takes nothing.
-        let me = unsafe { libc::gettid() } as u32;
+        let me = crate::common::thread_id();
         assert!(
             holdouts.iter().any(|holdout| holdout.thread_id == me),
             "the thread that began it is named: {holdouts:?}"

@@ -4,6 +4,7 @@
 //! No test here measures time: the engine counts and numbers reports, and a test waits for them.
 
 mod features;
+#[cfg(target_os = "linux")]
 mod forks;
 mod noticing;
 mod repeats;

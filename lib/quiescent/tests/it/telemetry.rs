@@ -48,8 +48,8 @@ impl Drop for Dropped {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn every_kind_is_counted_once() {
+    needs!(telemetry);
     isolated(|| {
         telemetry::start().expect("a page");
         static RAN: AtomicU64 = AtomicU64::new(0);
@@ -95,8 +95,8 @@ fn every_kind_is_counted_once() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn a_hurry_is_laid_at_the_door_of_who_is_in_one() {
+    needs!(telemetry);
     isolated(|| {
         telemetry::start().expect("a page");
         unsafe fn nothing(_: NonNull<Head>) {}
@@ -120,8 +120,8 @@ fn a_hurry_is_laid_at_the_door_of_who_is_in_one() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn what_was_queued_before_is_counted_neither_in_nor_out() {
+    needs!(telemetry);
     isolated(|| {
         for n in 0..300u64 {
             retire([n; 8]);
@@ -150,8 +150,8 @@ fn what_was_queued_before_is_counted_neither_in_nor_out() {
 /// Many threads, all kinds of consumers: owners that pop, the worker that takes over from those that pause,
 /// exits.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn nothing_is_lost_between_those_who_execute() {
+    needs!(telemetry);
     isolated(|| {
         telemetry::start().expect("a page");
         quiescent::tuning::set_flush_times(quiescent::tuning::FlushTimes {
@@ -197,8 +197,8 @@ fn nothing_is_lost_between_those_who_execute() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn the_two_ends_of_a_wait_have_the_truth_between_them() {
+    needs!(telemetry);
     isolated(|| {
         telemetry::start().expect("a page");
         let begun = Instant::now();
@@ -224,8 +224,8 @@ fn the_two_ends_of_a_wait_have_the_truth_between_them() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn domains_have_rows_of_their_own() {
+    needs!(telemetry);
     isolated(|| {
         static ROUTES: Domain = Domain::new();
         ROUTES.set_name("routes");
@@ -260,8 +260,8 @@ fn domains_have_rows_of_their_own() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn readers_in_the_way_are_on_the_page() {
+    needs!(telemetry);
     isolated(|| {
         telemetry::start().expect("a page");
         let reader = Reader::inside("in the way");
@@ -278,8 +278,8 @@ fn readers_in_the_way_are_on_the_page() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn the_child_of_a_fork_has_a_page_of_its_own() {
+    needs!(telemetry);
     isolated(|| {
         telemetry::start().expect("a page");
         retire([1u64; 8]);
@@ -322,8 +322,8 @@ fn child() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn another_process_can_read_and_no_thread_wakes() {
+    needs!(telemetry);
     if std::env::var_os("QUIESCENT_TELEMETRY").is_some() {
         return child();
     }
@@ -361,8 +361,8 @@ fn another_process_can_read_and_no_thread_wakes() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn a_process_without_it_gets_an_error_that_says_how_to_start() {
+    needs!(telemetry);
     Isolated::new().run(|| {
         assert_eq!(telemetry::snapshot(), None);
         let why = Source::of(std::process::id()).expect_err("nothing is counted");
@@ -373,8 +373,8 @@ fn a_process_without_it_gets_an_error_that_says_how_to_start() {
 /// A program that closes all descriptors closes this one, too; it is then not seen from outside, and nothing
 /// else.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn a_descriptor_that_is_closed_is_not_missed() {
+    needs!(telemetry);
     isolated(|| {
         telemetry::start().expect("a page");
         for descriptor in 3..64 {

@@ -7,6 +7,7 @@
 use crate::subjects::pairs::{self, Cell, Rounds};
 use crate::subjects::pool::{MOST_THREADS, Pool};
 use crate::subjects::{self, Language, READS_PER_REPIN, ReadCase, Subject};
+use quiescent::{FenceMode, Options};
 use quiescent_report::text::cases;
 use quiescent_report::{Control, Error, Report, Row};
 
@@ -22,6 +23,8 @@ pub struct ReadOptions {
     pub threads: usize,
     /// All subjects, not only quiescent's.
     pub compare: bool,
+    /// Our readers carry the fence.
+    pub fenced: bool,
     /// Rounds; medians of fewer than 30 are noisy.
     pub rounds: u64,
     /// Where the rotation of subjects starts.
@@ -46,6 +49,7 @@ impl Default for ReadOptions {
         ReadOptions {
             threads: 1,
             compare: false,
+            fenced: false,
             rounds: 40,
             seed: 1,
             cell_us: 2_000,
@@ -59,6 +63,10 @@ impl Default for ReadOptions {
 /// [`Error::Usage`] for counts out of range, [`Error::Failed`] when threads cannot be had.
 pub fn run(options: &ReadOptions, control: Control<'_>) -> Result<Report, Error> {
     check(options)?;
+    if options.fenced {
+        let fenced = Options::new().fence(FenceMode::Fenced).apply();
+        fenced.map_err(|error| Error::Failed(error.to_string()))?;
+    }
     let subjects = subjects::selected(options.compare);
     let pool = Pool::start(options.threads, &subjects)?;
     let (mut cells, mut names) = (Vec::new(), Vec::new());
@@ -151,6 +159,12 @@ pub(crate) fn rows(
 fn describe(report: &mut Report, options: &ReadOptions) {
     report.option("threads", options.threads);
     report.option("compare", options.compare);
+    report.option("fenced", options.fenced);
+    let seize = match cfg!(feature = "fast-barrier") {
+        true => "has a fence of the process",
+        false => "readers carry the fence",
+    };
+    report.option("seize", seize);
     report.option("rounds", options.rounds);
     report.option("cell_us", options.cell_us);
     report.option("reads_per_repin", READS_PER_REPIN);
@@ -169,10 +183,12 @@ pub fn text(report: &Report) -> String {
         .options
         .get("threads")
         .map_or(1, |n| n.as_u64().unwrap_or(1));
+    let fenced = report.options.get("fenced") == Some(&true.into());
     let mut text = format!(
-        "Read side: CPU ns a pair, {threads} thread{} at once: median [min..max] over rounds; repin per \
+        "Read side: CPU ns a pair, {threads} thread{} at once{}: median [min..max] over rounds; repin per \
          read\n\n",
-        if threads == 1 { "" } else { "s" }
+        if threads == 1 { "" } else { "s" },
+        if fenced { ", our readers fenced" } else { "" },
     );
     let of_reading = |case: &str| ReadCase::named(case).is_some();
     text += &cases::of_cases(report, METRIC, 1.0, of_reading).fitted();

@@ -129,6 +129,10 @@ pub struct Read {
     /// Beside every other library in this build
     #[arg(long)]
     pub compare: bool,
+    /// Our readers carry the fence, as on systems that have none of the process (built with
+    /// --no-default-features --features peers, seize's do as well)
+    #[arg(long)]
+    pub fenced: bool,
     /// Threads that read at once
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
     pub threads: usize,

@@ -56,6 +56,7 @@ fn bench_read(options: &Read) -> Result<u8, Error> {
     let wanted = ReadOptions {
         threads: options.threads,
         compare: options.compare,
+        fenced: options.fenced,
         rounds: options.rounds,
         seed: options.measured.common.seed,
         ..ReadOptions::default()

@@ -24,6 +24,9 @@ pub const HAS: Has = Has {
     pressure: true,
     telemetry: true,
     silent_timer: true,
+    ends: true,
+    pages: true,
+    stays: true,
 };
 
 /// A full fence on every CPU that runs a thread of this process.
@@ -152,6 +155,12 @@ fn timespec(ns: u64) -> libc::timespec {
 pub fn thread_id() -> u32 {
     // SAFETY: gettid has no arguments and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// The name of a thread of this process; none if it has ended.
+pub fn thread_name(thread: u32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 /// Zeroed pages from the kernel: uses no allocator, so a signal handler that interrupted one may call this.

@@ -8,17 +8,17 @@
 //! runs when the program calls for it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Has, NO_SUCH_CALL};
 pub use alarm::{Timer, Wakeups};
+pub use names::{numbered, thread_id, thread_name};
 pub use page::{Page, open_page_of, read_page};
 pub use park::{futex_wait, futex_wake, futex_wake_all};
 pub use threads::{AtExit, doze, end_here, has_more_rights, on_fork, pin, spawn};
 
 mod alarm;
+mod names;
 mod page;
 mod park;
 mod threads;
@@ -32,6 +32,9 @@ pub const HAS: Has = Has {
     pressure: false,
     telemetry: false,
     silent_timer: false,
+    ends: false,
+    pages: false,
+    stays: false,
 };
 
 /// There is none.
@@ -65,7 +68,7 @@ pub fn now_ns() -> u64 {
 /// There is no clock: every look is a microsecond after the one before.
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 pub fn now_ns() -> u64 {
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, Ordering};
     static NOW: AtomicU64 = AtomicU64::new(1 << 40);
     NOW.fetch_add(1000, Ordering::Relaxed)
 }
@@ -73,25 +76,6 @@ pub fn now_ns() -> u64 {
 /// The same clock: no system has a cheaper one that the standard library knows.
 pub fn coarse_ns() -> u64 {
     now_ns()
-}
-
-/// The number of this thread: the kernel's on Linux, where tests know it, elsewhere counted from 1.
-pub fn thread_id() -> u32 {
-    static LAST: AtomicU32 = AtomicU32::new(0);
-    thread_local! {
-        static OWN: Cell<u32> = const { Cell::new(0) };
-    }
-    if OWN.get() == 0 {
-        let counted = || LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let known = cfg!(target_os = "linux").then(number_in_proc).flatten();
-        OWN.set(known.unwrap_or_else(counted));
-    }
-    OWN.get()
-}
-
-fn number_in_proc() -> Option<u32> {
-    let own = std::fs::read_link("/proc/thread-self").ok()?;
-    own.file_name()?.to_str()?.parse().ok()
 }
 
 /// Alignment of [`map`].

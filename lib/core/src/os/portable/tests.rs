@@ -1,5 +1,6 @@
 use super::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);

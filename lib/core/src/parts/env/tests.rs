@@ -46,11 +46,8 @@ fn beside(program: &'static Program, threads: usize, body: impl FnOnce()) {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
 fn without_other_threads_an_answer_is_not_needed() {
+    crate::needs!(fence);
     let program = program();
     fence(program);
     program.unlock(program.lock());
@@ -59,11 +56,8 @@ fn without_other_threads_an_answer_is_not_needed() {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
 fn a_thread_that_does_nothing_does_not_answer() {
+    crate::needs!(fence);
     let program = program();
     beside(program, 1, || {
         // One question, one fence without; one question, two without.
@@ -73,11 +67,8 @@ fn a_thread_that_does_nothing_does_not_answer() {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
 fn a_thread_that_reads_answers() {
+    crate::needs!(fence);
     let program = program();
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -97,11 +88,8 @@ fn a_thread_that_reads_answers() {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
 fn as_many_as_there_are_places_are_asked() {
+    crate::needs!(fence);
     let program = program();
     beside(program, MOST_ASKED, || {
         fence(program);
@@ -114,22 +102,16 @@ fn as_many_as_there_are_places_are_asked() {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
 fn with_more_threads_none_is_asked() {
+    crate::needs!(fence);
     let program = program();
     beside(program, MOST_ASKED + 1, || fence(program));
     assert_eq!(counts(program), (0, 0, 1));
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
 fn a_question_lowers_limits_and_is_answered_once() {
+    crate::needs!(fence);
     let program = program();
     let env = &program.env;
     let reader = program.lock();
@@ -160,11 +142,8 @@ fn a_question_lowers_limits_and_is_answered_once() {
 
 /// The time that a fence took is divided among those that needed it.
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
 fn a_fence_for_many_costs_each_a_part_of_its_time() {
+    crate::needs!(fence);
     let program = program();
     let begun = prim::now_ns();
     let time = program.env.deferred_fence_for(1 << 20, None);

@@ -58,11 +58,8 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(
-        any(quiescent_portable, not(target_os = "linux")),
-        ignore = "SKIPPED: needs /proc"
-    )]
     fn missing_thread_has_no_state_and_no_wait_channel() {
+        crate::needs!(linux);
         assert_eq!((state(0), wait_channel(0)), (None, None));
         assert_eq!((state(u32::MAX), wait_channel(u32::MAX)), (None, None));
         let me = sync_thread_id();
@@ -71,11 +68,8 @@ mod tests {
 
     /// What the kernel says of a thread that sleeps; `0` and nothing are no names.
     #[test]
-    #[cfg_attr(
-        any(quiescent_portable, not(target_os = "linux")),
-        ignore = "SKIPPED: needs /proc"
-    )]
     fn the_wait_channel_is_the_kernel_s() {
+        crate::needs!(linux);
         let (sender, receiver) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         std::thread::scope(|scope| {

@@ -132,11 +132,8 @@ fn a_deadline_from_before_the_descriptors_holds() {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs forks"
-)]
 fn in_the_child_of_a_fork_nothing_is_set() {
+    crate::needs!(fork);
     let alarm = opened();
     alarm.arm(now_ns() + 1, false);
     alarm.word.store(PENDING, Ordering::Relaxed);

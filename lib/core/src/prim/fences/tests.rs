@@ -102,8 +102,8 @@ fn a_lone_caller_issues_its_own_fence() {
 }
 
 #[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "SKIPPED: needs /proc")]
 fn callers_during_a_fence_share_the_next() {
+    crate::needs!(linux);
     let (fences, under_way, first, late) = one_and_late(5);
     end_first(&under_way, Ok(()));
     assert_eq!(first.result(), Ok(Whose::Own));
@@ -122,8 +122,8 @@ fn callers_during_a_fence_share_the_next() {
 }
 
 #[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "SKIPPED: needs /proc")]
 fn a_refusal_is_returned_to_its_issuer() {
+    crate::needs!(linux);
     let (fences, under_way, first, late) = one_and_late(2);
     end_first(&under_way, Err(1));
     assert_eq!(first.result(), Err(1));
@@ -138,8 +138,8 @@ fn a_refusal_is_returned_to_its_issuer() {
 }
 
 #[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "SKIPPED: needs /proc")]
 fn a_preempted_issuer_is_waited_for_at_most_its_patience() {
+    crate::needs!(linux);
     let (fences, under_way, stopped, _) = one_and_late(0);
     let late = Caller::start(&fences, &under_way, 1_000_000);
     until("it issues its own", || count_of(&under_way) == 2);
@@ -161,8 +161,8 @@ fn a_preempted_issuer_is_waited_for_at_most_its_patience() {
 }
 
 #[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "SKIPPED: needs /proc")]
 fn in_the_child_of_a_fork_no_fence_is_in_progress() {
+    crate::needs!(linux);
     let (fences, under_way, first, _) = one_and_late(0);
     fences.forked();
     assert_eq!(fences.issued(), 0);

@@ -47,6 +47,25 @@ fn a_fenced_word_is_two_numbers_too() {
 }
 
 #[test]
+fn the_last_generation_is_followed_by_the_first() {
+    for fenced in [false, true] {
+        let reader = reader(u64::MAX << 16);
+        reader.set_fenced(fenced);
+        assert_eq!(word(reader), (0, (1 << 48) - 1));
+        for (open, generation) in [(1, 0), (2, 0)] {
+            assert!(begin(reader));
+            assert_eq!(word(reader), (open, generation));
+        }
+        for open in [1, 0] {
+            assert!(!end(reader));
+            assert_eq!((reader.is_fenced(), word(reader)), (fenced, (open, 0)));
+        }
+        assert!(begin(reader));
+        assert_eq!(word(reader), (1, 1));
+    }
+}
+
+#[test]
 fn no_word_at_a_limit_is_taken_for_a_fenced_one() {
     let reader = reader(NEST_LIMIT - 1);
     assert!(!reader.is_fenced() && begin(reader) && !reader.is_fenced());

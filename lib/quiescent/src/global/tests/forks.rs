@@ -30,8 +30,8 @@ fn check_in_child(recorder: Recorder) -> i32 {
 
 /// Rule R1 across forks: what the child made of the parent's state is an input like any other.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_run_that_forks_replays_bit_for_bit() {
+    quiescent_core::needs!(fork);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let recorder = Recorder::start();
@@ -126,8 +126,8 @@ fn check_all_in_child(recorder: Recorder) -> i32 {
 /// loses its role, a fork. It replays bit for bit in the parent, and in the child, whose half goes on from
 /// the fork.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn churn_a_take_over_a_silent_driver_and_a_fork_in_one_run_replay_bit_for_bit() {
+    quiescent_core::needs!(fork);
     let done = AtomicBool::new(false);
     let quiet = Barrier::new(2);
     std::thread::scope(|scope| {

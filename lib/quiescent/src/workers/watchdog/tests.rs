@@ -202,11 +202,8 @@ fn a_stand_by_looks_at_most_ten_times_a_second() {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a timer that can be closed"
-)]
 fn without_a_timer_there_is_no_stand_by() {
+    quiescent_core::needs!(silent_timer);
     let watch = watched();
     watch.leave();
     watch.timer.forked(); // closes it
@@ -214,11 +211,8 @@ fn without_a_timer_there_is_no_stand_by() {
 }
 
 #[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs forks"
-)]
 fn in_the_child_of_a_fork_there_is_no_worker() {
+    quiescent_core::needs!(fork);
     let watch = watched();
     let role = watch.role();
     for ours in [true, false] {

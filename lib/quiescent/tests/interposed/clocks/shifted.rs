@@ -56,10 +56,20 @@ pub unsafe fn tell(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
     // SAFETY: what the caller wanted; its promise.
     unsafe {
         let failed = real::syscall()(libc::SYS_clock_gettime, clock, to, 0, 0, 0, 0);
-        let shifted = (*time).tv_sec * SECOND + (*time).tv_nsec + shift;
-        (*time).tv_sec = shifted.div_euclid(SECOND);
-        (*time).tv_nsec = shifted.rem_euclid(SECOND);
+        *time = spec(nanos(*time) + shift);
         failed as c_int
+    }
+}
+
+#[allow(clippy::unnecessary_cast, reason = "32 bits on some systems")]
+fn nanos(time: libc::timespec) -> i64 {
+    time.tv_sec as i64 * SECOND + time.tv_nsec as i64
+}
+
+fn spec(nanos: i64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: nanos.div_euclid(SECOND) as libc::time_t,
+        tv_nsec: nanos.rem_euclid(SECOND) as libc::c_long,
     }
 }
 
@@ -72,14 +82,14 @@ pub unsafe fn set_timer(fd: c_int, flags: c_int, new: *const libc::itimerspec) -
     let mut timers = timers();
     // SAFETY: the caller's promise.
     let value = unsafe { (*new).it_value };
-    let deadline = value.tv_sec * SECOND + value.tv_nsec;
+    let deadline = nanos(value);
     timers[fd as usize] = deadline;
     let (order, mut now) = (Ordering::AcqRel, value);
     let _ = FIRST.compare_exchange(-1, fd, order, Ordering::Acquire);
     if FIRST.load(Ordering::Acquire) == fd {
         // SAFETY: `now` is writable.
         unsafe { tell(libc::CLOCK_MONOTONIC, &raw mut now) };
-        LONGEST.fetch_max(deadline - now.tv_sec * SECOND - now.tv_nsec, order);
+        LONGEST.fetch_max(deadline - nanos(now), order);
     }
     set_real_timer(fd, deadline)
 }
@@ -90,16 +100,9 @@ fn set_real_timer(fd: c_int, deadline: i64) -> c_int {
         0 => 0,
         _ => (deadline - FINE.load(Ordering::Acquire)).max(1), // in the past: it fires at once
     };
-    let none = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
     let spec = libc::itimerspec {
-        it_interval: none,
-        it_value: libc::timespec {
-            tv_sec: real / SECOND,
-            tv_nsec: real % SECOND,
-        },
+        it_interval: spec(0),
+        it_value: spec(real),
     };
     let (flags, spec) = (libc::TFD_TIMER_ABSTIME as usize, &raw const spec as usize);
     // SAFETY: the specification is readable; the old one is not asked for.

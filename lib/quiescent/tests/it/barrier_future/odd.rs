@@ -13,7 +13,7 @@ use super::{Place, everywhere};
 use crate::common::children::in_child;
 use crate::common::deferral::{Gate, Ledger};
 use crate::common::tasks::{Bell, block_on};
-use crate::common::{Isolated, PATIENCE, Reader, isolated, panic_text, sandbox, until};
+use crate::common::{Isolated, PATIENCE, Reader, isolated, panic_text, until};
 
 #[test]
 fn a_runtime_that_is_shut_down_with_pending_ones() {
@@ -135,8 +135,8 @@ fn it_is_woken_while_the_worker_waits_for_readers() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn in_the_child_of_a_fork_it_is_polled_again() {
+    needs!(fork);
     everywhere(|place| {
         // One callback is being run, and others wait for that, or for a reader.
         let (ledger, gate) = (Ledger::new(1), Gate::new());
@@ -180,8 +180,8 @@ fn in_the_child_of_a_fork_it_is_polled_again() {
 
 /// A barrier that was in flight at the fork covers nothing in the child.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn in_the_child_it_covers_what_the_child_inherited() {
+    needs!(fork);
     isolated(|| {
         let hold = Reader::inside("held");
         let memory = RcuCell::new([1u64; 8]);
@@ -199,9 +199,10 @@ fn in_the_child_it_covers_what_the_child_inherited() {
     });
 }
 
+#[cfg(target_os = "linux")]
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn a_fence_that_is_refused_later_is_said() {
+    needs!(fence);
     for under_srcu in [false, true] {
         Isolated::new().tag(&under_srcu.to_string()).run(|| {
             let place = match under_srcu {
@@ -216,7 +217,7 @@ fn a_fence_that_is_refused_later_is_said() {
                     .expect("no panic");
             }
             synchronize();
-            sandbox::refuse(libc::SYS_membarrier, libc::EPERM).expect("a filter");
+            crate::common::sandbox::refuse(libc::SYS_membarrier, libc::EPERM).expect("a filter");
             place.queue(ledger.thing(0), 1);
             let text = panic_text(|| block_on(place.future()));
             assert!(
@@ -236,6 +237,7 @@ fn a_fence_that_is_refused_later_is_said() {
     }
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn without_a_worker_it_polls_again_until_there_is_one() {
     everywhere(|place| {
@@ -246,7 +248,7 @@ fn without_a_worker_it_polls_again_until_there_is_one() {
         let bell = Bell::new();
         // This thread's queue is there before memory is short.
         synchronize();
-        let before = sandbox::limit_address_space(0);
+        let before = crate::common::sandbox::limit_address_space(0);
         place.queue(ledger.thing(0), 2);
         let mut future = place.future();
         for round in 0..10 {
@@ -254,7 +256,7 @@ fn without_a_worker_it_polls_again_until_there_is_one() {
             assert_eq!(bell.rung(), round + 1, "it is to poll again");
         }
         assert_eq!(ledger.count(), 0);
-        sandbox::limit_address_space(before);
+        crate::common::sandbox::limit_address_space(before);
         block_on(future);
         ledger.assert_all_once();
     });

@@ -13,8 +13,8 @@ use crate::common::deferral::{Gate, Ledger, queue_somehow, until_at_rest};
 use crate::common::{Numbers, PATIENCE, Reader, in_both_modes, isolated, on_thread, until};
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs a fence of the process")]
 fn what_is_taken_over_before_its_owner_helps_is_not_freed_again() {
+    needs!(fence);
     isolated(|| {
         set_budget(100_000, u64::MAX);
         static OVER: AtomicBool = AtomicBool::new(false);
@@ -76,8 +76,8 @@ fn threads_that_have_gone_quiet_do_not_keep_the_budget() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn the_child_of_a_fork_has_the_total_of_what_it_inherits() {
+    needs!(fork);
     in_both_modes(|| {
         set_budget(BUDGET, 50);
         let guard = read_lock();

@@ -94,8 +94,8 @@ fn note(report: &Report) {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs telemetry")]
 fn what_is_shown_is_what_is_held() {
+    needs!(telemetry);
     isolated(|| {
         healed::expected();
         telemetry::start().expect("a page");
@@ -372,11 +372,13 @@ fn mixed_weights_come_to_nothing_at_the_end() {
 }
 
 /// The bytes that the allocator has given out.
+#[cfg(target_os = "linux")]
 fn allocated() -> usize {
     // SAFETY: no argument.
     unsafe { libc::mallinfo2() }.uordblks
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn standard_owners_weigh_what_they_allocate() {
     fn close<T: Weigh>(make: impl Fn() -> T, percent: usize) {

@@ -14,8 +14,8 @@ fn assert_is(list: &RcuList<u32>, elements: &[u32]) {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_writes_to_a_list_that_another_thread_was_writing_to() {
+    needs!(fork);
     isolated(|| {
         static LIST: RcuList<u32> = RcuList::new();
         LIST.push_front(1);
@@ -52,8 +52,8 @@ fn a_child_writes_to_a_list_that_another_thread_was_writing_to() {
 
 /// The thread that forks may be the writer, and then it still is one in the child.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_of_a_writer_goes_on_writing() {
+    needs!(fork);
     isolated(|| {
         static LIST: RcuList<u32> = RcuList::new();
         for n in 0..3 {

@@ -66,11 +66,8 @@ fn write_over_stacks(count: u32) {
 }
 
 #[test]
-#[cfg_attr(
-    quiescent_portable,
-    ignore = "SKIPPED: needs callbacks that may end their thread"
-)]
 fn a_reporter_ends_a_worker_that_waits() {
+    needs!(ends);
     isolated(|| {
         static WORKER: AtomicU32 = AtomicU32::new(0);
         static IS_OVER: AtomicBool = AtomicBool::new(false);

@@ -64,8 +64,8 @@ fn is_mapped(path: &Path) -> bool {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs shared objects that stay")]
 fn a_shared_object_stays_when_it_is_closed() {
+    needs!(stays);
     let path = plugin(); // not in a child that has a minute
     isolated(|| {
         let name = CString::new(path.to_str().expect("a path in plain letters")).expect("no zero");

@@ -109,8 +109,8 @@ fn exit_during_a_callback() {
 
 /// The same library under memcheck: what it holds at the end is reachable, and no access is wrong.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn the_end_is_clean_under_valgrind() {
+    needs!(fork);
     const INSIDE: &str = "QUIESCENT_TEST_VALGRIND";
     if std::env::var_os(INSIDE).is_some() {
         // Plain memory, code that has run, code that never will; threads that are gone, a child.

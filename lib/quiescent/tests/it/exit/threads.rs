@@ -45,8 +45,8 @@ fn full_queues_outlive_their_threads() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_thread_that_ends_inside_a_section_leaves_its_queue_and_its_slot() {
+    needs!(fork);
     in_both_modes(|| {
         let ledger = Ledger::new(2 * WAYS);
         let gone = on_thread("leaky", move || {
@@ -109,8 +109,8 @@ unsafe extern "C" fn use_everything(rounds: *mut c_void) {
 
 /// In the last round that the C library grants, too: then a slot may stay taken, and nothing is lost.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs late readers")]
 fn destructors_after_ours_may_queue_and_wait() {
+    needs!(late_readers);
     in_both_modes(|| {
         let mut key = 0;
         // SAFETY: `key` is writable; the destructor has the right type.

@@ -12,8 +12,8 @@ use crate::common::healed;
 use crate::common::{Reader, in_both_modes, sleepers, until};
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_blames_its_own_readers_only() {
+    needs!(fork);
     in_both_modes(|| {
         listen(TIME);
         let slow = Reader::inside("the parent's");
@@ -45,8 +45,8 @@ fn a_child_blames_its_own_readers_only() {
 }
 
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_child_that_is_inside_itself_says_so() {
+    needs!(fork);
     in_both_modes(|| {
         listen(TIME);
         quiescent::read(|_| {
@@ -65,8 +65,8 @@ static FORKED: AtomicI32 = AtomicI32::new(0);
 /// A reporter that forks. Waiters at that time continue to wait, in both processes; in the child
 /// there is no reader to wait for.
 #[test]
-#[cfg_attr(quiescent_portable, ignore = "SKIPPED: needs forks")]
 fn a_reporter_may_fork() {
+    needs!(fork);
     in_both_modes(|| {
         healed::expected();
         on_report(|_| {

@@ -94,7 +94,7 @@ fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
         let size = unsafe {
             let mut status: libc::stat = std::mem::zeroed();
             assert_eq!(libc::fstat(the_descriptor(), &mut status), 0);
-            status.st_size as u64
+            status.st_size as libc::rlim_t
         };
         in_child(|| {
             limit(size);
@@ -108,11 +108,11 @@ fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
 #[test]
 fn no_descriptor_is_left_without_one() {
     isolated(|| {
-        let open = fs::read_dir("/proc/self/fd").expect("/proc").count() as u64;
-        let limit = |most| {
+        let open = fs::read_dir("/proc/self/fd").expect("/proc").count();
+        let limit = |most: usize| {
             let limit = libc::rlimit {
-                rlim_cur: most,
-                rlim_max: most,
+                rlim_cur: most as libc::rlim_t,
+                rlim_max: most as libc::rlim_t,
             };
             // SAFETY: `limit` is readable.
             assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
@@ -121,7 +121,7 @@ fn no_descriptor_is_left_without_one() {
         let kept: Vec<_> = (0..3)
             .map(|_| fs::File::open("/dev/null").expect("open").into_raw_fd())
             .collect();
-        limit(open.max(*kept.iter().max().expect("three") as u64 + 1));
+        limit(open.max(*kept.iter().max().expect("three") as usize + 1));
         let why = telemetry::start().expect_err("no descriptor");
         assert_eq!(why.raw_os_error(), Some(libc::EMFILE));
         // SAFETY: opened above.
@@ -182,7 +182,7 @@ fn a_file_in_place_of_the_descriptor_is_left_alone() {
             // SAFETY: a string that ends with 0, and integers.
             unsafe {
                 let other = libc::memfd_create(c"other".as_ptr(), libc::MFD_ALLOW_SEALING);
-                assert_eq!(libc::ftruncate(other, size), 0);
+                assert_eq!(libc::ftruncate(other, size as libc::off_t), 0);
                 if sealed {
                     assert_eq!(
                         libc::fcntl(other, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK),

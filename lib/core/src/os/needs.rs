@@ -1,0 +1,41 @@
+//! Tests that need what a system may lack.
+
+use std::io::Write;
+
+use super::HAS;
+
+/// Ends the calling test here if this system lacks a field of [`HAS`], or another condition does not hold;
+/// says so on standard error, past what libtest captures: `SKIPPED name: needs os::HAS.fork`.
+#[macro_export]
+macro_rules! needs {
+    (linux) => {
+        $crate::needs!(cfg!(target_os = "linux"), "Linux");
+    };
+    (fence) => {
+        $crate::needs!($crate::os::needs::fence(), "a fence of the process");
+    };
+    ($what:ident) => {
+        $crate::needs!(
+            $crate::os::HAS.$what,
+            concat!("os::HAS.", stringify!($what))
+        );
+    };
+    ($condition:expr, $what:expr) => {
+        if !$condition {
+            return $crate::os::needs::skipped($what);
+        }
+    };
+}
+
+/// Whether the system has a fence, and does not refuse it.
+pub fn fence() -> bool {
+    HAS.fence && super::register_heavy_fence().is_ok()
+}
+
+/// The calling test ends early, for want of this.
+pub fn skipped(what: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    // It may be closed.
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: needs {what}");
+}
