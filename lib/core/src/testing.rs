@@ -1,21 +1,51 @@
-//! A program for unit tests: each test has its own environment, without workers.
+//! A program for unit tests: each test has its own environment, without workers. It counts what it is asked.
 
 use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
+use quiescent_engine::credit::Urgency;
+
+use crate::defer::enqueue::Terms;
+use crate::parts::domain::Domain;
 use crate::parts::env::Env;
-use crate::parts::shell::Shell;
+use crate::parts::shell::{News, Shell, Taken};
 use crate::parts::state::State;
+use crate::queue::intrusive::Head;
+use crate::queue::kind;
+use crate::queue::lane::Entry;
 use crate::queue::meter::Meter;
+use crate::queue::parcel::{Name, Parcel};
 use crate::queue::per_thread::Queue;
+use crate::queue::weight::Owned;
 use crate::reader::counted::Counted;
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Keeper;
 use crate::reader::word::{self, Reader};
 
-/// A program without workers that discards all reports.
+/// A program whose worker is the test: it makes the passes itself.
 #[derive(Debug)]
 pub struct Program {
     pub env: Env,
+    pub asked: Asked,
+}
+
+/// What a program was asked, and which reports it got.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// Calls of `start_worker`.
+    pub worker: AtomicU32,
+    /// Such a call is answered by "none can be started".
+    pub has_no_worker: AtomicU32,
+    /// Calls of `call_overflow`.
+    pub overflow: AtomicU32,
+    /// Callbacks that may begin before the worker counts as replaced; 0 for any number.
+    pub dismissed_at: AtomicU32,
+    /// Callbacks and wakers that have begun.
+    pub begun: AtomicU32,
+    reports: Mutex<Vec<News>>,
 }
 
 thread_local! {
@@ -29,7 +59,8 @@ pub fn program() -> &'static Program {
     // SAFETY: the environment is created at the address it is given.
     unsafe {
         let env = Env::new(&raw const (*place).env, State::config(), &*place);
-        place.write(Program { env });
+        let asked = Asked::default();
+        place.write(Program { env, asked });
         (*place).env.threads.mode.resolve();
         &*place
     }
@@ -44,6 +75,16 @@ pub fn queue(cpu: u32) -> &'static Queue {
 }
 
 impl Program {
+    /// The reports since the last call.
+    pub fn reports(&self) -> Vec<News> {
+        std::mem::take(&mut self.asked.reports.lock().expect("no test panics in it"))
+    }
+
+    /// A new domain of the program, with counts of sections.
+    pub fn domain(&'static self) -> &'static Domain {
+        Domain::found_counted(&self.env)
+    }
+
     pub fn enter(&'static self, counted: &'static Counted) -> usize {
         let count = counted.joined();
         counted.enter_anew(count, &self.local(), &self.env.threads);
@@ -98,4 +139,86 @@ unsafe impl Keeper for Program {
 
 impl Meter for Program {}
 
-impl Shell for Program {}
+impl Shell for Program {
+    fn start_worker(&self) -> bool {
+        self.asked.worker.fetch_add(1, Relaxed);
+        self.asked.has_no_worker.load(Relaxed) == 0
+    }
+
+    fn call_overflow(&self, _state: &'static State) {
+        self.asked.overflow.fetch_add(1, Relaxed);
+    }
+
+    fn is_dismissed(&self) -> bool {
+        let at = self.asked.dismissed_at.load(Relaxed);
+        at != 0 && self.asked.begun.load(Relaxed) >= at
+    }
+
+    fn begin(&self, _name: Name, _taken: Option<Taken>) {
+        self.asked.begun.fetch_add(1, Relaxed);
+    }
+
+    fn tell(&self, news: News) {
+        self.asked
+            .reports
+            .lock()
+            .expect("no test panics in it")
+            .push(news);
+    }
+}
+
+/// An entry that frees memory.
+pub fn memory() -> Entry {
+    Entry {
+        object: Box::into_raw(Box::new(0u64)).cast(),
+        what: kind::plain::<u64>(Owned::NOTHING),
+    }
+}
+
+/// An entry that calls a closure.
+pub fn closure(run: impl FnOnce() + Send + 'static) -> Entry {
+    let (object, what) = kind::called(run, Urgency::Lazy);
+    Entry { object, what }
+}
+
+/// Code that counts its runs.
+pub fn counting(runs: &'static AtomicU32) -> Entry {
+    closure(move || {
+        runs.fetch_add(1, Relaxed);
+    })
+}
+
+/// A new counter.
+pub fn counter() -> &'static AtomicU32 {
+    Box::leak(Box::default())
+}
+
+impl State {
+    /// Queues an entry for the calling thread.
+    pub fn put(&'static self, lane: usize, entry: Entry, urgency: Urgency) {
+        self.deliver(Parcel::Entry(lane, entry, 64), Terms::of(urgency));
+    }
+
+    /// Queues an intrusive callback that counts its runs.
+    pub fn put_head(&'static self, runs: &'static AtomicU32, urgency: Urgency) {
+        let counted = Box::leak(Box::new(CountedHead {
+            head: Head::new(),
+            runs,
+        }));
+        let parcel = Parcel::Head(NonNull::from(&mut counted.head), run_head);
+        self.deliver(parcel, Terms::of(urgency));
+    }
+}
+
+#[repr(C)]
+struct CountedHead {
+    head: Head,
+    runs: &'static AtomicU32,
+}
+
+unsafe fn run_head(head: NonNull<Head>) {
+    // SAFETY: the first field of one of these, which lives forever.
+    unsafe { head.cast::<CountedHead>().as_ref() }
+        .runs
+        .fetch_add(1, Relaxed);
+}

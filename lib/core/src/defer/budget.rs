@@ -119,7 +119,7 @@ impl State {
     }
 
     /// Frees what is ready in this thread's queue.
-    fn free_own(&'static self, until: Until) -> u64 {
+    pub(super) fn free_own(&'static self, until: Until) -> u64 {
         let queue = self.own_queue_or_new();
         let Some(queue) = queue else { return 0 };
         let mut garbage = Garbage::new();

@@ -46,7 +46,7 @@ use quiescent_engine::cpu::Lane as Which;
 
 /// A destructor that takes longer than this inside a call that retires is reported, in debug builds.
 #[cfg(all(debug_assertions, not(quiescent_model)))]
-const SLOW_NS: u64 = 10_000_000;
+pub(super) const SLOW_NS: u64 = 10_000_000;
 
 /// Queues code that its owner runs, and runs one or two done entries, if the thread may do that here.
 #[inline(never)]
@@ -142,7 +142,7 @@ fn panicked_in_place(queue: &'static Queue, entry: Entry, payload: Box<dyn Any +
 
 /// In debug builds: reports a destructor that kept a call of `retire` for long.
 #[cfg(all(debug_assertions, not(quiescent_model)))]
-fn report_if_slow(queue: &'static Queue, entry: Entry, ns: u64) {
+pub(super) fn report_if_slow(queue: &'static Queue, entry: Entry, ns: u64) {
     if ns > SLOW_NS {
         // SAFETY: an entry of a lane of code.
         let name = (unsafe { kind::kind(entry.what) }.name)();

@@ -7,3 +7,6 @@ pub mod in_place;
 pub mod run;
 pub mod sweep;
 pub mod turns;
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

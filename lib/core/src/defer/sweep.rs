@@ -100,7 +100,7 @@ impl Sweep {
 
     /// True if a heavy fence is needed before the next step.
     pub fn needs_fence(&self) -> bool {
-        self.left > 0 && self.owned
+        self.owned
     }
 
     /// True if every chosen queue has been taken.
@@ -170,10 +170,10 @@ impl State {
     }
 
     /// Runs and frees what is ready and not its owner's to free: one round over all queues, so that what
-    /// callbacks queue comes after everything else. Returns the number of items. Without `code`, and inside a
-    /// callback, it frees memory only.
-    pub fn run_ready(&'static self, until: Until, code: bool) -> u64 {
-        let code = code && !self.in_callback();
+    /// callbacks queue comes after everything else. Returns the number of items. Inside a callback it frees
+    /// memory only.
+    pub fn run_ready(&'static self, until: Until) -> u64 {
+        let code = !self.in_callback();
         let mut ran = 0;
         for queue in self.queues() {
             if until.is_over(self.env()) {

@@ -10,3 +10,6 @@ pub mod readers;
 pub mod registry;
 pub mod sections;
 pub mod tuning;
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

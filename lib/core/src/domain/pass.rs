@@ -56,7 +56,7 @@ mod rest;
 const RETRY: u64 = 1_000_000_000;
 
 /// Most passes over the same domains before the others get their turn: a callback may queue itself forever.
-const PASSES: u32 = 64;
+pub(super) const PASSES: u32 = 64;
 
 /// The worker's work in a domain: a pass, and another one if the pass found work.
 struct Pass {

@@ -12,7 +12,7 @@ use crate::reader::threads::Slot;
 use crate::reader::word::{self, Reader};
 
 /// Rounds in which the C library runs the destructors of pthread keys.
-const EXIT_ROUNDS: usize = 4;
+pub(super) const EXIT_ROUNDS: usize = 4;
 
 impl Env {
     /// Closes a section of the process's domain whose word is flagged: a driver waits or asks for a fence, or

@@ -5,3 +5,6 @@ pub mod calls;
 pub mod driver;
 pub mod stalls;
 pub mod waiting;
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -94,7 +94,7 @@ impl State {
 
     /// Sleeps until satisfied (`None`); until asked to drive, or the time `look` (returns the lock); or until
     /// the deadline.
-    fn wait_turn<'a>(
+    pub(super) fn wait_turn<'a>(
         &'a self,
         mut core: MutexGuard<'a, Core>,
         waiter: &Waiter,

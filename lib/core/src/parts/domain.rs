@@ -234,6 +234,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_state_that_is_forgotten_is_gone() {
+        let domain = crate::testing::program().domain();
+        assert!(domain.state_if_any().is_none());
+        let first = domain.state();
+        assert!(
+            domain
+                .state_if_any()
+                .is_some_and(|it| std::ptr::eq(it, first))
+        );
+        domain.forget_state();
+        assert!(domain.state_if_any().is_none());
+    }
+
+    #[test]
     fn sizes() {
         assert!(size_of::<Domain>() <= 1024, "{}", size_of::<Domain>());
         assert!(size_of::<State>() <= 6144, "{}", size_of::<State>());

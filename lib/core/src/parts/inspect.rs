@@ -109,3 +109,6 @@ impl State {
         Duration::from_nanos(oldest.map_or(0, age))
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -36,7 +36,7 @@ const HEAD: usize = Which::Head as usize;
 mod marks;
 
 /// Counters of the callbacks of one function; a [`Meter`] stores them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C)]
 pub struct Counts {
     pub queued: AtomicU64,
@@ -409,7 +409,35 @@ fn alike(words: &[u64], what: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::alike;
+    use super::*;
+
+    #[derive(Debug)]
+    struct One(Counts);
+
+    impl Meter for One {
+        fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
+            &self.0
+        }
+    }
+
+    /// Bounds in whole microseconds, for each of them; the longest of all.
+    #[test]
+    fn a_run_adds_the_bounds_of_each_wait() {
+        let meter = One(Counts::default());
+        executed(&meter, 0, HEAD, 0, 3, (7_999, 9_001));
+        executed(&meter, 0, HEAD, 0, 2, (0, 4_000));
+        let Counts {
+            executed,
+            batches,
+            least_us,
+            most_us,
+            longest_us,
+            ..
+        } = &meter.0;
+        let counts = [executed, batches, least_us, most_us, longest_us];
+        let counts = counts.map(|it| it.load(Ordering::Relaxed));
+        assert_eq!(counts, [5, 2, 3 * 7, 3 * 10 + 2 * 4, 10]);
+    }
 
     #[test]
     fn alike_counts_the_equal_prefix() {

@@ -406,10 +406,6 @@ impl Host for CountedView<'_> {
     fn occupied(&self, group: usize) -> u64 {
         u64::from(group == 0 && !self.0.is_alone(self.1))
     }
-
-    fn own_quiescent(&self, _: CpuId) -> bool {
-        false // the thread of a section is unknown
-    }
 }
 
 impl Counted {

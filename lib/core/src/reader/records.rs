@@ -411,10 +411,6 @@ impl Host for RecordsView<'_> {
         let here = leaves.saturating_sub(group as u32 * 64).min(64);
         u64::MAX.checked_shr(64 - here).unwrap_or(0)
     }
-
-    fn own_quiescent(&self, cpu: CpuId) -> bool {
-        self.0.scan(cpu).0
-    }
 }
 
 #[cfg(all(test, not(quiescent_model)))]

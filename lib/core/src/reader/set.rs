@@ -45,10 +45,6 @@ impl Host for SlotsView<'_> {
     fn occupied(&self, group: usize) -> u64 {
         self.0.occupied(group)
     }
-
-    fn own_quiescent(&self, cpu: CpuId) -> bool {
-        self.0.scan(cpu).0
-    }
 }
 
 impl ReaderSet<'_> {
@@ -145,3 +141,6 @@ impl ReaderSet<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

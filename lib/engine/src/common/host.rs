@@ -69,8 +69,12 @@ pub trait Host {
     }
 
     /// Is `cpu`, on which the caller runs, outside every section *of its own*? Always true for a kernel's
-    /// grace-period thread; false for a thread that drives from inside a section.
-    fn own_quiescent(&self, cpu: CpuId) -> bool;
+    /// grace-period thread; false for a thread that drives from inside a section. By default: false, which
+    /// reports nothing early.
+    fn own_quiescent(&self, cpu: CpuId) -> bool {
+        let _ = cpu;
+        false
+    }
 
     /// Does `cpu` run without a tick where it can (`nohz_full`)? Queried in later scans of hosts with
     /// [escalation](crate::urgency::Escalation), and when it is to be de-offloaded. The answer does not

@@ -80,6 +80,15 @@ mod tests {
         };
         assert!(rests());
         state.interested.store(1, Ordering::Relaxed);
+        let counted = program.domain().state();
+        counted.set_stall_after(std::time::Duration::ZERO);
+        counted.interested.store(1, Ordering::Relaxed);
+        counted.rest_until(false, None);
+        assert_eq!(
+            counted.look_at.load(Ordering::Relaxed),
+            0,
+            "it hears its readers"
+        );
         assert!((0..20).all(|n| naps(nap_ns(n))));
         state.lose_interest();
         assert!(rests());

@@ -5,7 +5,7 @@ mod alone;
 mod role;
 
 use super::*;
-use crate::parts::domain::{Domain, Readers};
+use crate::parts::domain::Readers;
 use crate::parts::waiters::{DONE, WAITING, Waiter};
 use crate::prim::Counter;
 use crate::reader::counted::Counted;
@@ -43,9 +43,7 @@ fn fixture() -> Fixture {
 /// One that no thread has used.
 fn unused() -> Fixture {
     let program = program();
-    // SAFETY: programs live forever.
-    let domain = unsafe { Domain::new(0, Readers::Counted(Counted::new()), 0, &program.env) };
-    let domain: &'static Domain = Box::leak(Box::new(domain));
+    let domain = program.domain();
     let Readers::Counted(readers) = &domain.readers else {
         unreachable!("made above")
     };

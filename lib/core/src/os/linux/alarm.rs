@@ -241,3 +241,26 @@ fn watch(epoll: i32, fd: i32, tag: u64) -> bool {
     // SAFETY: `event` is readable.
     unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) == 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_that_was_forgotten_is_made_again() {
+        let timer = Timer::new();
+        assert!(timer.open() && timer.open());
+        let first = timer.0.load(Ordering::Relaxed);
+        timer.forget();
+        assert_eq!(timer.left(), 0);
+        assert!(timer.open());
+        let second = timer.0.load(Ordering::Relaxed);
+        assert!(first >= 0 && second != first, "{first} {second}");
+        timer.set(super::super::now_ns() + 60_000_000_000);
+        assert!(timer.left() > 0);
+        timer.forked();
+        assert!(!timer.wait(), "it is closed");
+        // SAFETY: made above, and forgotten.
+        unsafe { libc::close(first) };
+    }
+}

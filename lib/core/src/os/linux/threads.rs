@@ -51,13 +51,18 @@ impl AtExit {
         if unsafe { libc::pthread_key_create(&mut new, Some(self.call)) } != 0 {
             return None;
         }
+        Some(self.keep(new))
+    }
+
+    /// Keeps this key, unless another thread has made one meanwhile: then it deletes this one.
+    fn keep(&self, new: libc::pthread_key_t) -> libc::pthread_key_t {
         let order = (Ordering::AcqRel, Ordering::Acquire);
         match self.key.compare_exchange(0, new + 1, order.0, order.1) {
-            Ok(_) => Some(new),
+            Ok(_) => new,
             Err(other) => {
-                // SAFETY: created above, and not yet used.
+                // SAFETY: its maker's, who has not used it.
                 unsafe { libc::pthread_key_delete(new) };
-                Some(other - 1)
+                other - 1
             }
         }
     }

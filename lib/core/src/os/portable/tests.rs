@@ -100,12 +100,55 @@ fn a_timer_that_was_stopped_does_not_expire() {
 }
 
 #[test]
+fn a_timer_that_is_set_wakes_the_worker_and_is_over() {
+    let wakeups = Wakeups::new();
+    let deadline = now_ns() + 1_000_000;
+    wakeups.set_timer(deadline);
+    let woken = wakeups.sleep(&AtomicU32::new(0), 0);
+    assert!(woken.timer && !woken.kick && now_ns() >= deadline);
+    wakeups.wake(&AtomicU32::new(0));
+    let woken = wakeups.sleep(&AtomicU32::new(0), 0);
+    assert!(woken.kick && !woken.timer, "{woken:?}");
+}
+
+#[test]
+fn what_no_system_promises_is_refused() {
+    assert_eq!(
+        (heavy_fence(), register_heavy_fence()),
+        (Err(NO_SUCH_CALL), Err(NO_SUCH_CALL))
+    );
+    let page = Page::none();
+    assert!(page.make(c"page", 4096).is_err() && page.read(4096).is_none());
+    assert!(open_page_of(std::process::id(), "page").is_err());
+    let this = std::fs::File::open(std::env::current_exe().expect("a path")).expect("a file");
+    assert!(read_page(&this, u64::MAX).is_err());
+    assert!(has_more_rights());
+    assert_eq!(
+        Wakeups::new().sources(),
+        crate::os::pressure::PressureSources::default()
+    );
+}
+
+#[test]
+fn a_thread_that_is_started_runs_and_has_its_name() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let body = move || {
+        let name = std::thread::current().name().map(str::to_owned);
+        sender.send(name).expect("the test waits");
+        panic!("contained");
+    };
+    spawn(c"quiescent-test", body).expect("a thread");
+    assert_eq!(receiver.recv(), Ok(Some("quiescent-test".to_owned())));
+}
+
+#[test]
 fn the_end_of_a_thread_calls_each_hook_once_with_its_last_value() {
     use std::ffi::c_void;
     use std::sync::atomic::AtomicUsize;
     static CALLED: AtomicUsize = AtomicUsize::new(0);
     unsafe extern "C" fn ended(value: *mut c_void) {
         CALLED.fetch_add(value.addr(), Ordering::Relaxed);
+        assert!(AtExit::new(ended).is_over() && !AtExit::new(ended).arm(value));
     }
     let hook = AtExit::new(ended);
     let arm = |value| hook.arm(std::ptr::without_provenance(value));
@@ -132,4 +175,10 @@ fn threads_have_different_numbers() {
     let own = thread_id();
     let other = std::thread::spawn(thread_id).join().unwrap();
     assert!(own != 0 && other != 0 && own != other && own == thread_id());
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: it has no arguments and cannot fail.
+        let known = unsafe { libc::syscall(libc::SYS_gettid) };
+        assert_eq!(number_in_proc().map(i64::from), Some(known as i64));
+    }
 }

@@ -158,3 +158,44 @@ fn jiffies_are_milliseconds() {
     let now = crate::parts::state::State::now(5_999_999);
     assert_eq!((now.ns, now.jiffies), (5_999_999, 5));
 }
+
+/// In fenced mode it is a fence of this thread.
+#[test]
+fn a_fence_of_the_process_is_issued_where_readers_have_none() {
+    let program = program();
+    let mode = program.env.threads.mode.resolve();
+    assert_eq!(program.env.heavy_fence(), Ok(()));
+    let issued = u64::from(mode == crate::reader::mode::FenceMode::Membarrier);
+    assert_eq!(program.env.fences.issued(), issued);
+    assert_eq!(
+        program
+            .env
+            .force_mode(crate::reader::mode::FenceMode::Fenced),
+        Ok(())
+    );
+    assert_eq!(program.env.heavy_fence(), Ok(()));
+    assert_eq!(program.env.fences.issued(), issued);
+    let [home, counted] = [&program.env.state, program.domain().state()];
+    assert!(home.may_miss_readers() && !counted.may_miss_readers());
+}
+
+/// Two of a leaf's slots are the unregistered readers'.
+#[test]
+fn slots_for_so_many_threads_come_in_leaves() {
+    for (threads, slots) in [(1, 62), (62, 62), (63, 126)] {
+        let program = program();
+        assert_eq!(program.env.limit_threads(threads), Ok(()));
+        let claims = std::iter::from_fn(|| program.env.threads.slots.claim());
+        assert_eq!(claims.count(), slots);
+    }
+    assert!(program().env.limit_threads(0).is_err());
+}
+
+#[test]
+fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
+    use crate::parts::shell::Shell;
+    let program = program();
+    assert!(program.hire() && !program.is_heard());
+    program.asked.has_no_worker.store(1, Relaxed);
+    assert!(!program.hire());
+}

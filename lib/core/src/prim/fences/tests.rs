@@ -17,40 +17,48 @@ type UnderWay = Arc<Mutex<Vec<Sender<Result<(), i32>>>>>;
 /// A thread that needs a fence.
 struct Caller {
     thread: JoinHandle<Result<Whose, i32>>,
-    /// The kernel's file about the thread.
-    stat: PathBuf,
+    /// The kernel's files about the thread.
+    files: PathBuf,
+    /// The address on which it sleeps when another fence is in progress.
+    bell: String,
 }
 
 impl Caller {
     fn start(fences: &Arc<Fences>, under_way: &UnderWay, patience: u64) -> Caller {
         let (fences, under_way) = (fences.clone(), under_way.clone());
+        let bell = format!(" {:#x} ", (&raw const fences.bell).addr());
         let issue = move || {
             let (ends, end): (_, Receiver<_>) = channel();
             under_way.lock().expect("no panic").push(ends);
             end.recv().expect("the test ends it")
         };
-        let (send_stat, receive_stat) = channel();
+        let (send_files, receive_files) = channel();
         let thread = thread::spawn(move || {
-            let stat = std::fs::canonicalize("/proc/thread-self/stat");
-            send_stat.send(stat).expect("the test listens");
+            let files = std::fs::canonicalize("/proc/thread-self");
+            send_files.send(files).expect("the test listens");
             let over = fences.over();
             match fences.begin(over) {
                 true => fences.end(over + 1, issue()),
                 false => fences.pass_with_others(patience, issue),
             }
         });
-        let stat = receive_stat.recv().expect("it says so first");
-        let stat = stat.expect("/proc");
-        Caller { thread, stat }
+        let files = receive_files.recv().expect("it says so first");
+        let files = files.expect("/proc");
+        Caller {
+            thread,
+            files,
+            bell,
+        }
     }
 
-    /// True if the thread sleeps, for any reason.
+    /// True if the thread sleeps there; where the kernel does not say where: anywhere.
     fn sleeps(&self) -> bool {
-        let stat = std::fs::read_to_string(&self.stat);
-        stat.is_ok_and(|stat| {
+        let read = |name| std::fs::read_to_string(self.files.join(name));
+        let sleeps = read("stat").is_ok_and(|stat| {
             let state = stat.rsplit(") ").next();
             state.is_some_and(|state| state.starts_with('S'))
-        })
+        });
+        sleeps && read("syscall").map_or(true, |call| call.contains(&self.bell))
     }
 
     fn result(self) -> Result<Whose, i32> {

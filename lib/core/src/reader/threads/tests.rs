@@ -290,3 +290,12 @@ fn is_inside_somewhere_includes_the_process_domain() {
     word(&slot.words.reader, 1, 1);
     assert!(slot.is_inside() && slot.is_inside_somewhere());
 }
+
+#[test]
+fn so_many_threads_are_asked_at_most() {
+    let slots = fresh();
+    for (set, most) in [(3, 3), (0, 0), (prim::MOST_ASKED + 1, prim::MOST_ASKED)] {
+        slots.set_most_asked(set);
+        assert_eq!(slots.most_asked(), most);
+    }
+}

@@ -196,3 +196,17 @@ fn own_group_is_that_of_version_2() {
     assert_eq!(path.with("/file"), Some(c"/mount/group/file"));
     assert_eq!(path.with("/f"), Some(c"/mount/group/f"));
 }
+
+/// A file that signals nothing is not read when the sources are armed: what it says is compared with its last
+/// reading.
+#[test]
+fn only_a_source_that_has_signalled_is_read_before_it_is_armed() {
+    let fake = Fake::new("unsignalled");
+    fake.events("high 1\n");
+    let (sources, epoll) = (fake.sources(NOTHING), Epoll::new());
+    sources.open();
+    fake.events("high 2\n");
+    sources.arm(epoll.0, 0);
+    assert!(sources.heard(LIMITS));
+    assert!(!sources.heard(LIMITS));
+}

@@ -205,3 +205,13 @@ fn spare_blocks_stay_without_garbage() {
     assert_eq!(core.chains[PLAIN].end(), N);
     assert_eq!(spares(queue, PLAIN), 8);
 }
+
+#[test]
+fn as_many_spares_are_kept_as_asked_for() {
+    for (keep, kept, left) in [(0, 0, 3), (2, 2, 1), (3, 3, 0), (5, 3, 0)] {
+        let (queue, mut used) = (queue(), Garbage::new());
+        (0..3).for_each(|_| used.push(crate::queue::chain::new_block()));
+        queue.keep_spares(PLAIN, keep, &mut used);
+        assert_eq!((spares(queue, PLAIN), count(&mut used)), (kept, left));
+    }
+}

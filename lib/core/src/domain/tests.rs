@@ -1,0 +1,161 @@
+//! A domain as a whole, without other threads: the test is the worker.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use quiescent_engine::credit::Urgency;
+
+use crate::defer::sweep::Until;
+use crate::domain::pass::PASSES;
+use crate::domain::process::EXIT_ROUNDS;
+use crate::parts::state::State;
+use crate::prim::Ordering;
+use crate::queue::per_thread::{CODE, PLAIN};
+use crate::testing::{Program, closure, counter, counting, memory, program};
+
+/// A domain of a new program, which has a state.
+fn domain() -> (&'static Program, &'static State) {
+    let program = program();
+    (program, program.domain().state())
+}
+
+fn calls(program: &Program) -> u32 {
+    program.asked.worker.swap(0, Relaxed)
+}
+
+/// A callback of which another one is queued: each counts its run.
+fn twice(state: &'static State, runs: &'static AtomicU32) {
+    let run = closure(move || {
+        runs.fetch_add(1, Relaxed);
+        state.put(CODE, counting(runs), Urgency::Hurry);
+    });
+    state.put(CODE, run, Urgency::Lazy);
+}
+
+#[test]
+fn emptying_runs_what_was_there_and_leaves_the_rest_to_the_worker() {
+    let (program, state) = domain();
+    let runs = counter();
+    (0..3).for_each(|_| twice(state, runs));
+    state.put(PLAIN, memory(), Urgency::Lazy);
+    calls(program);
+    state.empty();
+    assert_eq!((runs.load(Relaxed), state.held().0), (3, 3));
+    assert!(calls(program) > 0);
+    let program = self::program();
+    let state = program.domain().state();
+    state.put(CODE, counting(runs), Urgency::Lazy);
+    calls(program);
+    state.empty();
+    assert_eq!((runs.load(Relaxed), state.held().0), (4, 0));
+    assert_eq!(
+        (calls(program), state.called.load(Ordering::Relaxed)),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_domain_that_holds_nothing_is_not_handed_over() {
+    let program = program();
+    for held in [0, 2] {
+        let domain = program.domain();
+        let state = domain.state();
+        let runs = counter();
+        (0..held).for_each(|_| state.put(CODE, counting(runs), Urgency::Lazy));
+        domain.drop_handle();
+        let home = &program.env.state;
+        assert_eq!(home.held().0, u64::from(held > 0));
+        home.drain(Until { deadline: None });
+        assert_eq!((runs.load(Relaxed), state.held().0), (held, 0));
+    }
+}
+
+#[test]
+fn changed_settings_call_the_worker_only_where_it_has_work() {
+    let (program, state) = domain();
+    state.settings_changed(false);
+    assert_eq!(calls(program), 0);
+    state.interested.store(1, Ordering::Relaxed);
+    state.settings_changed(false);
+    assert_eq!(calls(program), 1);
+    state.interested.store(0, Ordering::Relaxed);
+    state.put(PLAIN, memory(), Urgency::Lazy);
+    calls(program);
+    state.called.store(0, Ordering::Relaxed);
+    state.settings_changed(false);
+    assert_eq!(state.called.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_thread_that_ends_in_a_section_is_waited_for_some_rounds() {
+    let program = program();
+    let section = program.lock();
+    let slot = program.env.own_slot().expect("registered");
+    let rounds = (1..).find(|_| program.env.leave_thread(slot));
+    assert_eq!(rounds, Some(EXIT_ROUNDS));
+    program.unlock(section);
+}
+
+/// The test's worker is not called by pushes, so that its own calls show.
+fn alone() -> (&'static Program, &'static State) {
+    let (program, state) = domain();
+    program.asked.has_no_worker.store(1, Relaxed);
+    (program, state)
+}
+
+#[test]
+fn the_worker_processes_what_its_callbacks_queue_in_the_same_call() {
+    let (program, state) = alone();
+    let runs = counter();
+    twice(state, runs);
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert_eq!(runs.load(Relaxed), 0, "lazy: not due");
+    state.put(CODE, counting(runs), Urgency::Hurry);
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert_eq!((runs.load(Relaxed), state.held().0), (3, 0));
+    assert_eq!(state.called.load(Ordering::Relaxed), 0);
+}
+
+/// A callback that queues itself forever.
+fn forever(state: &'static State, runs: &'static AtomicU32) {
+    let run = closure(move || {
+        runs.fetch_add(1, Relaxed);
+        forever(state, runs);
+    });
+    state.put(CODE, run, Urgency::Hurry);
+}
+
+#[test]
+fn a_domain_with_endless_work_gets_so_many_passes_and_another_call() {
+    let (program, state) = alone();
+    let other = program.domain().state();
+    let (runs, others) = (counter(), counter());
+    forever(state, runs);
+    other.put(CODE, counting(others), Urgency::Hurry);
+    [state, other].iter().for_each(|state| state.call());
+    program.env.look_after([state, other].into_iter());
+    assert_eq!((runs.load(Relaxed), others.load(Relaxed)), (PASSES, 1));
+    let called = [state, other].map(|state| state.called.load(Ordering::Relaxed));
+    assert_eq!(called, [1, 0]);
+    assert_eq!(state.held().0, 1);
+}
+
+#[test]
+fn a_worker_that_was_replaced_touches_nothing_more() {
+    let (program, state) = alone();
+    let other = program.domain().state();
+    let runs = counter();
+    for state in [state, other] {
+        (0..2).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
+        state.call();
+    }
+    program.asked.dismissed_at.store(1, Relaxed);
+    program.env.look_after([state, other].into_iter());
+    assert_eq!(runs.load(Relaxed), 1);
+    program.asked.dismissed_at.store(0, Relaxed);
+    [state, other].iter().for_each(|state| state.call());
+    program.env.look_after([state, other].into_iter());
+    assert_eq!(runs.load(Relaxed), 4);
+}

@@ -1,0 +1,72 @@
+//! Calls of the engine, and a waiter's look at the role, without other threads.
+
+use quiescent_engine::Interest;
+
+use crate::parts::env::FenceTime;
+use crate::parts::state::{Core, State};
+use crate::parts::waiters::{Waiter, Wakes};
+use crate::prim::MutexGuard;
+use crate::prim::counters::value;
+use crate::testing::program;
+
+fn state() -> &'static State {
+    program().domain().state()
+}
+
+/// A waiter looks at the role after `before` has happened. True if it found the role free, unasked.
+fn finds_free(
+    before: impl FnOnce(&'static State, &mut MutexGuard<'static, Core>, &Waiter),
+) -> bool {
+    let state = state();
+    let mut core = state.lock();
+    let waiter = Waiter::new(core.wait_for_gp(state.readers(), 0, false));
+    before(state, &mut core, &waiter);
+    let looked = state.wait_turn(core, &waiter, 0, None);
+    let mut core = looked.ok().flatten().expect("the time to look has come");
+    core.waiters.unlink(&waiter);
+    assert!(!waiter.take_drive());
+    value(&state.counters.found_free) != 0
+}
+
+#[test]
+fn a_waiter_counts_a_role_that_it_finds_free() {
+    assert!(finds_free(|_, _, _| ()));
+    assert!(!finds_free(|_, core, _| assert!(
+        core.try_drive(None, Interest::Poller)
+    )));
+    let asked_to_drive = |_, core: &mut MutexGuard<'static, Core>, waiter: &Waiter| {
+        // SAFETY: it does not move before it is unlinked.
+        unsafe { core.waiters.link(waiter) };
+        let mut wakes = Wakes::new();
+        assert!(wakes.is_empty() && core.waiters.hand_over(&mut wakes) && !wakes.is_empty());
+        assert_eq!(wakes.wake(), 1);
+    };
+    assert!(!finds_free(asked_to_drive));
+    let satisfied =
+        |state: &'static State, core: &mut MutexGuard<'static, Core>, waiter: &Waiter| {
+            let unlocked = std::mem::replace(core, self::state().lock());
+            state.drive_once(unlocked, None, Interest::Poller);
+            *core = state.lock();
+            assert!(waiter.ticket < core.engine.waiters().done() && !core.engine.is_driven());
+        };
+    assert!(!finds_free(satisfied));
+}
+
+#[test]
+fn a_deadline_that_has_passed_is_cleared() {
+    let mut core = state().lock();
+    core.arm(7);
+    core.expire(6);
+    assert_eq!(core.engine.armed(), Some(7));
+    core.expire(7);
+    assert_eq!(core.engine.armed(), None);
+}
+
+#[test]
+fn the_engine_learns_how_long_deferred_fences_take() {
+    let mut core = state().lock();
+    let (took_ns, ended_ns) = (80, 1000);
+    core.fence_ended(Some(FenceTime { took_ns, ended_ns }));
+    core.fence_ended(None);
+    assert_eq!(core.engine.fence_average_ns(), 80);
+}
