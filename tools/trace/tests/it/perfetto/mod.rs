@@ -7,6 +7,7 @@ mod encode;
 mod kernel;
 mod wire;
 
+use super::fields::same_as_text;
 use encode::{Encoder, Form, Line, as_text, recorded};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -42,7 +43,9 @@ fn tables(name: &str, file: Vec<u8>) -> (Vec<Findings>, Summary) {
 fn records(file: Vec<u8>) -> Vec<String> {
     let mut reader = Reader::new(
         "perfetto",
-        from_read("perfetto", Cursor::new(file)).expect("opens"),
+        from_read("perfetto", Cursor::new(file))
+            .expect("opens")
+            .text(),
     );
     let mut all = Vec::new();
     while let Some(it) = reader.next_record().expect("reads") {
@@ -56,6 +59,9 @@ fn records(file: Vec<u8>) -> Vec<String> {
 
 fn same(name: &str, lines: &[Line], form: Form, file: Vec<u8>) {
     let (expected, of_text) = tables(name, as_text(lines, form).into_bytes());
+    let open = || from_read(name, Cursor::new(file.clone())).expect("opens");
+    let without_text = same_as_text(name, open);
+    assert!(without_text > lines.len() / 2, "{without_text} {form:?}");
     let (found, summary) = tables(name, file);
     assert_eq!(summary.malformed, of_text.malformed, "{name} {form:?}");
     assert_eq!(summary.records, of_text.records, "{name} {form:?}");
@@ -333,7 +339,9 @@ fn rows_of_the_compact_form_that_do_not_fit_are_damage() {
     bytes(&mut bundle, 4, &compact);
     let mut reader = Reader::new(
         "x",
-        from_read("x", Cursor::new(file_of(&[bundle]))).expect("opens"),
+        from_read("x", Cursor::new(file_of(&[bundle])))
+            .expect("opens")
+            .text(),
     );
     let mut events = Vec::new();
     while let Some(record) = reader.next_record().expect("reads") {
