@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 }
 
 fn copy(name: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let mut input = quiescent_trace::open(name)?;
+    let mut input = quiescent_trace::open(name)?.text();
     let mut out = std::io::stdout().lock();
     loop {
         let block = input.fill_buf()?;

@@ -9,7 +9,6 @@
 
 use quiescent_trace::{Analysis, Error, Event, Filter, Kind, Reader, from_read};
 use std::fs::File;
-use std::io::BufRead;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -108,7 +107,7 @@ fn look(name: &str, what: What, threads: u32) -> Result<(), Error> {
         source,
         remedy: "give a file",
     })?;
-    let input: Box<dyn BufRead + Send> = from_read(name, file)?;
+    let input = from_read(name, file)?;
     let mut reader = match threads {
         1 => Reader::new(name, input),
         _ => Reader::ahead(name, input),

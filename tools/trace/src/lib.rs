@@ -4,10 +4,10 @@
 //! | folder | job |
 //! |---|---|
 //! | `base` | [`Error`] ends the reading; [`Faults`] are counted; sets of CPUs, distributions |
-//! | `dat` | `trace.dat` of versions 6 and 7 as the text that the kernel writes; buffers merged by time |
-//! | `perfetto` | Perfetto's trace as the same text, events in the order of time |
-//! | `input` | [`open`]: files of all kinds, plain or compressed by xz, gzip or zstd, and standard input |
 //! | `line` | [`Reader`]: a [`Record`] for each event, in all known text layouts, in constant memory |
+//! | `dat` | records of `trace.dat`, versions 6 and 7; buffers merged by time |
+//! | `perfetto` | records of Perfetto's trace, in the order of time |
+//! | `input` | [`open`]: files of all kinds, plain or compressed by xz, gzip or zstd, and standard input |
 //! | `event` | [`Event`]: an event's fields, by the kernel's formats; the window; HZ, the jiffy number |
 //! | `record` | [`Recorded`]: the input of a replay |
 //! | `measure` | [`Figures`]: grace periods, callbacks, wake-ups, ticks, idle entries of a window |
@@ -62,7 +62,7 @@ pub use base::{
 };
 pub use event::{Bounds, END_MARK, Event, START_MARK, Window};
 pub use input::{from_read, from_seek, identified, is_dat, open};
-pub use line::{Buffer, Flags, Reader, Record, Summary, Unit};
+pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
 pub use measure::{Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, measure};
 pub use record::{
     Arrival, Options, Placed, Placements, Queued, Recorded, Recorder, Wakeup, never_lazy,

@@ -14,9 +14,11 @@ use crate::show::output::{self, DONE, FINDING};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress, Report, Row};
 use quiescent_sim::whatif::{self, Reading};
-use quiescent_trace::{Analysis, Findings, Kind as Of, Reader, Table, identified, is_dat, open};
+use quiescent_trace::{
+    Analysis, Findings, Input, Kind as Of, Reader, Table, identified, is_dat, open,
+};
 use std::fs::File;
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -100,7 +102,7 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
 
 /// An open trace.
 struct Source {
-    input: Box<dyn BufRead + Send>,
+    input: Input,
     /// Its kind.
     kind: &'static str,
     /// The size of the file, and the number of bytes read.
@@ -111,22 +113,21 @@ struct Source {
 impl Source {
     fn open(path: &Path, name: &str) -> Result<Self, Error> {
         let read = Arc::new(AtomicU64::new(0));
-        let mut source = Source {
-            input: Box::new(io::empty()),
-            kind: match name {
-                "-" => "standard input",
-                _ => "a pipe",
+        let (mut length, mut kind) = (
+            0,
+            if name == "-" {
+                "standard input"
+            } else {
+                "a pipe"
             },
-            length: 0,
-            read: Arc::clone(&read),
-        };
+        );
         let file = match name {
             "-" => None,
             _ => File::open(path)
                 .ok()
                 .filter(|file| file.metadata().is_ok_and(|about| about.is_file())),
         };
-        source.input = match file {
+        let input = match file {
             // A file that cannot be opened, or a pipe: the reader reports the error.
             None => open(path).map_err(unreadable)?,
             Some(file) => {
@@ -135,21 +136,32 @@ impl Source {
                 let _ = file.take(16).read_to_end(&mut first);
                 match File::open(path) {
                     Ok(file) if !is_dat(&first) => {
-                        source.length = file.metadata().map_or(0, |about| about.len());
-                        let counted = identified(name, Counted { file, read });
-                        let (input, kind) = counted.map_err(unreadable)?;
-                        source.kind = kind;
+                        length = file.metadata().map_or(0, |about| about.len());
+                        let counted = identified(
+                            name,
+                            Counted {
+                                file,
+                                read: Arc::clone(&read),
+                            },
+                        );
+                        let input;
+                        (input, kind) = counted.map_err(unreadable)?;
                         input
                     }
                     // A trace.dat is read at several places: its progress is unknown.
                     _ => {
-                        source.kind = "trace.dat";
+                        kind = "trace.dat";
                         open(path).map_err(unreadable)?
                     }
                 }
             }
         };
-        Ok(source)
+        Ok(Source {
+            input,
+            kind,
+            length,
+            read,
+        })
     }
 }
 

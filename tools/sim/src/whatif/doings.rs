@@ -37,7 +37,7 @@ use quiescent_trace::{Event, Record, Role, Window, role};
 
 use interrupts::Halts;
 use residents::Residents;
-use ticks::{CLAIM, Instant, ONE_JIFFY, is_late};
+use ticks::{CLAIM, Instant, ONE_JIFFY};
 pub(super) use waits::DRIVER;
 use waits::{Driving, Waiting, is_models};
 
@@ -170,11 +170,12 @@ impl Follow {
             Event::Switch {
                 prev,
                 prev_pid,
+                state,
                 next,
                 next_pid,
             } => {
                 if is_outside(prev, prev_pid) {
-                    self.leaves((prev, prev_pid), record);
+                    self.leaves((prev, prev_pid), state, record);
                 }
                 if is_outside(next, next_pid) {
                     self.comes((next, next_pid), record);
@@ -223,8 +224,13 @@ impl Follow {
             Event::Switch { .. } => {
                 self.ticking.remove(&record.cpu);
             }
-            Event::Timer { function, jiffies } => {
-                let late = is_late(record.text, jiffies);
+            Event::Timer {
+                function,
+                jiffies,
+                base,
+            } => {
+                // The wheel of deferrable timers is not moved while its CPU idles: its clock is behind.
+                let late = base.is_some_and(|it| it < jiffies);
                 if let Some(tick) = self.ticking.get_mut(&record.cpu) {
                     tick.late = late;
                 }
@@ -317,8 +323,8 @@ impl Follow {
         self.came_back(who.1, time);
     }
 
-    fn leaves(&mut self, (_, pid): (&str, u32), record: &Record<'_>) {
-        let sleeps = !is_runnable(record.text);
+    fn leaves(&mut self, (_, pid): (&str, u32), state: &str, record: &Record<'_>) {
+        let sleeps = !state.starts_with('R');
         self.goes_on(pid);
         let Some((now, life)) = self.of(pid) else {
             return;
@@ -402,19 +408,6 @@ fn is_outside(task: &str, pid: u32) -> bool {
             role,
             Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
         )
-}
-
-/// Did the task that left its CPU want to go on? `prev_state=R`, `R+`, or trace-cmd's `name:pid [prio] R
-/// ==>`.
-fn is_runnable(text: &str) -> bool {
-    let state = match text.split_once("prev_state=") {
-        Some((_, rest)) => rest,
-        None => {
-            let before = text.split_once("==>").map_or("", |it| it.0);
-            before.trim_end().rsplit(' ').next().unwrap_or("")
-        }
-    };
-    state.starts_with('R')
 }
 
 impl Doings {

@@ -164,6 +164,7 @@ impl FollowTimer {
             Event::Timer {
                 function: "process_timeout",
                 jiffies,
+                ..
             } => self.timeout = Some(jiffies),
             Event::Wakeup { task, .. } if role(task) == Role::GracePeriods => {
                 if let (Some(wait), Some(jiffy)) = (self.wait.take(), self.timeout.take()) {

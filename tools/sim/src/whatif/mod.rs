@@ -44,10 +44,8 @@
 //! # Ok::<(), quiescent_sim::Error>(())
 //! ```
 
-use std::io::BufRead;
-
 use quiescent_trace::{
-    Error, Figures, Measure, Reader, Record, Recorded, Recorder, Role, Window, damage, role,
+    Error, Figures, Measure, Reader, Record, Recorded, Recorder, Role, Source, Window, damage, role,
 };
 
 use crate::base::mean::mean;
@@ -156,7 +154,7 @@ impl Reading {
 /// If it cannot be read to its end, or as [`Reading::finish`].
 pub fn read(
     name: &str,
-    input: impl BufRead,
+    input: impl Source,
     options: quiescent_trace::Options,
 ) -> Result<Trace, Error> {
     let mut reader = Reader::new(name, input);

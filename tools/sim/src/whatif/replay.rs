@@ -5,10 +5,9 @@
 //! wake-ups, ticks, delays.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
 
 use quiescent_engine::CpuId;
-use quiescent_trace::{Error, Figures, Measure, Reader, Recorded, Recorder};
+use quiescent_trace::{Error, Figures, Measure, Reader, Recorded, Recorder, Source};
 
 use crate::input::options::Options;
 use crate::input::work::{Arrivals, Churn};
@@ -24,7 +23,7 @@ const AHEAD: u64 = 100_000;
 ///
 /// # Errors
 /// If it cannot be read to its end, or has no window.
-pub fn read(name: &str, input: impl BufRead) -> Result<(Recorded, Figures), Error> {
+pub fn read(name: &str, input: impl Source) -> Result<(Recorded, Figures), Error> {
     let mut reader = Reader::new(name, input);
     let mut recorder = Recorder::new(quiescent_trace::Options::default());
     let mut measure = Measure::new(None);

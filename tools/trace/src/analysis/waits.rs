@@ -134,10 +134,11 @@ impl Part for Waits {
             Event::Switch {
                 prev,
                 prev_pid,
+                state,
                 next_pid,
                 ..
             } => {
-                self.leaves(seen, prev, prev_pid);
+                self.leaves(seen, (prev, prev_pid), state);
                 self.comes(seen, next_pid);
             }
             Event::Wakeup { pid, .. } | Event::Waking { pid, .. } => self.woken(record, pid),
@@ -261,8 +262,7 @@ impl Waits {
     }
 
     /// A task leaves its CPU.
-    fn leaves(&mut self, seen: &Seen<'_>, task: &str, pid: u32) {
-        let state = state(seen.record.text);
+    fn leaves(&mut self, seen: &Seen<'_>, (task, pid): (&str, u32), state: &str) {
         let Some(open) = self.open.get_mut(&pid) else {
             if state.starts_with('D') && is_outside(task, pid) {
                 self.opens(seen, (task, pid), None, 0);
@@ -276,7 +276,7 @@ impl Waits {
         if open.by.is_none() {
             // Its return was not seen.
             self.open.remove(&pid);
-            self.leaves(seen, task, pid);
+            self.leaves(seen, (task, pid), state);
         }
     }
 
@@ -399,17 +399,6 @@ fn is_outside(task: &str, pid: u32) -> bool {
         Role::GracePeriods | Role::OffloadGroup | Role::OffloadInvoker
     );
     pid != 0 && !of_rcu
-}
-
-/// The state in which a task left its CPU: `prev_state=D`, or trace-cmd's `name:pid [prio] D ==>`.
-fn state(text: &str) -> &str {
-    match text.split_once("prev_state=") {
-        Some((_, state)) => state,
-        None => {
-            let before = text.split_once("==>").map_or("", |both| both.0);
-            before.trim_end().rsplit(' ').next().unwrap_or("")
-        }
-    }
 }
 
 #[cfg(test)]

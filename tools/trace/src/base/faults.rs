@@ -126,11 +126,15 @@ impl Faults {
         }
     }
 
-    /// Those of later lines.
-    pub(crate) fn join(&mut self, later: &Faults) {
+    /// Those of later lines, which are counted from behind this line on.
+    pub(crate) fn join(&mut self, before: u64, later: &Faults) {
         self.count += later.count;
         let room = KEPT.saturating_sub(self.first.len());
-        self.first.extend(later.first.iter().take(room));
+        let later = later.first.iter().take(room).map(|it| Malformed {
+            line: before + it.line,
+            ..*it
+        });
+        self.first.extend(later);
     }
 
     /// How many there were.
@@ -156,7 +160,7 @@ mod tests {
             faults
         };
         let mut all = part(0..10);
-        all.join(&part(10..30));
+        all.join(10, &part(0..20));
         let lines: Vec<u64> = all.first().iter().map(|fault| fault.line).collect();
         assert_eq!((all.count(), lines), (30, (0..16).collect()));
         assert_eq!(part(0..17).first().len(), 16);

@@ -1,83 +1,4 @@
-//! Text that is made piece by piece out of something else, as a [`BufRead`]; and the pieces that all such
-//! text has in common: the columns of a line of the kernel's.
-//!
-//! What was made before an error is handed out first; then the same error comes at each call.
-
-use std::io::{self, BufRead, Read};
-
-/// Bytes that are made at a time.
-const BLOCK: usize = 64 << 10;
-
-/// What makes the text.
-pub(crate) trait Maker {
-    /// Adds a piece of text, of whole lines; false at the end.
-    fn more(&mut self, out: &mut Vec<u8>) -> io::Result<bool>;
-}
-
-/// Its text.
-pub(crate) struct Made<M> {
-    maker: M,
-    out: Vec<u8>,
-    at: usize,
-    ended: bool,
-    /// What ended it, for later calls.
-    failed: Option<(io::ErrorKind, String)>,
-}
-
-impl<M: Maker> Made<M> {
-    /// `head` stands in front of what is made.
-    pub(crate) fn new(maker: M, head: Vec<u8>) -> Self {
-        Made {
-            maker,
-            out: head,
-            at: 0,
-            ended: false,
-            failed: None,
-        }
-    }
-
-    fn more(&mut self) -> io::Result<()> {
-        self.out.clear();
-        self.at = 0;
-        while self.out.len() < BLOCK && !self.ended {
-            self.ended = !self.maker.more(&mut self.out)?;
-        }
-        Ok(())
-    }
-}
-
-impl<M: Maker> BufRead for Made<M> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if let Some((kind, text)) = &self.failed
-            && self.at == self.out.len()
-        {
-            return Err(io::Error::new(*kind, text.clone()));
-        }
-        if self.at == self.out.len() && !self.ended {
-            // What was made before it failed is given first.
-            if let Err(e) = self.more() {
-                self.failed = Some((e.kind(), e.to_string()));
-                if self.out.is_empty() {
-                    return Err(e);
-                }
-            }
-        }
-        Ok(&self.out[self.at..])
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.at = (self.at + amount).min(self.out.len());
-    }
-}
-
-impl<M: Maker> Read for Made<M> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut from = self.fill_buf()?;
-        let read = from.read(into)?;
-        self.consume(read);
-        Ok(read)
-    }
-}
+//! Pieces of the kernel's text: the columns of a line, numbers, flags, and what may not end a line.
 
 /// The columns of a line in front of its event, as `%16s-%-7d [%03d] FLAGS  SECONDS.NANOSECONDS: `. Without
 /// flags that column is left out; a time without a unit has no dot.
@@ -116,7 +37,7 @@ pub(crate) fn push_columns(
 }
 
 /// The irq-info column: bits as in the kernel's `trace` file.
-fn push_flags(out: &mut Vec<u8>, flags: u8, depth: u8) {
+pub(crate) fn push_flags(out: &mut Vec<u8>, flags: u8, depth: u8) {
     let has = |bit: u8| flags & bit != 0;
     out.push(match (has(0x01), has(0x80)) {
         (true, true) => b'D',

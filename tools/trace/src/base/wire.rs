@@ -23,27 +23,28 @@ pub(crate) enum Value<'a> {
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    #[inline]
+    #[inline(always)]
     fn field(&mut self) -> Option<(u32, Value<'a>)> {
         let key = self.varint()?;
         let number = u32::try_from(key >> 3).ok().filter(|n| *n > 0)?;
-        let value = match key & 7 {
-            0 => Value::Number(self.varint()?),
-            1 => Value::Number(u64::from_le_bytes(*self.0.first_chunk()?)),
+        let (value, rest) = match key & 7 {
+            0 => (Value::Number(self.varint()?), self.0),
+            1 => {
+                let (eight, rest) = self.0.split_first_chunk()?;
+                (Value::Number(u64::from_le_bytes(*eight)), rest)
+            }
             2 => {
                 let length = usize::try_from(self.varint()?).ok()?;
-                Value::Bytes(self.0.get(..length)?)
+                let (bytes, rest) = self.0.split_at_checked(length)?;
+                (Value::Bytes(bytes), rest)
             }
-            5 => Value::Number(u32::from_le_bytes(*self.0.first_chunk()?).into()),
+            5 => {
+                let (four, rest) = self.0.split_first_chunk()?;
+                (Value::Number(u32::from_le_bytes(*four).into()), rest)
+            }
             _ => return None,
         };
-        let length = match (key & 7, value) {
-            (1, _) => 8,
-            (5, _) => 4,
-            (_, Value::Bytes(bytes)) => bytes.len(),
-            _ => 0,
-        };
-        self.0 = &self.0[length..];
+        self.0 = rest;
         Some((number, value))
     }
 
@@ -95,6 +96,10 @@ impl Iterator for Packed<'_> {
 /// The number at the start, and its length.
 #[inline]
 pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    // Keys and lengths, and most numbers.
+    if let Some(byte) = bytes.first().filter(|byte| **byte < 0x80) {
+        return Some(((*byte).into(), 1));
+    }
     let mut value = 0;
     for (place, byte) in bytes.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * place);

@@ -16,6 +16,7 @@
 
 use super::print::Print;
 use super::walk::{Walk, damaged, number};
+use crate::line::{How, Shape, shape_of};
 use std::collections::HashMap;
 use std::io::{self, Read};
 
@@ -185,6 +186,8 @@ pub(super) struct Format {
     pub(super) common: usize,
     /// How the kernel prints it; `None` if that is beyond [`Print`].
     pub(super) print: Option<Print>,
+    /// What is made of its fields without a text, and the place of each that it needs.
+    pub(super) shape: Option<(&'static Shape, Vec<usize>)>,
 }
 
 impl Format {
@@ -196,14 +199,26 @@ impl Format {
             .filter_map(|l| Field::parse(l.trim().strip_prefix("field:")?))
             .collect();
         let print = text.split_once("print fmt:").filter(|_| recipe);
-        let print = print.map(|(_, print)| print.trim());
+        let print = print.and_then(|(_, print)| Print::parse(print.trim(), &fields));
+        let needs = |(name, how): &(&str, How)| {
+            let known = *how != How::State || print.is_some();
+            fields
+                .iter()
+                .position(|f| f.name == *name)
+                .filter(|_| known)
+        };
+        let shape = shape_of(name).and_then(|shape| {
+            let needs: Option<_> = shape.needs.iter().map(needs).collect();
+            Some((shape, needs?))
+        });
         Some(Format {
             name: name.to_owned(),
             common: fields
                 .iter()
                 .take_while(|f| f.name.starts_with("common_"))
                 .count(),
-            print: print.and_then(|print| Print::parse(print, &fields)),
+            print,
+            shape,
             fields,
         })
     }

@@ -1,24 +1,19 @@
-//! The lines of text that a trace.dat stands for.
+//! The records of a trace.dat.
 //!
-//! First what a header would say: CPUs, and a line for each buffer. Then a line for each event, as the kernel
-//! writes it:
-//!
-//! ```text
-//! [instance: ]            task-pid     [cpu] flags  seconds.nanoseconds: event: text
-//! ```
-//!
-//! A clock that counts no time (`counter`, `uptime`, `x86-tsc`) is written without a dot, as the kernel does,
-//! and the reader takes it for an order only. Names of tasks are those that trace-cmd saved; a task that it
+//! First what a header would say: CPUs, and a line for each buffer. Then a record for each event: its fields,
+//! if it is one that is decoded, or its text as the kernel writes it. A clock that counts no time (`counter`,
+//! `uptime`, `x86-tsc`) gives an order only. Names of tasks are those that trace-cmd saved; a task that it
 //! does not know gets the name under which a `sched_switch` saw it, if one did, and is `<...>` otherwise.
 
 use super::expr::Context;
-use super::format::Format;
+use super::format::{Field, Format, Kind};
 use super::layout::Layout;
 use super::merge::{Merge, Met};
 use super::page::Missing;
 use super::print::write_fields;
 use super::walk::{File, Source, lossy};
-use crate::base::made::{Made, Maker, push_columns, push_line};
+use crate::base::made::push_line;
+use crate::line::{self, Columns, Draft, How, Made, Maker, Shape};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -28,7 +23,7 @@ const TEXT_MOST: usize = 32 << 10;
 /// Names of tasks that are learned on the way.
 const LEARNED_MOST: usize = 1 << 16;
 
-/// A trace.dat as text.
+/// A trace.dat.
 pub(crate) struct Dat {
     layout: Layout,
     merge: Merge,
@@ -40,7 +35,7 @@ pub(crate) struct Dat {
 }
 
 impl Dat {
-    pub(crate) fn open(source: Box<dyn Source>) -> io::Result<Made<Self>> {
+    pub(crate) fn open(source: Box<dyn Source>) -> io::Result<Made> {
         let mut file = File::new(source)?;
         let layout = Layout::read(&mut file)?;
         let merge = Merge::new(file, &layout)?;
@@ -81,7 +76,7 @@ impl Dat {
         out
     }
 
-    fn line(&mut self, met: &Met, out: &mut Vec<u8>) {
+    fn record(&mut self, met: &Met, out: &mut Draft) {
         self.gap(met, out);
         let event = self.merge.event(met);
         let layout = &mut self.layout;
@@ -93,6 +88,9 @@ impl Dat {
         let flags = common("common_flags").unwrap_or(0) as u8;
         let depth = common("common_preempt_count").unwrap_or(0) as u8;
         let format = id.and_then(|id| formats.get(id as u64));
+        if let Some(format) = format.filter(|f| f.name == "sched_switch") {
+            learn(format, event, big, &mut layout.tasks);
+        }
         let context = Context {
             event,
             fields: format.map_or(&[], |f| &f.fields),
@@ -101,51 +99,52 @@ impl Dat {
             symbols: &layout.symbols,
             strings: &layout.strings,
         };
-        self.text.clear();
-        match format {
-            Some(format) => write_event(format, &context, &mut self.text),
-            None => self.text.push_str("(no format in the file)"),
-        }
-        if let Some(format) = format.filter(|f| f.name == "sched_switch") {
-            learn(format, event, big, &mut layout.tasks);
-        }
-        let buffer = &layout.buffers[met.buffer];
-        if !buffer.name.is_empty() {
-            push_line(out, buffer.name.as_bytes());
-            out.extend_from_slice(b": ");
-        }
         let task = match pid {
             0 => "<idle>",
             _ => layout.tasks.get(&pid).map_or("<...>", |t| t),
         };
-        let time = met.time.wrapping_add_signed(layout.time_offset);
-        push_columns(
-            out,
-            (task.as_bytes(), pid, met.cpu),
-            Some((flags, depth)),
-            (time, self.units[met.buffer]),
-        );
-        push_line(out, format.map_or("unknown", |f| &f.name).as_bytes());
-        out.extend_from_slice(b": ");
-        push_line(out, self.text.trim_end().as_bytes());
-        out.push(b'\n');
+        let columns = Columns {
+            instance: layout.buffers[met.buffer].name.as_bytes(),
+            task: task.as_bytes(),
+            pid,
+            cpu: met.cpu,
+            flags: Some((flags, depth)),
+            time: met.time.wrapping_add_signed(layout.time_offset),
+            seconds: self.units[met.buffer],
+        };
+        let Some(format) = format else {
+            return out.with_text(&columns, b"unknown", |out| {
+                out.extend_from_slice(b"(no format in the file)");
+            });
+        };
+        if let Some((shape, needs)) = &format.shape
+            && let Some(shape) = out.takes(Some(shape))
+        {
+            let fields = fields_of(shape, needs, format, &context, out);
+            return out.with_fields(&columns, fields);
+        }
+        self.text.clear();
+        write_event(format, &context, &mut self.text);
+        out.with_text(&columns, format.name.as_bytes(), |out| {
+            push_line(out, self.text.trim_end().as_bytes());
+        });
     }
 
     /// Events that are missing before this one.
-    fn gap(&mut self, met: &Met, out: &mut Vec<u8>) {
+    fn gap(&mut self, met: &Met, out: &mut Draft) {
         let reported = self.reported.entry((met.buffer, met.cpu)).or_default();
-        let _always = match met.missing {
-            Missing::None => Ok(()),
-            Missing::Some => writeln!(out, "CPU:{} [LOST EVENTS]", met.cpu),
+        match met.missing {
+            Missing::None => {}
+            Missing::Some => out.line(format_args!("CPU:{} [LOST EVENTS]", met.cpu)),
             Missing::Number(n) => {
                 *reported = reported.saturating_add(n);
-                writeln!(out, "CPU:{} [LOST {n} EVENTS]", met.cpu)
+                out.line(format_args!("CPU:{} [LOST {n} EVENTS]", met.cpu));
             }
-        };
+        }
     }
 
     /// What the statistics count and no page reported.
-    fn lost_by_statistics(&self, out: &mut Vec<u8>) {
+    fn lost_by_statistics(&self, out: &mut Draft) {
         let mut all: Vec<_> = self.layout.dropped.iter().collect();
         all.sort_unstable();
         for ((name, cpu), lost) in all {
@@ -153,23 +152,75 @@ impl Dat {
             let reported = buffer.and_then(|b| self.reported.get(&(b, *cpu)));
             let rest = lost.saturating_sub(reported.copied().unwrap_or(0));
             if rest > 0 {
-                let _always = writeln!(out, "CPU:{cpu} [LOST {rest} EVENTS]");
+                out.line(format_args!("CPU:{cpu} [LOST {rest} EVENTS]"));
             }
         }
     }
 }
 
 impl Maker for Dat {
-    /// A line; at the end what the statistics say.
-    fn more(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+    /// A record; at the end what the statistics say.
+    fn more(&mut self, out: &mut Draft) -> io::Result<bool> {
         match self.merge.next()? {
-            Some(met) => self.line(&met, out),
+            Some(met) => self.record(&met, out),
             None => {
                 self.lost_by_statistics(out);
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+}
+
+/// What the event needs, out of its bytes.
+fn fields_of(
+    shape: &'static Shape,
+    needs: &[usize],
+    format: &Format,
+    context: &Context<'_>,
+    out: &mut Draft,
+) -> line::Fields {
+    let mut fields = line::Fields::new(shape);
+    let (event, big) = (context.event, context.big);
+    for (at, ((_, how), place)) in shape.needs.iter().zip(needs).enumerate() {
+        let field = &format.fields[*place];
+        let number = field.number(event, big).map(|it| it as u64);
+        match how {
+            How::Number => {
+                if let Some(number) = number {
+                    fields.number(at, number);
+                }
+            }
+            How::Text => match field.text(event, big) {
+                Some(text) => fields.text(at, out.span(text)),
+                None => {
+                    if let Some(number) = number {
+                        let text = text_of(field, number, context);
+                        fields.text(at, out.span(text.as_bytes()));
+                    }
+                }
+            },
+            How::Function | How::State => {
+                let mut text = String::new();
+                let written = match (how, &format.print) {
+                    (How::State, Some(print)) => print.write_state(context, &mut text),
+                    _ => number.map(|it| context.write_function(it, false, &mut text)),
+                };
+                if written.is_some() {
+                    fields.text(at, out.span(text.as_bytes()));
+                }
+            }
+        }
+    }
+    fields
+}
+
+/// The string at an address, as the kernel's list has it; or a number.
+fn text_of(field: &Field, number: u64, context: &Context<'_>) -> String {
+    match (field.kind, context.strings.get(&number)) {
+        (Kind::Pointer, Some(text)) => text.clone(),
+        (Kind::Pointer, None) => format!("({number:#x})"),
+        _ => (number as i64).to_string(),
     }
 }
 

@@ -1,8 +1,8 @@
-//! `trace.dat`, the file of trace-cmd, versions 6 and 7: read as a stream, and given as the kernel's text.
+//! `trace.dat`, the file of trace-cmd, versions 6 and 7: a stream of records.
 //!
-//! The rest of this crate reads lines of ftrace text, so a trace.dat is presented as a [`BufRead`] of the
-//! lines that the kernel would have written (with nanoseconds). Everything in a line comes from the file:
-//! formats of events and their `print fmt`, names of functions, strings and tasks.
+//! A record has the fields of its event, if it is one that is decoded, and else the text that the kernel
+//! would have written. Everything in it comes from the file: formats of events and their `print fmt`, names
+//! of functions, strings and tasks.
 //!
 //! | module | job |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `print`, `expr` | the kernel's recipe for an event's text |
 //! | `page` | events of one page |
 //! | `merge` | events of all CPUs and buffers, by time |
-//! | `lines` | the text |
+//! | `lines` | the records |
 //!
 //! **Buffers.** A recording may have several, the first one and those of instances; all are read and merged.
 //! Lines of instances have `name: ` in front, as with `trace-cmd report`. The first lines say which buffers

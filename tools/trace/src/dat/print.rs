@@ -87,6 +87,20 @@ impl Print {
         parser.ends().then_some(Print { pieces })
     }
 
+    /// Writes what stands behind `prev_state=`, up to the next text between conversions.
+    pub(super) fn write_state(&self, context: &Context<'_>, out: &mut String) -> Option<()> {
+        let named =
+            |piece: &Piece| matches!(piece, Piece::Literal(it) if it.ends_with("prev_state="));
+        let start = self.pieces.iter().position(named)?;
+        for piece in &self.pieces[start + 1..] {
+            match piece {
+                Piece::Literal(_) => break,
+                Piece::Conversion(c) => c.write(context, out)?,
+            }
+        }
+        Some(())
+    }
+
     /// Writes the text of an event; `None`, with something written perhaps, if its bytes do not have what it
     /// takes.
     pub(super) fn write(&self, context: &Context<'_>, out: &mut String) -> Option<()> {

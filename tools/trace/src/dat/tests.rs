@@ -14,6 +14,7 @@ fn lines(bytes: Vec<u8>) -> Result<Vec<String>, String> {
     use std::io::BufRead;
     let input = from_seek("made.dat", Cursor::new(bytes)).map_err(|e| e.to_string())?;
     input
+        .text()
         .lines()
         .collect::<Result<_, _>>()
         .map_err(|e| e.to_string())
@@ -84,6 +85,7 @@ fn records_of_a_file_decode_like_those_of_its_text() {
     let switch = Event::Switch {
         prev: "swapper/0",
         prev_pid: 0,
+        state: "",
         next: "rcu_preempt",
         next_pid: 15,
     };

@@ -56,10 +56,7 @@ fn idle(text: &str) -> Option<Event<'_>> {
         return None;
     }
     let cpu = cpu(Ok(u32::try_from(number).ok()?), "cpu_id").ok()?;
-    Some(match u32::try_from(state) {
-        Ok(u32::MAX) | Err(_) => Event::IdleExit { cpu },
-        Ok(state) => Event::IdleEntry { cpu, state },
-    })
+    Some(Event::idle(i64::try_from(state).ok()?, cpu))
 }
 
 fn wakeup(text: &str) -> Option<Event<'_>> {
@@ -84,8 +81,10 @@ fn switch(text: &str) -> Option<Event<'_>> {
     let (_, rest) = digits(rest.strip_prefix(" prev_prio=")?)?;
     let rest = rest.strip_prefix(" prev_state=")?;
     // A letter, or a few: `R+`, `S|K`.
-    let state = rest.bytes().take(8).position(|b| b == b' ')?;
-    let rest = rest.get(state..)?.strip_prefix(" ==> next_comm=")?;
+    let other = |b: u8| !(b.is_ascii_alphabetic() || b == b'+' || b == b'|');
+    let end = rest.bytes().take(8).position(other).filter(|at| *at > 0)?;
+    let (state, rest) = rest.split_at_checked(end)?;
+    let rest = rest.strip_prefix(" ==> next_comm=")?;
     let (next, rest) = task(rest, " next_pid")?;
     let (next_pid, rest) = digits(rest)?;
     let (_, rest) = digits(rest.strip_prefix(" next_prio=")?)?;
@@ -95,6 +94,7 @@ fn switch(text: &str) -> Option<Event<'_>> {
     Some(Event::Switch {
         prev,
         prev_pid: u32::try_from(prev_pid).ok()?,
+        state,
         next,
         next_pid: u32::try_from(next_pid).ok()?,
     })
@@ -108,7 +108,7 @@ fn vec(text: &str) -> Option<u32> {
 }
 
 fn hrtimer(text: &str) -> Option<Event<'_>> {
-    let (function, now_ns) = expired(text.strip_prefix("hrtimer=")?)?;
+    let (function, now_ns, _) = expired(text.strip_prefix("hrtimer=")?)?;
     // An address could be the tick's: a fault, and no business of this one.
     if function.starts_with("0x") {
         return None;
@@ -120,18 +120,32 @@ fn hrtimer(text: &str) -> Option<Event<'_>> {
 }
 
 fn timer(text: &str) -> Option<Event<'_>> {
-    let (function, jiffies) = expired(text.strip_prefix("timer=")?)?;
-    Some(Event::Timer { function, jiffies })
+    let (function, jiffies, rest) = expired(text.strip_prefix("timer=")?)?;
+    // Old kernels have no base; anything else is left to the other reader.
+    let base = match rest.strip_prefix(" baseclk=") {
+        Some(rest) => {
+            let (base, rest) = digits(rest)?;
+            ends(rest)?;
+            Some(base)
+        }
+        None if rest.is_empty() => None,
+        None => return None,
+    };
+    Some(Event::Timer {
+        function,
+        jiffies,
+        base,
+    })
 }
 
-/// `POINTER function=NAME now=NUMBER`: the name and the number.
+/// `POINTER function=NAME now=NUMBER`: the name, the number, and what follows.
 #[inline(always)]
-fn expired(text: &str) -> Option<(&str, u64)> {
+fn expired(text: &str) -> Option<(&str, u64, &str)> {
     let (_, rest) = word(text)?;
     let (function, rest) = function(rest.strip_prefix(" function=")?)?;
     let (now, rest) = digits(rest.strip_prefix(" now=")?)?;
     ends(rest)?;
-    Some((function, now))
+    Some((function, now, rest))
 }
 
 /// The name of a function; none where it has an offset or a size.

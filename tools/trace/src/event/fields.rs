@@ -26,7 +26,7 @@ pub(crate) fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// Up to the first blank. Blanks before it are passed over.
 #[inline]
-fn first_word(text: &str) -> &str {
+pub(crate) fn first_word(text: &str) -> &str {
     let text = text.trim_ascii_start();
     let end = text.bytes().position(|b| b.is_ascii_whitespace());
     &text[..end.unwrap_or(text.len())]
@@ -113,9 +113,13 @@ pub(crate) fn hex(word: &str) -> Option<u64> {
 
 /// A function's name without offset, size and module.
 pub(crate) fn function<'a>(text: &'a str, name: &'static str) -> Result<&'a str, Fault> {
-    let word = value(text, name).ok_or(Fault::Field(name))?;
+    value(text, name).map(function_of).ok_or(Fault::Field(name))
+}
+
+/// The same of a word.
+pub(crate) fn function_of(word: &str) -> &str {
     let end = word.bytes().position(|b| matches!(b, b'+' | b'/'));
-    Ok(&word[..end.unwrap_or(word.len())])
+    &word[..end.unwrap_or(word.len())]
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::{Fault, Record};
 pub(crate) mod clock;
 mod fast;
 pub(crate) mod fields;
+mod made;
 mod moves;
 mod rcu;
 pub(crate) mod window;
@@ -52,6 +53,8 @@ pub enum Event<'a> {
         prev: &'a str,
         /// Its id.
         prev_pid: u32,
+        /// In which state: `R` and more letters if it could go on.
+        state: &'a str,
         /// The task that runs now.
         next: &'a str,
         /// Its id.
@@ -85,6 +88,8 @@ pub enum Event<'a> {
         function: &'a str,
         /// The jiffy number.
         jiffies: u64,
+        /// The jiffy number up to which the CPU's wheel has been worked off.
+        base: Option<u64>,
     },
     /// `softirq_entry`.
     Softirq {
@@ -236,6 +241,9 @@ impl<'a> Record<'a> {
     /// ```
     #[inline(always)]
     pub fn decode(&self) -> Result<Event<'a>, Fault> {
+        if let Some((fields, text)) = self.fields {
+            return made::decode(fields, text);
+        }
         match fast::decode(self.event, self.text) {
             Some(event) => Ok(event),
             None => self.decode_any(),
@@ -271,6 +279,7 @@ impl<'a> Record<'a> {
             "timer_expire_entry" => Event::Timer {
                 function: function(text, "function")?,
                 jiffies: numbered(text, "now")?,
+                base: numbered(text, "baseclk").ok(),
             },
             "softirq_entry" => Event::Softirq {
                 vec: numbered(text, "vec")?,
@@ -352,20 +361,34 @@ fn switch(text: &str) -> Result<Event<'_>, Fault> {
         return Ok(Event::Switch {
             prev: task(text, "prev_comm", "prev_pid")?,
             prev_pid: numbered(text, "prev_pid")?,
+            state: state(text),
             next: task(text, "next_comm", "next_pid")?,
             next_pid: numbered(text, "next_pid")?,
         });
     }
     // trace-cmd's own form: `comm:pid [prio] S ==> comm:pid [prio]`.
     let (prev, next) = text.split_once(" ==> ").ok_or(Fault::Field("==>"))?;
+    let state = prev.trim_end().rsplit(' ').next().unwrap_or("");
     let (prev, prev_pid) = plugin(prev).ok_or(Fault::Field("prev_comm"))?;
     let (next, next_pid) = plugin(next).ok_or(Fault::Field("next_comm"))?;
     Ok(Event::Switch {
         prev,
         prev_pid,
+        state,
         next,
         next_pid,
     })
+}
+
+/// `prev_state=R+`; where fields have names it is a number.
+fn state(text: &str) -> &str {
+    let word = crate::event::fields::value(text, "prev_state").unwrap_or("");
+    match number::<u64>(word).map(|bits| bits & 0xff) {
+        Some(0) => "R",
+        Some(1) => "S",
+        Some(2) => "D",
+        _ => word,
+    }
 }
 
 /// `comm:pid [prio]`.
@@ -377,11 +400,18 @@ fn plugin(text: &str) -> Option<(&str, u32)> {
 
 fn idle(text: &str) -> Result<Event<'_>, Fault> {
     let cpu = cpu(numbered(text, "cpu_id"), "cpu_id")?;
-    let state = numbered::<i64>(text, "state")?;
-    Ok(match u32::try_from(state) {
-        Ok(u32::MAX) | Err(_) => Event::IdleExit { cpu },
-        Ok(state) => Event::IdleEntry { cpu, state },
-    })
+    Ok(Event::idle(numbered(text, "state")?, cpu))
+}
+
+impl Event<'_> {
+    /// `cpu_idle`; the state that is none is -1 in 32 bits or more.
+    #[inline]
+    fn idle(state: i64, cpu: u32) -> Self {
+        match u32::try_from(state) {
+            Ok(u32::MAX) | Err(_) => Event::IdleExit { cpu },
+            Ok(state) => Event::IdleEntry { cpu, state },
+        }
+    }
 }
 
 /// A CPU number that tables may be indexed by.

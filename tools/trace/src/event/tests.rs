@@ -18,6 +18,7 @@ fn decode(event: &str, text: &str) -> Result<Event<'static>, Fault> {
         cpu: 1,
         time_ns: record.time_ns,
         unit: record.unit,
+        fields: None,
     }
     .decode()
 }
@@ -40,6 +41,7 @@ fn scheduler_events_in_the_kernels_and_trace_cmds_form() {
     let switch = Event::Switch {
         prev: "swapper/1",
         prev_pid: 0,
+        state: "R",
         next: "rcu_preempt",
         next_pid: 15,
     };
@@ -82,7 +84,8 @@ fn timers_and_idle() {
         ),
         Ok(Event::Timer {
             function: "process_timeout",
-            jiffies: 4_294_668_680
+            jiffies: 4_294_668_680,
+            base: Some(1),
         })
     );
     for text in ["state=4294967295 cpu_id=6", "state=-1 cpu_id=6"] {

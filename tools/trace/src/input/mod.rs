@@ -12,6 +12,7 @@
 
 use crate::Error;
 use crate::dat::{Dat, Frames, MAGIC, Source};
+use crate::line::Input;
 use crate::perfetto::{Perfetto, is_perfetto};
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -98,10 +99,10 @@ const DAT: &str =
 /// assert_eq!(reader.summary().malformed.count(), 0);
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn open(name: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, Error> {
+pub fn open(name: impl AsRef<Path>) -> Result<Input, Error> {
     let path = name.as_ref();
     if path.as_os_str() == "-" {
-        return from_read("standard input", io::stdin()).map(ahead::ahead);
+        return opened("standard input", io::stdin(), ahead::ahead).map(|it| it.0);
     }
     let name = &path.display().to_string();
     let file = File::open(path).map_err(|source| Error::Input {
@@ -112,11 +113,13 @@ pub fn open(name: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, Error> {
     })?;
     // A named pipe is a file by name and a pipe by nature.
     match file.metadata() {
-        Ok(about) if !about.is_file() => from_read(name, file),
-        _ => from_seek(name, file),
+        Ok(about) if !about.is_file() => opened(name, file, ahead::ahead).map(|it| it.0),
+        _ => seekable(name, file, ahead::ahead),
     }
-    .map(ahead::ahead)
 }
+
+/// What is done with a stream of bytes before it is looked at.
+type Through = fn(Box<dyn BufRead + Send>) -> Box<dyn BufRead + Send>;
 
 /// A trace out of anything that can be read at any place; `name` is for messages. Reading starts at the first
 /// byte.
@@ -128,10 +131,15 @@ pub fn open(name: impl AsRef<Path>) -> Result<Box<dyn BufRead + Send>, Error> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn from_seek(
+pub fn from_seek(name: &str, input: impl Read + Seek + Send + 'static) -> Result<Input, Error> {
+    seekable(name, input, |it| it)
+}
+
+fn seekable(
     name: &str,
     mut input: impl Read + Seek + Send + 'static,
-) -> Result<Box<dyn BufRead + Send>, Error> {
+    through: Through,
+) -> Result<Input, Error> {
     let wrong = |remedy| {
         move |source| Error::Input {
             name: name.to_owned(),
@@ -142,21 +150,17 @@ pub fn from_seek(
     input.rewind().map_err(wrong("give a regular file"))?;
     let start = start_of(name, &mut input)?;
     if !start.starts_with(MAGIC) {
-        return by_kind(name, start, input).map(|(input, _)| input);
+        return by_kind(name, start, input, through).map(|(input, _)| input);
     }
     let source: Box<dyn Source> = Box::new(input);
-    let dat = Dat::open(source).map_err(wrong(DAT))?;
-    Ok(Box::new(dat))
+    Dat::open(source).map(Input::made).map_err(wrong(DAT))
 }
 
 /// A trace out of any reader, but no `trace.dat`; `name` is for messages.
 ///
 /// # Errors
 /// As [`open`]; [`Error::Kind`] for a `trace.dat`.
-pub fn from_read(
-    name: &str,
-    input: impl Read + Send + 'static,
-) -> Result<Box<dyn BufRead + Send>, Error> {
+pub fn from_read(name: &str, input: impl Read + Send + 'static) -> Result<Input, Error> {
     identified(name, input).map(|(input, _)| input)
 }
 
@@ -166,8 +170,16 @@ pub fn from_read(
 /// As [`from_read`].
 pub fn identified(
     name: &str,
+    input: impl Read + Send + 'static,
+) -> Result<(Input, &'static str), Error> {
+    opened(name, input, |it| it)
+}
+
+fn opened(
+    name: &str,
     mut input: impl Read + Send + 'static,
-) -> Result<(Box<dyn BufRead + Send>, &'static str), Error> {
+    through: Through,
+) -> Result<(Input, &'static str), Error> {
     let start = start_of(name, &mut input)?;
     if start.starts_with(MAGIC) {
         return Err(Error::Kind {
@@ -176,7 +188,7 @@ pub fn identified(
             remedy: "save it to a file and name that, or pipe the text of `trace-cmd report -t FILE`",
         });
     }
-    by_kind(name, start, input)
+    by_kind(name, start, input, through)
 }
 
 /// Whether a file that starts like this is a `trace.dat`, which [`open`] reads and [`from_read`] does not.
@@ -200,7 +212,8 @@ fn by_kind(
     name: &str,
     start: Vec<u8>,
     input: impl Read + Send + 'static,
-) -> Result<(Box<dyn BufRead + Send>, &'static str), Error> {
+    through: Through,
+) -> Result<(Input, &'static str), Error> {
     let (xz, gzip, zstd) = (
         start.starts_with(XZ),
         start.starts_with(GZIP),
@@ -231,7 +244,7 @@ fn by_kind(
     } else {
         (Box::new(whole), ["ftrace text", "Perfetto trace"])
     };
-    by_content(name, plain, kinds)
+    by_content(name, through(plain), kinds)
 }
 
 /// By the first bytes of what is not compressed, or no longer.
@@ -239,12 +252,15 @@ fn by_content(
     name: &str,
     mut plain: Box<dyn BufRead + Send>,
     [text, perfetto]: [&'static str; 2],
-) -> Result<(Box<dyn BufRead + Send>, &'static str), Error> {
+) -> Result<(Input, &'static str), Error> {
     let start = loop {
         match plain.fill_buf() {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             // The reader reports it, with the line.
-            Err(e) => return Ok((Box::new(BufReader::new(Broken(Some(e)))), text)),
+            Err(e) => {
+                let broken: Box<dyn BufRead + Send> = Box::new(BufReader::new(Broken(Some(e))));
+                return Ok((broken.into(), text));
+            }
             Ok(_) => break plain.fill_buf().unwrap_or_default(),
         }
     };
@@ -260,8 +276,8 @@ fn by_content(
         });
     }
     Ok(match is_perfetto(start) {
-        true => (Box::new(Perfetto::open(plain)), perfetto),
-        false => (plain, text),
+        true => (Input::made(Perfetto::open(plain)), perfetto),
+        false => (plain.into(), text),
     })
 }
 

@@ -3,7 +3,9 @@ use std::io::Write;
 
 fn read(bytes: Vec<u8>) -> String {
     let mut text = String::new();
-    let mut input = from_read("packed", Cursor::new(bytes)).expect("opens");
+    let mut input = from_read("packed", Cursor::new(bytes))
+        .expect("opens")
+        .text();
     input.read_to_string(&mut text).expect("reads");
     text
 }
@@ -13,8 +15,7 @@ fn what_is_something_else_is_refused_by_name() {
     let refused = |bytes: &[u8]| {
         let input = Cursor::new(bytes.to_vec());
         from_read("x.bin", input)
-            .err()
-            .expect("is refused")
+            .expect_err("is refused")
             .to_string()
     };
     let perf = refused(b"PERFILE2xxxxxxxxxxxx");
@@ -25,7 +26,7 @@ fn what_is_something_else_is_refused_by_name() {
 
 #[test]
 fn a_missing_file_is_named_with_a_remedy() {
-    let text = open("/nowhere/t.txt").err().expect("fails").to_string();
+    let text = open("/nowhere/t.txt").expect_err("fails").to_string();
     assert!(text.starts_with("/nowhere/t.txt: ") && text.contains("`-`"));
 }
 
@@ -33,7 +34,9 @@ fn a_missing_file_is_named_with_a_remedy() {
 fn short_and_empty_input_is_plain() {
     for bytes in [&b""[..], b"#", b"\xfd7z", b"\x28\xb5", b"\x17\x08\x44"] {
         let mut text = Vec::new();
-        let mut input = from_read("short", Cursor::new(bytes)).expect("opens");
+        let mut input = from_read("short", Cursor::new(bytes))
+            .expect("opens")
+            .text();
         input.read_to_end(&mut text).expect("reads");
         assert_eq!(text, bytes);
     }
@@ -71,9 +74,7 @@ fn zstd_of_several_frames_with_one_to_be_skipped() {
 #[test]
 fn a_frame_that_wants_too_much_memory_is_refused() {
     let bomb = b"\x28\xb5\x2f\xfd\x00\xa0\x01\x00\x00".to_vec();
-    let refused = from_read("bomb.zst", Cursor::new(bomb))
-        .err()
-        .expect("is refused");
+    let refused = from_read("bomb.zst", Cursor::new(bomb)).expect_err("is refused");
     assert!(refused.to_string().contains("window of 1073741824 bytes"));
 }
 
@@ -81,7 +82,9 @@ fn a_frame_that_wants_too_much_memory_is_refused() {
 fn a_cut_frame_is_an_error() {
     let mut packed = frame("some text\n");
     packed.truncate(packed.len() - 3);
-    let mut input = from_read("cut.zst", Cursor::new(packed)).expect("opens");
+    let mut input = from_read("cut.zst", Cursor::new(packed))
+        .expect("opens")
+        .text();
     assert!(input.read_to_end(&mut Vec::new()).is_err());
 }
 

@@ -26,18 +26,24 @@
 //! give up, both say the same (checked on every line of the traces, and on damaged ones).
 
 mod fast;
+mod fields;
 mod latency;
 mod list;
+mod made;
 mod other;
 mod reader;
+mod source;
 
 use crate::Fault;
 
 pub(crate) use fast::Before;
+pub(crate) use fields::{Fields, How, Kind, Shape, shape_of};
 use latency::{glued, latency};
 use list::listed;
+pub(crate) use made::{Columns, Draft, Made, Maker};
 use other::{is_bare, is_raw, lost, special};
 pub use reader::{Buffer, Reader, Summary};
+pub use source::{Input, Source};
 use std::ops::Range;
 
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
@@ -97,8 +103,11 @@ pub struct Record<'a> {
     pub unit: Unit,
     /// Name of the event, without the subsystem.
     pub event: &'a str,
-    /// The rest of the line.
+    /// The rest of the line. Empty in a trace that is no text, for events that [`Record::decode`] makes of
+    /// their fields: [`Input::text`] has it.
     pub text: &'a str,
+    /// The fields of its event instead of a text, and the block with their texts.
+    pub(crate) fields: Option<(&'a Fields, &'a str)>,
 }
 
 /// What a line is.
@@ -230,6 +239,7 @@ impl Places {
             unit: self.unit,
             event: piece(self.event),
             text: piece(self.text),
+            fields: None,
         }
     }
 }
@@ -400,6 +410,7 @@ fn record_of<'a>(
         unit,
         event,
         text: text.trim_ascii(),
+        fields: None,
     }
 }
 

@@ -8,13 +8,13 @@
 //! A record borrows the reader, so `Iterator` cannot be implemented; the loop is
 //! `while let Some(record) = reader.next_record()? { … }`.
 
+use super::source::Source;
 use crate::line::{Line, Places, Unit};
 use crate::{Error, Faults, LINE_MOST, Record};
 use ahead::Ahead;
 use block::Block;
 use lines::Lines;
 use serde::Serialize;
-use std::io::BufRead;
 
 /// Buffers that are listed.
 const BUFFERS_MOST: usize = 256;
@@ -111,7 +111,7 @@ enum LineSource<R> {
     Ahead(Ahead),
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: Source> Reader<R> {
     /// A reader at the start of `input`; `name` is for messages.
     pub fn new(name: &str, input: R) -> Self {
         Reader::with(name, LineSource::Here(Lines::new(name, input)))
@@ -150,6 +150,7 @@ impl<R: BufRead> Reader<R> {
             LineSource::Here(lines) => self.block.read(lines)?,
             LineSource::Ahead(ahead) => ahead.next_block(&mut self.block)?,
         }
+        self.block.before = self.summary.lines;
         self.summary.add(self.block.met());
         Ok(())
     }
@@ -165,7 +166,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl<R: BufRead + Send + 'static> Reader<R> {
+impl<R: Source + Send + 'static> Reader<R> {
     /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128
     /// KiB: of two cores one reads and one looks at what was read. Records, their order, and the summary at
     /// the end are the same. Without a thread to be had it is [`Reader::new`].
@@ -207,8 +208,8 @@ impl Summary {
 
     /// Counts the lines of the next block that are no records.
     fn add(&mut self, met: Summary) {
+        self.malformed.join(self.lines, &met.malformed);
         self.lines += met.lines;
-        self.malformed.join(&met.malformed);
         self.cpus_stated = met.cpus_stated.or(self.cpus_stated);
         self.lost = self.lost.saturating_add(met.lost);
         self.lost_untold += met.lost_untold;
@@ -225,7 +226,7 @@ impl Summary {
         }
     }
 
-    fn note_header(&mut self, line: Line<'_>) {
+    pub(super) fn note_header(&mut self, line: Line<'_>) {
         match line {
             Line::Entries {
                 kept,
@@ -251,7 +252,7 @@ impl Summary {
 }
 
 mod ahead;
-mod block;
+pub(super) mod block;
 mod lines;
 #[cfg(test)]
 mod tests;

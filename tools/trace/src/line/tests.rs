@@ -306,7 +306,8 @@ fn the_fast_reader_says_what_the_other_says() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../data/traces/classic-idle.txt.xz"
     ))
-    .expect("opens");
+    .expect("opens")
+    .text();
     let mut text = String::new();
     std::io::Read::read_to_string(&mut input, &mut text).expect("reads");
     let (mut fast, mut damaged) = (0, 0);

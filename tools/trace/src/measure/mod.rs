@@ -11,11 +11,11 @@ mod gps;
 
 pub use gps::{FirstScan, GracePeriod, Holdouts};
 
+use crate::Source;
 use crate::event::window::{Follow, Place};
 use crate::{Error, Faults, Percentiles, Reader, Record, Summary, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::BufRead;
 
 /// The figures of a window. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -197,7 +197,7 @@ impl Measure {
 /// assert_eq!(figures.total_wakeups(), 28);
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn measure<R: BufRead>(
+pub fn measure<R: Source>(
     reader: &mut Reader<R>,
     window: Option<Window>,
 ) -> Result<Figures, Error> {

@@ -27,7 +27,7 @@ pub(super) struct Compact {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// A message, at this place of the packet.
+    /// A message, at this place of the packet; without its time, if that stands first.
     Message(u32, u32),
     /// The number of one of the compact form.
     Compact(u32),
@@ -87,8 +87,8 @@ impl Bundle {
                 Ok((1, Value::Number(cpu))) if cpu < CPUS_MOST => bundle.cpu = cpu as u32,
                 Ok((1, _)) => bundle.damaged += 1,
                 Ok((2, Value::Bytes(event))) => match time_of(event) {
-                    Some(time) => {
-                        let (from, to) = place_of(&bytes, event);
+                    Some((time, rest)) => {
+                        let (from, to) = place_of(&bytes, rest);
                         let what = What::Message(from, to);
                         entries.push(Entry { time, what });
                     }
@@ -143,13 +143,18 @@ fn order(entry: &Entry, compact: &[Compact]) -> u8 {
     }
 }
 
-/// The time of a `FtraceEvent`, which is nearly always its first field.
+/// The time of a `FtraceEvent`, and what follows it, if it is the first field, as it nearly always is.
 #[inline]
-fn time_of(event: &[u8]) -> Option<u64> {
-    Fields(event).find_map(|field| match field {
+fn time_of(event: &[u8]) -> Option<(u64, &[u8])> {
+    let mut fields = Fields(event);
+    if let Some(Ok((1, Value::Number(time)))) = fields.next() {
+        return Some((time, fields.0));
+    }
+    let time = fields.find_map(|field| match field {
         Ok((1, Value::Number(time))) => Some(time),
         _ => None,
-    })
+    });
+    time.map(|time| (time, event))
 }
 
 /// Where a piece of a packet is in it.

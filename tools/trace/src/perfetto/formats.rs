@@ -1,16 +1,17 @@
-//! The text of an event out of its fields.
+//! An event out of its fields: those that it needs, or its text.
 //!
 //! Three kinds of event, one mechanism. A message of a known type has fields by number, and the table
 //! [`TYPED`] has their names. A generic event (field 327) has fields by name. A generic event of later
 //! versions (numbers from 65536 on) has fields by number, and a descriptor in the trace has their names. The
 //! text is the kernel's own (`print fmt`), as a recipe with the names of fields; an event without a recipe is
 //! its fields, `name=value`. A field that a recipe needs and the event lacks becomes `?`, so that the
-//! decoder of the text counts it.
+//! decoder of the text counts it. An event that has all fields that a `Shape` wants is not written as text.
 
 use super::names::Symbols;
-use crate::base::made::{push_decimal, push_line};
+use crate::base::made::push_line;
 use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
+use crate::line::{self, Columns, Draft, How, Shape, shape_of};
 use known::{RECIPES, TYPED};
 use value::{Style, write_value};
 
@@ -44,11 +45,12 @@ enum Piece {
 /// An event's name, and its recipe.
 #[derive(Debug)]
 pub(super) struct Format {
-    /// `name: `
     name: Vec<u8>,
     /// The fields that are looked at: by number (0: by name only), by name.
     fields: Vec<(u32, String)>,
     pieces: Vec<Piece>,
+    /// What is made of its fields without a text, and the place of each that it needs.
+    shape: Option<(&'static Shape, Vec<u8>)>,
 }
 
 /// The values of an event, by place in [`Format::fields`].
@@ -59,10 +61,18 @@ impl Format {
     fn new(name: &str, fields: &[(u32, String)]) -> Self {
         let recipe = RECIPES.iter().find(|(event, _)| *event == name);
         let mut format = Format {
-            name: clean(&format!("{name}: ")),
+            name: clean(name),
             fields: fields.iter().take(FIELDS_MOST).cloned().collect(),
             pieces: Vec::new(),
+            shape: None,
         };
+        format.shape = shape_of(name).and_then(|shape| {
+            let needs = shape.needs.iter().map(|(name, _)| {
+                let place = format.fields.iter().position(|(_, it)| it == name)?;
+                Some(place as u8)
+            });
+            Some((shape, needs.collect::<Option<_>>()?))
+        });
         match recipe {
             Some((_, recipe)) => format.cook(recipe),
             None => {
@@ -110,19 +120,46 @@ impl Format {
         found.filter(|place| *place < FIELDS_MOST)
     }
 
-    /// `name: text`
-    pub(super) fn write(&self, values: &Values<'_>, symbols: &Symbols, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.name);
-        let start = out.len();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Field(place, style) => write_value(values[*place], *style, symbols, out),
+    /// The record of an event with these values.
+    pub(super) fn write(
+        &self,
+        values: &Values<'_>,
+        symbols: &Symbols,
+        columns: &Columns<'_>,
+        out: &mut Draft,
+    ) {
+        if let Some((shape, needs)) = &self.shape
+            && let Some(shape) = out.takes(Some(*shape))
+        {
+            let mut fields = line::Fields::new(shape);
+            for (at, ((_, how), place)) in shape.needs.iter().zip(needs).enumerate() {
+                match (how, values[usize::from(*place)]) {
+                    (_, None) | (How::Number, Some(Value::Bytes(_))) => {}
+                    (How::Number, Some(Value::Number(it))) => fields.number(at, it),
+                    (_, Some(Value::Bytes(it))) => fields.text(at, out.span(it)),
+                    (how, value) => {
+                        let style = match how {
+                            How::Function => Style::Function,
+                            How::State => Style::State,
+                            How::Number | How::Text => Style::Plain,
+                        };
+                        let write = |out: &mut Vec<u8>| write_value(value, style, symbols, out);
+                        fields.text(at, out.span_of(write));
+                    }
+                }
             }
+            return out.with_fields(columns, fields);
         }
-        out.truncate(start + TEXT_MOST);
-        let end = out[start..].trim_ascii_end().len();
-        out.truncate(start + end);
+        out.with_text(columns, &self.name, |out| {
+            let start = out.len();
+            for piece in &self.pieces {
+                match piece {
+                    Piece::Text(text) => out.extend_from_slice(text),
+                    Piece::Field(place, style) => write_value(values[*place], *style, symbols, out),
+                }
+            }
+            out.truncate(start + TEXT_MOST);
+        });
     }
 }
 
@@ -186,24 +223,19 @@ impl Formats {
         self.typed.get(&number)
     }
 
-    /// Writes `name: text` of the event that this field of a `FtraceEvent` is.
-    pub(super) fn write(
+    /// The values of the event that this field of a `FtraceEvent` is, and its format if it is known.
+    #[inline]
+    pub(super) fn read<'a>(
         &mut self,
         number: u32,
-        message: &[u8],
-        symbols: &Symbols,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Torn> {
-        let mut values = Values::default();
+        message: &'a [u8],
+        values: &mut Values<'a>,
+    ) -> Result<Option<&Format>, Torn> {
         if number == GENERIC {
-            return self.write_generic(message, symbols, out);
+            return self.read_generic(message, values).map(Some);
         }
         let Some(format) = self.typed.get(&number) else {
-            // An analysis needs to know that there was one, and no more.
-            out.extend_from_slice(b"perfetto_event_");
-            push_decimal(out, number.into(), 1);
-            out.extend_from_slice(b": ");
-            return Ok(());
+            return Ok(None);
         };
         for field in Fields(message) {
             let (number, value) = field?;
@@ -211,16 +243,14 @@ impl Formats {
                 values[place] = Some(value);
             }
         }
-        format.write(&values, symbols, out);
-        Ok(())
+        Ok(Some(format))
     }
 
-    fn write_generic(
+    fn read_generic<'a>(
         &mut self,
-        message: &[u8],
-        symbols: &Symbols,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Torn> {
+        message: &'a [u8],
+        values: &mut Values<'a>,
+    ) -> Result<&Format, Torn> {
         let mut name: &[u8] = b"";
         let mut found: [(&[u8], Option<Value<'_>>); FIELDS_MOST] = [(b"", None); FIELDS_MOST];
         let mut count = 0;
@@ -247,7 +277,6 @@ impl Formats {
             self.generic.insert(name.to_owned(), format);
         }
         let format = &self.generic[name];
-        let mut values = Values::default();
         for (at, (name, value)) in found[..count].iter().enumerate() {
             // Nearly always in the order of the first one.
             let is = |(_, it): &(u32, String)| it.as_bytes() == *name;
@@ -259,8 +288,7 @@ impl Formats {
                 values[place] = *value;
             }
         }
-        format.write(&values, symbols, out);
-        Ok(())
+        Ok(format)
     }
 }
 

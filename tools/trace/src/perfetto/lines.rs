@@ -1,6 +1,6 @@
-//! The lines of text that a trace of Perfetto's stands for.
+//! The records of a trace of Perfetto's.
 //!
-//! Packets are read until the held bundles are full or the trace ends; then the earliest event is written.
+//! Packets are read until the held bundles are full or the trace ends; then the earliest event is handed out.
 //! Lines that are no events: the clock, the number of CPUs, losses, and damage with the byte of its packet.
 
 use super::bundle::{Bundle, Compact, Entry, What, clock};
@@ -8,17 +8,18 @@ use super::formats::{Formats, SWITCH, Values, WAKING};
 use super::merge::Merge;
 use super::names::{Symbols, Tables, Tasks};
 use super::packets::{Next, Packets, unpacked};
-use crate::base::made::{Made, Maker, push_columns};
+use crate::base::made::push_line;
 use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
 use crate::dat::Packing;
+use crate::line::{Columns, Draft, Made, Maker};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
 /// CPUs whose statistics are kept.
 const CPUS_MOST: usize = 1 << 16;
 
-/// A trace of Perfetto's as text.
+/// A trace of Perfetto's.
 pub(crate) struct Perfetto {
     packets: Packets,
     ended: bool,
@@ -31,7 +32,7 @@ pub(crate) struct Perfetto {
 }
 
 impl Perfetto {
-    pub(crate) fn open(input: Box<dyn BufRead + Send>) -> Made<Self> {
+    pub(crate) fn open(input: Box<dyn BufRead + Send>) -> Made {
         let perfetto = Perfetto {
             packets: Packets::new(input),
             ended: false,
@@ -44,7 +45,7 @@ impl Perfetto {
         Made::new(perfetto, b"# Perfetto trace\n".to_vec())
     }
 
-    fn read(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+    fn read(&mut self, out: &mut Draft) -> io::Result<()> {
         match self.packets.next()? {
             Next::Packet(packet, at) => self.packet(packet, at, true, out),
             Next::Large(at) => damage(out, "packet", at, 1),
@@ -58,7 +59,7 @@ impl Perfetto {
     }
 
     /// What is in a packet; in one that was compressed there is no other compressed one.
-    fn packet(&mut self, packet: Vec<u8>, at: u64, outer: bool, out: &mut Vec<u8>) {
+    fn packet(&mut self, packet: Vec<u8>, at: u64, outer: bool, out: &mut Draft) {
         let mut bundle = None;
         let (mut sequence, mut cleared) = (0, false);
         let mut damaged = 0;
@@ -109,7 +110,7 @@ impl Perfetto {
         packing: Packing,
         packed: &[u8],
         at: u64,
-        out: &mut Vec<u8>,
+        out: &mut Draft,
     ) -> Result<(), Torn> {
         for packet in unpacked(packing, packed).ok_or(Torn)? {
             self.packet(packet, at, false, out);
@@ -117,21 +118,21 @@ impl Perfetto {
         Ok(())
     }
 
-    fn bundle(&mut self, bundle: Bundle, out: &mut Vec<u8>) {
+    fn bundle(&mut self, bundle: Bundle, out: &mut Draft) {
         if self.clock != Some(bundle.clock) {
             self.clock = Some(bundle.clock);
             let clock = clock(bundle.clock);
-            let _always = writeln!(out, "# buffer: - clock: {clock}");
+            out.line(format_args!("# buffer: - clock: {clock}"));
         }
         if bundle.lost {
-            let _always = writeln!(out, "CPU:{} [LOST EVENTS]", bundle.cpu);
+            out.line(format_args!("CPU:{} [LOST EVENTS]", bundle.cpu));
         }
         damage(out, "packet", bundle.at, bundle.damaged);
         self.merge.add(bundle);
     }
 
     /// `FtraceStats`: how many CPUs there are, and what each lost since the tracer started.
-    fn statistics(&mut self, message: &[u8], out: &mut Vec<u8>) -> Result<(), Torn> {
+    fn statistics(&mut self, message: &[u8], out: &mut Draft) -> Result<(), Torn> {
         let (mut end, mut cpus) = (false, 0);
         let mut all = Vec::new();
         for field in Fields(message) {
@@ -161,24 +162,24 @@ impl Perfetto {
         }
         if cpus > self.cpus {
             self.cpus = cpus;
-            let _always = writeln!(out, "cpus={cpus}");
+            out.line(format_args!("cpus={cpus}"));
         }
         Ok(())
     }
 
     /// What the statistics count.
-    fn lost_by_statistics(&self, out: &mut Vec<u8>) {
+    fn lost_by_statistics(&self, out: &mut Draft) {
         for (cpu, [start, end]) in &self.lost {
             let lost = end.unwrap_or(0).saturating_sub(start.unwrap_or(0));
             if lost > 0 {
-                let _always = writeln!(out, "CPU:{cpu} [LOST {lost} EVENTS]");
+                out.line(format_args!("CPU:{cpu} [LOST {lost} EVENTS]"));
             }
         }
     }
 }
 
 impl Maker for Perfetto {
-    fn more(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+    fn more(&mut self, out: &mut Draft) -> io::Result<bool> {
         if !self.ended && !self.merge.is_full() {
             self.read(out)?;
             return Ok(true);
@@ -198,13 +199,13 @@ impl Maker for Perfetto {
 }
 
 /// So many parts of the packet at this byte could not be read: a line for each, as each is counted.
-fn damage(out: &mut Vec<u8>, what: &str, at: u64, count: u64) {
+fn damage(out: &mut Draft, what: &str, at: u64, count: u64) {
     for _ in 0..count {
-        let _always = writeln!(out, "# damaged {what}: {at}");
+        out.line(format_args!("# damaged {what}: {at}"));
     }
 }
 
-/// What a line is written with.
+/// What a record is made with.
 #[derive(Default)]
 struct Lines {
     formats: Formats,
@@ -215,20 +216,16 @@ struct Lines {
 }
 
 impl Lines {
-    fn write(&mut self, bundle: &Bundle, entry: Entry, out: &mut Vec<u8>) {
-        let start = out.len();
-        let written = match entry.what {
-            What::Message(from, to) => self.message(bundle, entry.time, (from, to), out),
-            What::Compact(number) => {
-                self.compact(bundle, entry.time, &bundle.compact[number as usize], out);
-                Ok(())
+    fn write(&mut self, bundle: &Bundle, entry: Entry, out: &mut Draft) {
+        let time = entry.time;
+        match entry.what {
+            What::Message(from, to) => {
+                if self.message(bundle, time, (from, to), out).is_err() {
+                    damage(out, "packet", bundle.at, 1);
+                }
             }
-        };
-        match written {
-            Ok(()) => out.push(b'\n'),
-            Err(Torn) => {
-                out.truncate(start);
-                damage(out, "packet", bundle.at, 1);
+            What::Compact(number) => {
+                self.compact(bundle, time, &bundle.compact[number as usize], out);
             }
         }
     }
@@ -238,13 +235,13 @@ impl Lines {
         bundle: &Bundle,
         time: u64,
         place: (u32, u32),
-        out: &mut Vec<u8>,
+        out: &mut Draft,
     ) -> Result<(), Torn> {
         let (mut pid, mut flags, mut event) = (None, None, None);
         for field in Fields(bundle.piece(place)) {
             match field? {
                 (2, Value::Number(it)) => pid = Some(it as u32),
-                (5, Value::Number(it)) => flags = Some(it as u8),
+                (5, Value::Number(it)) => flags = Some((it as u8, 0)),
                 (number, Value::Bytes(it)) => event = Some((number, it)),
                 _ => {}
             }
@@ -252,51 +249,45 @@ impl Lines {
         let (Some(pid), Some((number, event))) = (pid, event) else {
             return Err(Torn);
         };
-        self.running.insert(bundle.cpu, pid);
+        let mut runs = pid;
+        let mut values = Values::default();
+        let format = self.formats.read(number, event, &mut values)?;
         if number == SWITCH {
-            self.learn(bundle.cpu, event)?;
+            // The names of the two tasks, and who runs now.
+            for (name, pid) in [(0, 1), (4, 5)] {
+                if let (Some(Value::Bytes(name)), Some(Value::Number(pid))) =
+                    (values[name], values[pid])
+                {
+                    self.tasks.is(pid as u32, name);
+                }
+            }
+            if let Some(Value::Number(next)) = values[5] {
+                runs = next as u32;
+            }
         }
-        self.columns((bundle.cpu, pid), flags, time, out);
+        self.running.insert(bundle.cpu, runs);
+        let columns = columns(&self.tasks, (bundle.cpu, pid), flags, time);
         let symbols = self.tables.table(bundle.symbols);
-        self.formats.write(number, event, symbols, out)
-    }
-
-    fn columns(&mut self, (cpu, pid): (u32, u32), flags: Option<u8>, time: u64, out: &mut Vec<u8>) {
-        let who = (self.tasks.name(pid), pid, cpu);
-        push_columns(out, who, flags.map(|flags| (flags, 0)), (time, true));
-    }
-
-    /// The names of the two tasks of a `sched_switch`, and who runs now.
-    fn learn(&mut self, cpu: u32, event: &[u8]) -> Result<(), Torn> {
-        let mut names = [None; 2];
-        let mut pids = [None; 2];
-        for field in Fields(event) {
-            match field? {
-                (1, Value::Bytes(it)) => names[0] = Some(it),
-                (2, Value::Number(it)) => pids[0] = Some(it as u32),
-                (5, Value::Bytes(it)) => names[1] = Some(it),
-                (6, Value::Number(it)) => pids[1] = Some(it as u32),
-                _ => {}
-            }
-        }
-        for (name, pid) in names.iter().zip(pids) {
-            if let (Some(name), Some(pid)) = (name, pid) {
-                self.tasks.is(pid, name);
-            }
-        }
-        if let Some(pid) = pids[1] {
-            self.running.insert(cpu, pid);
+        match format {
+            Some(format) => format.write(&values, symbols, &columns, out),
+            // An analysis needs to know that there was one, and no more.
+            None => out.with_text(
+                &columns,
+                format!("perfetto_event_{number}").as_bytes(),
+                |_| {},
+            ),
         }
         Ok(())
     }
 
-    fn compact(&mut self, bundle: &Bundle, time: u64, it: &Compact, out: &mut Vec<u8>) {
+    fn compact(&mut self, bundle: &Bundle, time: u64, it: &Compact, out: &mut Draft) {
         let cpu = bundle.cpu;
         let before = self.running.get(&cpu).copied();
         bundle.learn(it, &mut self.tasks);
         // Who writes the event: not known at a CPU's first one.
         let pid = before.unwrap_or(0);
-        self.columns((cpu, pid), it.flags, time, out);
+        let flags = it.flags.map(|flags| (flags, 0));
+        let columns = columns(&self.tasks, (cpu, pid), flags, time);
         let comm = bundle.piece(it.comm);
         if it.switch {
             self.running.insert(cpu, it.pid);
@@ -312,7 +303,7 @@ impl Lines {
         };
         let number = |it: u64| Some(Value::Number(it));
         let mut values = Values::default();
-        match (it.switch, prev) {
+        let event = match (it.switch, prev) {
             (true, Some(prev)) => {
                 values[0] = Some(Value::Bytes(prev));
                 values[1] = number(pid.into());
@@ -322,26 +313,42 @@ impl Lines {
                 values[6] = number(it.prio);
                 // The form has no priority of the previous task, and nothing here asks for it.
                 values[2] = number(0);
-                known(&self.formats, SWITCH, &values, out);
+                SWITCH
             }
             (true, None) => {
-                out.extend_from_slice(b"sched_switch_to: next_comm=");
-                crate::base::made::push_line(out, comm);
-                let _always = write!(out, " next_pid={}", it.pid);
+                return out.with_text(&columns, b"sched_switch_to", |out| {
+                    out.extend_from_slice(b"next_comm=");
+                    push_line(out, comm);
+                    let _always = write!(out, " next_pid={}", it.pid);
+                });
             }
             (false, _) => {
                 values[0] = Some(Value::Bytes(comm));
                 values[1] = number(it.pid.into());
                 values[2] = number(it.prio);
                 values[4] = number(it.about);
-                known(&self.formats, WAKING, &values, out);
+                WAKING
             }
+        };
+        if let Some(format) = self.formats.typed(event) {
+            format.write(&values, &Symbols::default(), &columns, out);
         }
     }
 }
 
-fn known(formats: &Formats, event: u32, values: &Values<'_>, out: &mut Vec<u8>) {
-    if let Some(format) = formats.typed(event) {
-        format.write(values, &Symbols::default(), out);
+fn columns(
+    tasks: &Tasks,
+    (cpu, pid): (u32, u32),
+    flags: Option<(u8, u8)>,
+    time: u64,
+) -> Columns<'_> {
+    Columns {
+        instance: b"",
+        task: tasks.name(pid),
+        pid,
+        cpu,
+        flags,
+        time,
+        seconds: true,
     }
 }

@@ -1,8 +1,7 @@
-//! Perfetto's trace, a stream of protobuf packets: given as the kernel's text, as a `trace.dat` is.
+//! Perfetto's trace, a stream of protobuf packets: given as records, as a `trace.dat` is.
 //!
-//! The rest of this crate reads lines of ftrace text. Perfetto stores the same events of the kernel as
-//! messages, in bundles of one CPU; here they become the lines that the kernel would have written, in the
-//! order of time. Numbers of fields are those of Perfetto's public `protos/perfetto/trace`.
+//! Perfetto stores the events of the kernel as messages, in bundles of one CPU; here they become records, in
+//! the order of time. Numbers of fields are those of Perfetto's public `protos/perfetto/trace`.
 //!
 //! | module | job |
 //! |---|---|
@@ -11,7 +10,7 @@
 //! | `merge` | bundles of all CPUs by time, in bounded memory |
 //! | `formats` | an event's fields by number or by name, and the kernel's recipe for its text |
 //! | `names` | names of tasks, and of functions by their number in a table |
-//! | `lines` | the text |
+//! | `lines` | the records |
 //!
 //! **Order.** Perfetto writes one CPU's events after another's, a few megabytes at a time. Bundles are held
 //! until they take [`HELD_MOST`](merge::HELD_MOST) (32 MiB), or the trace ends; then the earliest event goes

@@ -4,6 +4,7 @@
 //! everything else it must produce itself. All of the trace is kept, not only the [`Window`]: what was queued
 //! before it decides how it begins. Memory grows with the number of arrivals and wake-ups.
 
+use crate::Source;
 use crate::base::names::{Role, role};
 use crate::event::clock::Clock;
 use crate::event::window::Follow;
@@ -13,7 +14,6 @@ use crate::record::placement::{self, Placements};
 use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashSet};
-use std::io::BufRead;
 use std::sync::Arc;
 
 /// What is known better than the trace tells it.
@@ -233,7 +233,7 @@ impl Recorder {
 /// assert_eq!((&*hurried.func, hurried.irqs_off), ("rcu_work_rcufn", true));
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
-pub fn recorded<R: BufRead>(reader: &mut Reader<R>, options: Options) -> Result<Recorded, Error> {
+pub fn recorded<R: Source>(reader: &mut Reader<R>, options: Options) -> Result<Recorded, Error> {
     let mut recorder = Recorder::new(options);
     while let Some(record) = reader.next_record()? {
         recorder.feed(&record);

@@ -5,6 +5,7 @@
 //! convert` made the other two of it, and `trace-cmd report` the text. The three files have the same events.
 //! The formats of the system calls were left out, so that some events have none.
 
+use super::fields::same_as_text;
 use lzma_rust2::XzReader;
 use quiescent_trace::{Event, Reader, Record, Summary, Window, from_seek, measure};
 use std::io::{Cursor, Read};
@@ -55,7 +56,7 @@ type Kept = (String, u32, u32, String, u64, String, String);
 
 fn all(name: &str) -> (Vec<Kept>, Vec<String>, Summary) {
     let input = from_seek(name, Cursor::new(bytes(name))).expect("opens");
-    let mut reader = Reader::new(name, input);
+    let mut reader = Reader::new(name, input.text());
     let (mut records, mut events) = (Vec::new(), Vec::new());
     while let Some(record) = reader.next_record().expect("reads") {
         if record.event == "unknown" {
@@ -90,6 +91,15 @@ fn every_file_has_the_records_and_the_events_of_trace_cmds_report() {
         // Of these trace-cmd prints lines without task, CPU and time.
         let unknown = summary.records - records.len() as u64;
         assert_eq!(unknown, text.malformed.count(), "{name}");
+    }
+}
+
+#[test]
+fn fields_of_a_file_give_the_events_of_its_text() {
+    for name in FILES {
+        let open = || from_seek(name, Cursor::new(bytes(name))).expect("opens");
+        let without_text = same_as_text(name, open);
+        assert_eq!(without_text, 45, "{name}");
     }
 }
 

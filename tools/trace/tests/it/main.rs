@@ -2,6 +2,7 @@
 
 mod analyses;
 mod dat;
+mod fields;
 mod figures;
 mod perfetto;
 mod slow;

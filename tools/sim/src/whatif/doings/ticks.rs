@@ -33,11 +33,3 @@ impl Instant {
         *self = Instant::default();
     }
 }
-
-/// Was the timer only taken along? The wheel of deferrable timers is not moved while its CPU idles, so its
-/// clock is behind the jiffy in which it is looked at.
-pub(super) fn is_late(text: &str, jiffies: u64) -> bool {
-    let clock = text.split_once("baseclk=").map(|it| it.1);
-    let clock = clock.and_then(|it| it.split(' ').next()?.parse::<u64>().ok());
-    clock.is_some_and(|it| it < jiffies)
-}

@@ -7,7 +7,7 @@
 
 use super::{block::Block, lines::Lines};
 use crate::Error;
-use std::io::BufRead;
+use crate::line::source::Source;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 
@@ -23,7 +23,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Starts the thread; gives the input back if there can be none.
-    pub(super) fn start<R: BufRead + Send + 'static>(lines: Lines<R>) -> Result<Self, Lines<R>> {
+    pub(super) fn start<R: Source + Send + 'static>(lines: Lines<R>) -> Result<Self, Lines<R>> {
         let (send, full) = sync_channel(BLOCKS);
         let (done, again) = channel::<Block>();
         // The input goes over when the thread is there, so that it is not lost with one that is not.

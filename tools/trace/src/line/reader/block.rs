@@ -6,9 +6,11 @@
 //! the first few faults.
 
 use super::{Summary, lines::Lines};
+use crate::line::fields::Fields;
+use crate::line::made::Draft;
+use crate::line::source::{Kind, Source};
 use crate::line::{self, Before, Line, Met, Places};
 use crate::{Error, Fault, Record};
-use std::io::BufRead;
 use std::mem;
 
 /// Whole lines, read.
@@ -16,10 +18,12 @@ use std::mem;
 pub(super) struct Block {
     text: String,
     entries: Vec<PlacedRecord>,
+    /// The fields of each record's event, if the input has fields.
+    fields: Vec<Option<Fields>>,
     /// The next record.
     next: usize,
-    /// Lines before this block.
-    before: u64,
+    /// Lines before this block: set by the thread that takes it.
+    pub(super) before: u64,
     /// What its lines say that are no records.
     met: Summary,
     /// The input has ended with it.
@@ -28,25 +32,36 @@ pub(super) struct Block {
 
 /// A record in the text.
 #[derive(Debug)]
-struct PlacedRecord {
+pub(in crate::line) struct PlacedRecord {
     /// Where its line starts.
-    start: u32,
+    pub(in crate::line) start: u32,
     /// The number of that line in the block, from 1.
-    line: u32,
-    places: Places,
+    pub(in crate::line) line: u32,
+    pub(in crate::line) places: Places,
 }
 
 impl Block {
     /// Reads the next block of `lines`. What was in it goes.
-    pub(super) fn read<R: BufRead>(&mut self, lines: &mut Lines<R>) -> Result<(), Error> {
+    pub(super) fn read<R: Source>(&mut self, lines: &mut Lines<R>) -> Result<(), Error> {
         let mut bytes = mem::take(&mut self.text).into_bytes();
-        self.entries.clear();
         self.next = 0;
-        self.met = Summary::default();
-        self.before = lines.read;
-        self.last = !lines.next_block(&mut bytes, &mut self.met)?;
-        self.text = text(bytes);
-        self.split();
+        match lines.input.kind() {
+            Kind::Text(_) => {
+                self.entries.clear();
+                self.met = Summary::default();
+                self.last = !lines.next_block(&mut bytes, &mut self.met)?;
+                self.text = text(bytes);
+                self.split();
+            }
+            Kind::Made(made) => {
+                let entries = mem::take(&mut self.entries);
+                let mut draft = Draft::new(bytes, entries, mem::take(&mut self.fields));
+                let more = made.fill(&mut draft);
+                self.last = !more.map_err(|source| lines.failed(0, source))?;
+                self.text = text(draft.text);
+                (self.entries, self.fields, self.met) = (draft.entries, draft.fields, draft.met);
+            }
+        }
         lines.read += self.met.lines;
         Ok(())
     }
@@ -77,7 +92,7 @@ impl Block {
                     }
                 }
                 Ok(Met::Other(other)) => self.met.note_header(other),
-                Err(fault) => self.met.malformed.add(self.before + self.met.lines, fault),
+                Err(fault) => self.met.malformed.add(self.met.lines, fault),
             }
             start = end + 1;
         }
@@ -93,10 +108,15 @@ impl Block {
     #[inline(always)]
     pub(super) fn next_record(&mut self, summary: &mut Summary) -> Option<Record<'_>> {
         let entry = self.entries.get(self.next)?;
-        self.next += 1;
         let number = self.before + u64::from(entry.line);
         summary.note(&entry.places, number);
-        Some(entry.places.on(&self.text, entry.start, number))
+        let mut record = entry.places.on(&self.text, entry.start, number);
+        if let Some(Some(fields)) = self.fields.get(self.next) {
+            record.event = fields.shape.event;
+            record.fields = Some((fields, &self.text));
+        }
+        self.next += 1;
+        Some(record)
     }
 
     /// What the lines say that are no records; it is given once.

@@ -6,8 +6,9 @@
 
 use super::{LINE_MOST, Summary};
 use crate::line::STACKS;
+use crate::line::source::{Kind, Source};
 use crate::{Error, Fault};
-use std::io::BufRead;
+use std::io;
 
 /// Bytes taken from the input at a time.
 pub(super) const BLOCK: usize = 128 * 1024;
@@ -15,7 +16,7 @@ pub(super) const BLOCK: usize = 128 * 1024;
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     name: String,
-    input: R,
+    pub(super) input: R,
     /// The start of the line after the last block.
     carried: Vec<u8>,
     /// In a line that is too long.
@@ -24,7 +25,7 @@ pub(super) struct Lines<R> {
     pub(super) read: u64,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: Source> Lines<R> {
     pub(super) fn new(name: &str, input: R) -> Self {
         Lines {
             name: name.to_owned(),
@@ -49,13 +50,13 @@ impl<R: BufRead> Lines<R> {
         bytes[..kept].copy_from_slice(&self.carried);
         self.carried.clear();
         loop {
-            let used = match self.input.read(&mut bytes[kept..]) {
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                used => used.map_err(|source| Error::Input {
-                    name: format!("{}, after line {}", self.name, self.read + met.lines),
-                    source,
-                    remedy: "the file is cut short or damaged: copy or record it again",
-                })?,
+            let read = match self.input.kind() {
+                Kind::Text(text) => text.read(&mut bytes[kept..]),
+                Kind::Made(_) => Ok(0),
+            };
+            let used = match read {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                used => used.map_err(|source| self.failed(met.lines, source))?,
             };
             if used == 0 {
                 self.skipping = false;
@@ -83,9 +84,18 @@ impl<R: BufRead> Lines<R> {
                 kept = 0;
                 self.skipping = true;
                 met.lines += 1;
-                met.malformed.add(self.read + met.lines, Fault::Long);
+                met.malformed.add(met.lines, Fault::Long);
             }
             bytes.resize(kept + BLOCK, 0);
+        }
+    }
+
+    /// The input cannot be read on, behind so many lines of this block.
+    pub(super) fn failed(&self, lines: u64, source: io::Error) -> Error {
+        Error::Input {
+            name: format!("{}, after line {}", self.name, self.read + lines),
+            source,
+            remedy: "the file is cut short or damaged: copy or record it again",
         }
     }
 

@@ -116,7 +116,7 @@ proptest! {
 }
 
 /// Every record of a reader, in words, and the summary at the end.
-fn all<R: BufRead>(mut reader: Reader<R>) -> (Vec<String>, Summary) {
+fn all<R: crate::Source>(mut reader: Reader<R>) -> (Vec<String>, Summary) {
     let mut records = Vec::new();
     while let Some(record) = reader.next_record().expect("reads") {
         records.push(format!("{record:?}"));
@@ -166,7 +166,7 @@ fn an_error_ends_both_ways_of_reading_alike() {
 fn idle() -> &'static str {
     static TEXT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     TEXT.get_or_init(|| {
-        let mut input = from_read("idle", Cursor::new(IDLE)).expect("opens");
+        let mut input = from_read("idle", Cursor::new(IDLE)).expect("opens").text();
         let mut text = String::new();
         std::io::Read::read_to_string(&mut input, &mut text).expect("reads");
         text

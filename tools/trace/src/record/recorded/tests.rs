@@ -100,7 +100,7 @@ fn hz_is_the_same_by_timers_and_by_ticks_alone() {
         let r = of(name);
         assert_eq!((r.hz, r.cpus), (1000, 8), "{name}");
         let mut text = String::new();
-        let mut input = open(path(name)).expect("opens");
+        let mut input = open(path(name)).expect("opens").text();
         input.read_to_string(&mut text).expect("reads");
         let ticks = text.lines().filter(|l| !l.contains(" timer_expire_entry:"));
         let ticks: String = ticks.flat_map(|l| [l, "\n"]).collect();

@@ -7,6 +7,7 @@ mod encode;
 mod kernel;
 mod wire;
 
+use super::fields::same_as_text;
 use encode::{Encoder, Form, Line, as_text, recorded};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -42,7 +43,9 @@ fn tables(name: &str, file: Vec<u8>) -> (Vec<Findings>, Summary) {
 fn records(file: Vec<u8>) -> Vec<String> {
     let mut reader = Reader::new(
         "perfetto",
-        from_read("perfetto", Cursor::new(file)).expect("opens"),
+        from_read("perfetto", Cursor::new(file))
+            .expect("opens")
+            .text(),
     );
     let mut all = Vec::new();
     while let Some(it) = reader.next_record().expect("reads") {
@@ -56,6 +59,9 @@ fn records(file: Vec<u8>) -> Vec<String> {
 
 fn same(name: &str, lines: &[Line], form: Form, file: Vec<u8>) {
     let (expected, of_text) = tables(name, as_text(lines, form).into_bytes());
+    let open = || from_read(name, Cursor::new(file.clone())).expect("opens");
+    let without_text = same_as_text(name, open);
+    assert!(without_text > lines.len() / 2, "{without_text} {form:?}");
     let (found, summary) = tables(name, file);
     assert_eq!(summary.malformed, of_text.malformed, "{name} {form:?}");
     assert_eq!(summary.records, of_text.records, "{name} {form:?}");
@@ -111,20 +117,62 @@ fn compressed_packets_and_files_are_the_same_trace() {
         out.write_all(plain).expect("memory");
         out.finish().expect("memory")
     };
-    let mut packed = Vec::new();
-    for packets in encoder.packets.chunks(5) {
-        let (mut plain, mut packet) = (Vec::new(), Vec::new());
-        packets
-            .iter()
-            .for_each(|packet| bytes(&mut plain, 1, packet));
-        bytes(&mut packet, 50, &deflate(&plain));
-        bytes(&mut packed, 1, &packet);
-    }
-    same("compressed", &lines, Form::Named, packed);
+    let packed = |field: u32, pack: &dyn Fn(&[u8]) -> Vec<u8>| {
+        let mut packed = Vec::new();
+        for packets in encoder.packets.chunks(5) {
+            let (mut plain, mut packet) = (Vec::new(), Vec::new());
+            packets
+                .iter()
+                .for_each(|packet| bytes(&mut plain, 1, packet));
+            bytes(&mut packet, field, &pack(&plain));
+            bytes(&mut packed, 1, &packet);
+        }
+        packed
+    };
+    same("deflate", &lines, Form::Named, packed(50, &deflate));
+    same("zstd", &lines, Form::Named, packed(133, &zstd));
     let mut file = Vec::new();
     let mut gzip = flate2::read::GzEncoder::new(Cursor::new(encoder.file()), Compression::fast());
     gzip.read_to_end(&mut file).expect("memory");
     same("gzip", &lines, Form::Named, file);
+}
+
+/// A zstd frame (RFC 8878) of blocks that are not compressed.
+fn zstd(plain: &[u8]) -> Vec<u8> {
+    let mut frame = b"\x28\xb5\x2f\xfd\xa0".to_vec();
+    frame.extend((plain.len() as u32).to_le_bytes());
+    let blocks = plain.chunks(60_000);
+    let last = blocks.len() - 1;
+    for (at, block) in blocks.enumerate() {
+        let head = (block.len() as u32) << 3 | u32::from(at == last);
+        frame.extend(&head.to_le_bytes()[..3]);
+        frame.extend(block);
+    }
+    frame
+}
+
+#[test]
+fn compressed_packets_that_are_damaged_are_counted_with_their_byte() {
+    let plain = file_of(&[wakeups(0, 0, 10)]);
+    let first = plain.len();
+    for (field, packed, records) in [
+        (133, zstd(&plain), 20),
+        // Cut, of the other kind, and of no kind at all.
+        (133, zstd(&plain)[..40].to_vec(), 10),
+        (50, zstd(&plain), 10),
+        (133, b"neither".to_vec(), 10),
+    ] {
+        let (mut file, mut packet) = (plain.clone(), Vec::new());
+        bytes(&mut packet, field, &packed);
+        bytes(&mut file, 1, &packet);
+        let mut reader = Reader::new("x", from_read("x", Cursor::new(file)).expect("opens"));
+        while reader.next_record().expect("reads").is_some() {}
+        let summary = reader.summary();
+        assert_eq!(summary.records, records, "{field} {packed:?}");
+        let damaged = summary.malformed.first().first().map(|it| it.fault);
+        let expected = Fault::Packet { byte: first as u64 };
+        assert_eq!(damaged, (records == 10).then_some(expected));
+    }
 }
 
 /// A bundle of wake-ups, ten microseconds apart.
@@ -333,7 +381,9 @@ fn rows_of_the_compact_form_that_do_not_fit_are_damage() {
     bytes(&mut bundle, 4, &compact);
     let mut reader = Reader::new(
         "x",
-        from_read("x", Cursor::new(file_of(&[bundle]))).expect("opens"),
+        from_read("x", Cursor::new(file_of(&[bundle])))
+            .expect("opens")
+            .text(),
     );
     let mut events = Vec::new();
     while let Some(record) = reader.next_record().expect("reads") {
