@@ -69,7 +69,7 @@ mod show;
 pub use ask::{Answer, Fed, Origin, RanOut, Request, ask, check, origins};
 pub use fit::{FITTED, Fit};
 pub use inferred::Inferred;
-pub use lines::{Elsewhere, Line, lines, spread};
+pub use lines::{Elsewhere, Line, lines, recorded, spread};
 pub use placement::Placement;
 pub use show::{report, text};
 
