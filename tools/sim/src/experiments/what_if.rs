@@ -1,7 +1,7 @@
 //! Accuracy of `whatif`: eight traces as they were recorded, and each change that was recorded as well,
 //! predicted from the trace without it.
 //!
-//! Given for each machine: one CPU executes at a time, and the idle loop. The trace has everything else. The
+//! Given for each machine: one CPU executes at a time. The trace has everything else. The
 //! bounds are 15 % as recorded and 20 % for a change, set before the first run. Nothing is fitted.
 //!
 //! **Common and different parts of two traces.** All were recorded with one seed: the load arrives at the
@@ -88,10 +88,9 @@ fn read(trace: &RecordedKernel, window: Option<Window>) -> whatif::Trace {
 }
 
 /// The machine that the trace was recorded on, as far as the trace shows it, and what it does not show.
-fn machine(trace: &RecordedKernel, read: &whatif::Trace) -> Options {
+fn machine(read: &whatif::Trace) -> Options {
     Options {
         smp: crate::input::options::Smp::Serial,
-        idle_loop: trace.idle_loop,
         ..read.options()
     }
 }
@@ -117,7 +116,7 @@ pub fn as_recorded() -> Outcome {
     let mut outcome = Outcome::default();
     for trace in &TRACES {
         let read = read(trace, None);
-        let lines = lines(&read, &machine(trace, &read), &read);
+        let lines = lines(&read, &machine(&read), &read);
         let case = format!("{} as recorded", trace.name);
         add(&mut outcome, &case, &lines, AS_RECORDED, Basis::Predicted);
     }
@@ -134,7 +133,7 @@ pub fn changed() -> Outcome {
     for change in &CHANGES {
         let (from, to) = (named(change.from), named(change.to));
         let (before, after) = (read(from, None), read(to, None));
-        let mut options = machine(from, &before);
+        let mut options = machine(&before);
         settings::apply(&mut options, change.set).expect("the table of changes is right");
         let set: Vec<String> = change
             .set

@@ -3,7 +3,7 @@
 use quiescent_report::{Control, Error};
 
 use super::doings::Awaited;
-use super::{Elsewhere, Fit, Line, Trace, doubts, lines, spread};
+use super::{Elsewhere, Fit, Line, Placement, Trace, Windows, doubts, lines, spread};
 use crate::input::options::Options;
 use crate::load::settings;
 use crate::record::stats::Stats;
@@ -42,7 +42,9 @@ pub struct Answer {
     pub lines: Vec<Line>,
     /// Lengths of grace periods in order, in milliseconds: recorded, model as recorded, with the change.
     pub gps: [Vec<f64>; 3],
-    /// Who ran out of trace, as recorded or with the change: no figure of that run is known.
+    /// Threads came to the end of their input before the window did, and got what they did in it again.
+    pub again: bool,
+    /// Who ran out of trace even so, as recorded or with the change: no figure of that run is known.
     pub ran_out: Option<RanOut>,
     /// Lines and records of the trace that could not be read.
     pub unread: u64,
@@ -171,23 +173,22 @@ pub fn ask(
         return Err(Error::Usage(why));
     }
     let times = request.repeat.unwrap_or_else(|| trace.times(&machines));
-    let runs = machines.each_ref().map(|it| {
-        let run = trace.run(it, times, stop);
-        bar.advance(1);
-        run
-    });
-    let [Some(before), Some(after)] = runs else {
+    let Some(Both {
+        before,
+        after,
+        windows,
+        ran_out,
+    }) = both(trace, &machines, times, stop)
+    else {
         return Ok(None);
     };
+    bar.advance(2);
     let mut lines = lines(trace, &before, &after);
-    let length = trace.recorded.window.seconds() * times.max(1) as f64;
-    let ran_out = [(&before, false), (&after, true)]
-        .into_iter()
-        .find_map(|(stats, with_change)| RanOut::of(stats, with_change, length));
+    let length = length(trace, times);
     if let Some(it) = &ran_out {
         it.forget(&mut lines);
     }
-    let Some(mut others) = elsewhere(trace, &fit, &machines, times, change, control)? else {
+    let Some(mut others) = elsewhere(trace, &fit, &machines, windows, change, control)? else {
         return Ok(None);
     };
     if ran_out.is_none() {
@@ -216,6 +217,7 @@ pub fn ask(
         gps: [recorded_gps(trace), lengths(&before), lengths(&after)],
         machines,
         lines,
+        again: windows != Windows::of(times),
         ran_out,
         unread: trace.unread,
         doubts: Vec::new(),
@@ -224,25 +226,71 @@ pub fn ask(
     Ok(Some(answer))
 }
 
+/// The machine as recorded, and with the change.
+struct Both {
+    before: Stats,
+    after: Stats,
+    /// What they were fed.
+    windows: Windows,
+    ran_out: Option<RanOut>,
+}
+
+/// The length of a run, in seconds.
+fn length(trace: &Trace, times: u64) -> f64 {
+    trace.recorded.window.seconds() * times.max(1) as f64
+}
+
+/// Runs both, once more with more input if a thread has none left. None if `stop` said so.
+fn both(
+    trace: &Trace,
+    machines: &[Options; 2],
+    times: u64,
+    stop: impl Fn() -> bool,
+) -> Option<Both> {
+    let run = |windows| {
+        let run = |it| trace.run_with(it, windows, Placement::Recorded, &stop);
+        let (before, after) = (run(&machines[0])?, run(&machines[1])?);
+        let ran_out = [(&before, false), (&after, true)]
+            .into_iter()
+            .find_map(|(stats, with)| RanOut::of(stats, with, length(trace, times)));
+        Some(Both {
+            before,
+            after,
+            windows,
+            ran_out,
+        })
+    };
+    let first = run(Windows::of(times))?;
+    let lacks = first
+        .ran_out
+        .as_ref()
+        .map(|it| it.seconds / length(trace, times));
+    match lacks.and_then(|it| first.windows.more(it)) {
+        Some(windows) => run(windows),
+        None => Some(first),
+    }
+}
+
 /// The change once more, where a scheduler might have had RCU's threads elsewhere, and on machines that the
 /// trace does not tell apart.
 fn elsewhere(
     trace: &Trace,
     fit: &Fit,
     machines: &[Options; 2],
-    times: u64,
+    windows: Windows,
     change: impl Fn(&Options) -> Result<Options, Error>,
     control: Control<'_>,
 ) -> Result<Option<Vec<Elsewhere>>, Error> {
     let stop = || control.stopped();
     let mut all = Vec::new();
     for placement in trace.placements(&machines[1]) {
-        let run = trace.run_with(&machines[1], times, placement, stop);
+        let run = trace.run_with(&machines[1], windows, placement, stop);
         all.push(run.map(|it| (None, it)));
     }
     for machine in &fit.alike {
         let changed = change(machine)?;
-        let runs = [machine, &changed].map(|it| trace.run(it, times, stop));
+        let runs =
+            [machine, &changed].map(|it| trace.run_with(it, windows, Placement::Recorded, stop));
         let [before, after] = runs;
         all.push(
             before

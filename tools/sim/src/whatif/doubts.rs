@@ -17,6 +17,7 @@ pub(super) fn of(answer: &Answer, trace: &Trace, alike: bool) -> Vec<String> {
         .iter()
         .map(|it| ran_out(it, answer, trace))
         .collect();
+    all.extend(again(answer));
     all.extend(fit(answer));
     all.extend(direction(answer));
     all.extend(trace.damage.iter().cloned());
@@ -48,6 +49,15 @@ fn ran_out(it: &RanOut, answer: &Answer, trace: &Trace) -> String {
         it.thread,
         it.seconds
     )
+}
+
+/// Threads had no input left, and got the window's again.
+fn again(answer: &Answer) -> Option<String> {
+    (answer.again && answer.ran_out.is_none()).then(|| {
+        "threads wait less than in the trace and come to its end before the window does; from there on what \
+         they did in the window is fed to them again"
+            .into()
+    })
 }
 
 /// Figures that the change may make more or less.

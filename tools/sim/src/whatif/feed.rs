@@ -157,8 +157,46 @@ impl FedMachine {
     }
 }
 
-/// A machine that has all of it before it, the window so many times.
-pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u64) -> FedMachine {
+/// How often the window is lived through, and how often it is fed: threads that wait less with a change need
+/// more than they are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// The run is so many windows long.
+    pub times: u64,
+    /// The input is. 1: the trace as it is, with what lies behind the window.
+    pub fed: u64,
+}
+
+/// The input is so many times as long as the run at most.
+const MOST_FED: u64 = 8;
+
+impl Windows {
+    /// So many, with the usual input.
+    pub fn of(times: u64) -> Windows {
+        let times = times.max(1);
+        let spare = if times > 1 { times.div_ceil(2) } else { 0 };
+        Windows {
+            times,
+            fed: times + spare,
+        }
+    }
+
+    /// As much input as a thread needs that lacks it for this share of the run; none if that is too much.
+    pub fn more(self, lacks: f64) -> Option<Windows> {
+        let factor = 1.0 / (1.0 - lacks) + 0.5;
+        let fed = (self.fed as f64 * factor).ceil() as u64;
+        (fed <= self.times * MOST_FED).then_some(Windows { fed, ..self })
+    }
+}
+
+/// A machine that has all of it before it.
+pub fn machine(
+    recorded: &Recorded,
+    doings: &Doings,
+    options: Options,
+    windows: Windows,
+) -> FedMachine {
+    let Windows { times, fed } = windows;
     let mut machine = Machine::new(options);
     place(&mut machine, recorded, doings, times);
     let calls = recorded.arrivals.iter().map(|it| {
@@ -167,11 +205,10 @@ pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, times: u6
     });
     let calls: Rc<[Call]> = calls.collect();
     let repeated;
-    let doings = match times {
+    let doings = match fed {
         0 | 1 => doings,
         _ => {
-            // More than is looked at: threads that wait less with a change need it.
-            repeated = doings.repeated(recorded, times + times.div_ceil(2));
+            repeated = doings.repeated(recorded, fed);
             &repeated
         }
     };

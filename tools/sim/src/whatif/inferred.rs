@@ -5,6 +5,7 @@
 //! | `jiffies_till_first_fqs`, `…next_fqs` | the jiffies that the thread waits | `classic-d-nocb-j8…`: 8, 8 |
 //! | `early_qs` | the thread reports a CPU itself between start and first wait | `…-early`: init |
 //! | `smp` | ticks of two CPUs in one jiffy: at once, or one after the other | `classic-b-nocb…`: serial |
+//! | `idle_loop` | ticks of CPUs whose task has just gone to sleep (`retained`) | `b-nocb…`: retain |
 //!
 //! "The thread" is the grace-period thread. Its wait is the jiffy in which its timer fires, less the one in
 //! which it began to wait, less the wheel's own.
@@ -19,19 +20,22 @@
 //! times, and `serial` where less than a twentieth are and interrupts do not alternate; between, and with
 //! fewer pairs, it is unknown.
 //!
-//! **Not inferred**: the idle loop (`idle_loop`), and everything else that [`settings`](crate::settings) has.
+//! **Not inferred**: everything else that [`settings`](crate::settings) has.
+
+mod retained;
 
 use std::collections::BTreeMap;
 
 use quiescent_engine::EarlyQs;
 use quiescent_trace::{Event, Record, Recorded, Role, role};
 
-use crate::input::options::{Options, Smp};
+use crate::input::options::{IdleLoop, Options, Smp};
+use retained::Retained;
 
 /// The least number of waits.
 pub const FEW: u64 = 5;
 
-/// Pairs of ticks, or alternations, that tell something.
+/// Pairs of ticks, alternations, or idle times that tell something.
 const MANY: u64 = 20;
 
 /// Ticks of different CPUs are of one jiffy within this time, in nanoseconds.
@@ -57,6 +61,8 @@ pub struct Inferred {
     pub early_qs: Option<EarlyQs>,
     /// Whether CPUs execute at the same time.
     pub smp: Option<Smp>,
+    /// When an idle CPU's tick stops.
+    pub idle_loop: Option<IdleLoop>,
 }
 
 impl Inferred {
@@ -67,6 +73,7 @@ impl Inferred {
             (self.next_fqs.is_some(), "jiffies_till_next_fqs"),
             (self.early_qs.is_some(), "early_qs"),
             (self.smp.is_some(), "smp"),
+            (self.idle_loop.is_some(), "idle_loop"),
         ];
         all.into_iter().filter(|it| it.0).map(|it| it.1).collect()
     }
@@ -78,6 +85,7 @@ impl Inferred {
             next_fqs: self.next_fqs.or(base.next_fqs),
             early_qs: self.early_qs.unwrap_or(base.early_qs),
             smp: self.smp.unwrap_or(base.smp),
+            idle_loop: self.idle_loop.unwrap_or(base.idle_loop),
             ..base
         }
     }
@@ -145,6 +153,7 @@ pub struct FollowTimer {
     grace_periods: u64,
     early: u64,
     overlaps: Overlaps,
+    retained: Retained,
 }
 
 impl FollowTimer {
@@ -154,6 +163,7 @@ impl FollowTimer {
             return;
         };
         self.overlaps.see(record, &event);
+        self.retained.see(record, &event);
         match event {
             Event::GracePeriod { what, .. } => self.edge(record, what),
             Event::Report { .. } if role(record.task) == Role::GracePeriods => {
@@ -217,6 +227,7 @@ impl FollowTimer {
             next_fqs: of(false),
             early_qs: early,
             smp: self.overlaps.smp(),
+            idle_loop: self.retained.finish(recorded),
         }
     }
 }

@@ -285,3 +285,9 @@ fn median_delay(stats: &Stats) -> f64 {
         .get(delays.len() / 2)
         .map_or(0.0, |&ns| ns as f64 / 1e6)
 }
+
+/// A figure of the real machine that decides, by the name of its line.
+pub fn recorded(trace: &Trace, metric: &str) -> Option<f64> {
+    let line = LINES.iter().find(|it| it.0 == metric)?;
+    Some((line.4)(&Of::kernel(trace)))
+}

@@ -33,7 +33,7 @@
 //! let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/b-nocb-file100-cut.txt.xz");
 //! let trace = whatif::read(path, open(path).unwrap(), quiescent_trace::Options::default()).unwrap();
 //! let mut recorded = trace.options();
-//! settings::apply(&mut recorded, &[("idle_loop", "retain")])?; // what the trace does not tell
+//! settings::apply(&mut recorded, &[("smp", "serial")])?; // what is known of the recorded machine
 //! let mut changed = recorded.clone();
 //! settings::apply(&mut changed, &[("jiffies_till_first_fqs", "8")])?;
 //! let never = || false;
@@ -65,9 +65,10 @@ pub mod replay;
 mod show;
 
 pub use ask::{Answer, Fed, Origin, RanOut, Request, ask, check, origins};
+pub use feed::Windows;
 pub use fit::{FITTED, Fit};
 pub use inferred::Inferred;
-pub use lines::{Elsewhere, Line, lines, spread};
+pub use lines::{Elsewhere, Line, lines, recorded, spread};
 pub use placement::Placement;
 pub use show::{report, text};
 
@@ -190,18 +191,19 @@ impl Trace {
 
     /// Replays it on a machine, the window this number of times. None if `stop` said so.
     pub fn run(&self, options: &Options, times: u64, stop: impl Fn() -> bool) -> Option<Stats> {
-        self.run_with(options, times, Placement::Recorded, stop)
+        self.run_with(options, Windows::of(times), Placement::Recorded, stop)
     }
 
     /// The same, with RCU's threads placed so.
     pub fn run_with(
         &self,
         options: &Options,
-        times: u64,
+        windows: Windows,
         placement: Placement,
         stop: impl Fn() -> bool,
     ) -> Option<Stats> {
-        let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), times);
+        let times = windows.times;
+        let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), windows);
         let machine = &mut fed.machine;
         placement.apply(machine, options.cpus);
         let end = feed::end(&self.recorded, times);

@@ -217,21 +217,44 @@ fn the_trace_tells_jiffies_and_the_early_report() {
     let lazy = inferred("classic-c-lazy-file100");
     assert_eq!(
         (lazy.settings(), lazy.smp),
-        (vec!["smp"], Some(Smp::Serial))
+        (vec!["smp", "idle_loop"], Some(Smp::Serial))
     );
     assert_eq!(j32.smp, Some(Smp::Serial));
 }
 
 #[test]
+fn idle_times_tell_when_the_tick_stops() {
+    let seen = |name| file(name, None).inferred.idle_loop;
+    for name in ["a-softirq-file100-cut", "b-nocb-file100-cut"] {
+        assert_eq!(seen(name), Some(IdleLoop::Retain), "{name}");
+    }
+    // Callbacks keep the tick of one CPU there; its idle times do not count.
+    for name in [
+        "classic-a-softirq-file100",
+        "classic-b-nocb-file100",
+        "classic-c-lazy-file100",
+        "classic-idle",
+    ] {
+        assert_eq!(seen(name), Some(IdleLoop::Classic), "{name}");
+    }
+}
+
+#[test]
 fn what_the_trace_does_not_show_is_the_machine_that_fits() {
-    let retain = file("a-softirq-file100-cut", None);
+    // As if idle times were unknown.
+    let unknown = |name| {
+        let mut trace = file(name, None);
+        trace.inferred.idle_loop = None;
+        trace
+    };
+    let retain = unknown("a-softirq-file100-cut");
     let fit = retain.fitted(&retain.options(), &[], || false).unwrap();
     assert_eq!(fit.options.idle_loop, IdleLoop::Retain);
     assert_eq!(fit.chosen, ["idle_loop"], "ticks tell the other one");
-    let alone = file("classic-a-softirq-file100", None);
+    let alone = unknown("classic-a-softirq-file100");
     let fit = alone.fitted(&alone.options(), &[], || false).unwrap();
     assert_eq!(fit.chosen, whatif::FITTED, "one CPU ticks at a time");
-    let offloaded = file("classic-b-nocb-file100", None);
+    let offloaded = unknown("classic-b-nocb-file100");
     let fit = offloaded
         .fitted(&offloaded.options(), &[], || false)
         .unwrap();

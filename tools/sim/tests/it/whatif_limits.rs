@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use quiescent_report::{Control, Silent};
 use quiescent_sim::whatif::doings::Step;
-use quiescent_sim::whatif::{self, Answer, Line, Placement, Request, Trace};
+use quiescent_sim::whatif::{self, Answer, Line, Placement, Request, Trace, Windows};
 use quiescent_sim::{Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Options, Smp, settings};
 use quiescent_trace::{Options as Known, Window};
 
@@ -245,7 +245,9 @@ fn the_range_has_all_placements_of_rcus_threads() {
     }
     let mut found = Vec::new();
     for it in placements {
-        let stats = trace.run_with(changed, 1, it, || false).unwrap();
+        let stats = trace
+            .run_with(changed, Windows::of(1), it, || false)
+            .unwrap();
         let lines = whatif::lines(&trace, &stats, &stats);
         let ticks = of(&lines, "idle_entries_per_s").changed;
         let (least, most) = of(&answer.lines, "idle_entries_per_s").spread.unwrap();
@@ -280,6 +282,25 @@ fn a_range_on_both_sides_leaves_the_direction_open() {
     assert!(line(None, 120.0, Some((110.0, 130.0))).direction_known());
     assert!(!line(Some(115.0), 120.0, Some((110.0, 130.0))).direction_known());
     assert!(line(None, 90.0, None).direction_known());
+}
+
+#[test]
+fn who_waits_less_gets_its_input_again() {
+    let calls = |expedited| {
+        let mut options = Options::kernel_6_12(4, 1000);
+        settings::apply(&mut options, &[("rcu_expedited", expedited)]).unwrap();
+        let mut machine = Machine::new(options);
+        machine.keep_trace();
+        machine.spawn("caller", 1, 0, Caller::new(10_000, 7 * MS));
+        machine.run(UNTIL);
+        read(&written(&machine, 0), FROM, UNTIL)
+    };
+    let answer = asked(&calls("0"), "rcu_expedited=1");
+    assert!(answer.again && answer.ran_out.is_none());
+    assert!(answer.doubts.iter().any(|it| it.contains("again")));
+    let line = of(&answer.lines, "expedited_gps_per_s");
+    let real = whatif::recorded(&calls("1"), "expedited_gps_per_s").unwrap();
+    assert!((line.changed / real - 1.0).abs() < 0.02, "{line:?}: {real}");
 }
 
 #[test]

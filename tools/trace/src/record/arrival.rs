@@ -40,13 +40,16 @@ use std::sync::Arc;
 ///
 /// `rcu_work_rcufn` is seen in the shared traces, as is `wakeme_after_rcu`; the others are callers of
 /// `call_rcu_hurry` by its public documentation and commit messages.
-const HURRIED: [&str; 6] = [
+const HURRIED: [&str; 9] = [
     "rcu_work_rcufn",
     "wakeme_after_rcu",
     "rcu_barrier_callback",
     "rcu_sync_func",
     "percpu_ref_switch_to_atomic_rcu",
     "rxrpc_rcu_free_call",
+    "dst_destroy_rcu",
+    "scsi_eh_inc_host_failed",
+    "rcu_torture_cb",
 ];
 
 /// Whether callbacks of this function are never lazy.

@@ -41,7 +41,7 @@ fn three_columns_and_where_each_setting_is_from() {
         let all = answer.settings();
         all.iter().find(|it| it.0 == key).map(|it| it.2)
     };
-    assert_eq!(from("idle_loop"), Some("fitted"));
+    assert_eq!(from("idle_loop"), Some("trace"));
     assert_eq!(from("jiffies_till_first_fqs"), Some("trace"));
     assert_eq!(from("rcu_normal_wake_from_gp"), Some("default"));
     let report = report(&answer, false);
@@ -54,7 +54,7 @@ fn three_columns_and_where_each_setting_is_from() {
     let text = text(&answer);
     for words in [
         "recorded  model as recorded",
-        "idle_loop=retain (fitted)",
+        "idle_loop=retain (trace)",
         "(was 3)",
         "grace_periods_per_s (1/s)",
     ] {
