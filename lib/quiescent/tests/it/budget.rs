@@ -22,8 +22,12 @@ use quiescent::{
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 4 * MIB;
 const OBJECT: usize = 64;
-/// What one of them counts as: with the allocator's share, and the queue's.
-const WEIGHT: u64 = 64 + 16 + 16;
+/// A word: the allocator's share of a block, whose size is a multiple of two.
+const WORD: usize = size_of::<usize>();
+/// The queue's share: an entry.
+const ENTRY: usize = WORD + 8;
+/// What one of them counts as.
+const WEIGHT: u64 = ((OBJECT + WORD).next_multiple_of(2 * WORD) + ENTRY) as u64;
 
 type Object = [u8; OBJECT];
 

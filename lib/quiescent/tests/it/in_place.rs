@@ -187,8 +187,10 @@ fn a_destructor_that_retires_only_queues() {
     in_both_modes(|| {
         begin();
         fn more() {
+            static CALLS: AtomicU64 = AtomicU64::new(0);
             // More than a block, and more than a batch now and then.
-            let many = if here() % 1000 == 7 { 3000 } else { 1 };
+            let call = CALLS.fetch_add(1, Ordering::Relaxed);
+            let many = if call % 1000 == 7 { 3000 } else { 1 };
             for _ in 0..many {
                 let value = NonNull::from(Box::leak(Box::new(Noted(nothing))));
                 // SAFETY: a box of ours, retired once.

@@ -37,7 +37,11 @@ fn what_is_shared_or_borrowed_weighs_nothing_and_a_tree_by_its_nodes() {
     let tree = |n: usize| (0..n as u64).collect::<BTreeSet<u64>>().owned_bytes();
     assert_eq!(tree(0), 0);
     assert_eq!((tree(1), tree(9)), (tree(8), 2 * tree(8)));
-    assert!((11 * 8 + 4 * 8..200).contains(&tree(8)), "{}", tree(8));
+    assert!(
+        (11 * 8 + 4 * size_of::<usize>()..200).contains(&tree(8)),
+        "{}",
+        tree(8)
+    );
     // Wide elements: nearly all of it is theirs.
     let wide = (0..8u8)
         .map(|n| [n; 1000])

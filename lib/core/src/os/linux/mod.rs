@@ -24,7 +24,12 @@ pub const HAS: Has = Has {
     pressure: true,
     telemetry: true,
     silent_timer: true,
-    ends: true,
+    ends: cfg!(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "x86",
+        target_arch = "s390x"
+    )),
     pages: true,
     stays: true,
 };

@@ -232,7 +232,39 @@ pub unsafe fn end_here() -> ! {
             options(noreturn),
         );
     }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    #[cfg(all(target_arch = "x86", not(miri)))]
+    // SAFETY: as above; the argument is on the stack.
+    unsafe {
+        std::arch::asm!(
+            "and esp, -16",
+            "sub esp, 12",
+            "push 0",
+            "push 0",
+            "jmp {exit}",
+            exit = in(reg) pthread_exit as *const c_void,
+            options(noreturn),
+        );
+    }
+    #[cfg(all(target_arch = "s390x", not(miri)))]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "lghi %r2, 0",
+            "lghi %r14, 0",
+            "br {exit}",
+            exit = in(reg_addr) pthread_exit as *const c_void,
+            options(noreturn),
+        );
+    }
+    #[cfg(any(
+        miri,
+        not(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            target_arch = "x86",
+            target_arch = "s390x"
+        ))
+    ))]
     {
         let _ = pthread_exit as *const c_void;
         // Another thread does its work; this one sleeps.

@@ -18,8 +18,9 @@ thread_local! {
 impl Drop for Number {
     fn drop(&mut self) {
         with(self.0.get(), |names, place| {
-            place.is_ok_and(|place| names.drain(place..=place).next().is_some())
-        });
+            place.map(|it| names.remove(it))
+        })
+        .ok();
     }
 }
 

@@ -119,7 +119,7 @@ fn layouts_are_packed() {
         assert_eq!(bytes, weight + Owned::by::<u64>(owned).bytes());
         assert_eq!(
             kind::function(PLAIN, words(owned).what),
-            words(0).what >> 16 | 3
+            words(0).what >> 16 | u64::from(align_of::<u64>().trailing_zeros())
         );
     }
     let wide = Box::into_raw(Box::new(Wide { _bytes: [1; 96] }));

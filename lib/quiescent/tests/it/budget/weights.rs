@@ -16,7 +16,7 @@ use quiescent::{
     drain, statistics,
 };
 
-use super::nothing_is_held;
+use super::{ENTRY, WORD, nothing_is_held};
 use crate::common::healed;
 use crate::common::{Numbers, Reader, isolated, until};
 
@@ -52,7 +52,7 @@ impl Drop for Heavy {
 
 /// What a queued box of this size counts, without what it owns.
 fn boxed(size: usize) -> usize {
-    (size + 8).next_multiple_of(16).max(32) + 16
+    (size + WORD).next_multiple_of(2 * WORD).max(4 * WORD) + ENTRY
 }
 
 const HEAVY: usize = size_of::<Heavy>();
@@ -168,7 +168,7 @@ fn what_is_shown_is_what_is_held() {
                     let old = text.store("x".repeat(next % 4000));
                     let bytes = match old.capacity() {
                         0 => 0,
-                        some => boxed(some) - 16,
+                        some => boxed(some) - ENTRY,
                     };
                     drop(old);
                     boxed(size_of::<String>()) + rounded(bytes)
@@ -194,7 +194,7 @@ fn what_is_shown_is_what_is_held() {
         until("a stall is reported", || {
             STALLED.lock().expect("not poisoned").is_some()
         });
-        (held, count) = (held + 16, count + 1);
+        (held, count) = (held + ENTRY, count + 1);
         assert_eq!(
             *STALLED.lock().expect("not poisoned"),
             Some((count, held as u64))
@@ -225,8 +225,9 @@ fn what_is_shown_is_what_is_held() {
 fn old_values_of_64_kib_are_reported_at_the_budget_and_refused() {
     const UPDATES: u64 = 12_000;
     const BUDGET: u64 = 64 * MIB;
-    /// What an old one counts.
-    const EACH: u64 = 48 + 64 * KIB as u64 + 32;
+    // What an old one counts: with what it owns, rounded to a multiple of 32.
+    let owned = (64 * KIB + WORD).next_multiple_of(32);
+    let each = (boxed(size_of::<String>()) + owned) as u64;
     fn text() -> String {
         String::with_capacity(64 * KIB)
     }
@@ -254,7 +255,7 @@ fn old_values_of_64_kib_are_reported_at_the_budget_and_refused() {
         assert_eq!((now.queued, now.over_budget), (UPDATES, 1));
         assert_eq!(
             now.queued_bytes,
-            UPDATES * EACH,
+            UPDATES * each,
             "64 KiB and a word, rounded"
         );
         reader.end();
@@ -270,7 +271,8 @@ fn every_domain_weighs() {
             let cell = RcuCell::new_in(vec![0u8; 1000], domain).weighed();
             for n in 1..=200 {
                 cell.store(vec![0; 1000]).retire();
-                assert_eq!(bytes(), n * (48 + 1008), "{n}");
+                let each = boxed(size_of::<Vec<u8>>()) + boxed(1000) - ENTRY;
+                assert_eq!(bytes(), n * each as u64, "{n}");
             }
         }
         let domain = Domain::new();
@@ -422,7 +424,7 @@ fn standard_owners_weigh_what_they_allocate() {
             0
         );
         let alone = Arc::new([1u64; 20]);
-        assert_eq!(alone.owned_bytes(), 192);
+        assert_eq!(alone.owned_bytes(), boxed(160 + 2 * WORD) - ENTRY);
         assert_eq!((Arc::clone(&alone), 1u8).owned_bytes(), 0, "another owner");
     });
 }

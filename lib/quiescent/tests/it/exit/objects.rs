@@ -15,6 +15,8 @@ fn plugin() -> PathBuf {
         .expect("it is in the target directory");
     let own = std::env::current_exe().expect("the path of this binary");
     let is_release = own.components().any(|part| part.as_os_str() == "release");
+    let profile = own.parent().and_then(Path::parent).expect("deps/ is in it");
+    let place = profile.parent().expect("it is in a target directory");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--offline", "--example", "plugin"]);
     cargo.args([
@@ -23,11 +25,15 @@ fn plugin() -> PathBuf {
     ]);
     cargo.arg("--target-dir").arg(target);
     cargo.args(is_release.then_some("--release"));
+    if place != target {
+        // Built for another processor.
+        let triple = place.file_name().expect("a name");
+        cargo.arg("--target").arg(triple);
+    }
     let output = cargo.output().expect("cargo starts");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
-    let profile = if is_release { "release" } else { "debug" };
-    target.join(profile).join("examples/libplugin.so")
+    profile.join("examples/libplugin.so")
 }
 
 /// An object that `dlopen` opened.

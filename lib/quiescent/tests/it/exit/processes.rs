@@ -111,6 +111,7 @@ fn exit_during_a_callback() {
 #[test]
 fn the_end_is_clean_under_valgrind() {
     needs!(fork);
+    needs!(cfg!(target_arch = "x86_64"), "valgrind for this processor");
     const INSIDE: &str = "QUIESCENT_TEST_VALGRIND";
     if std::env::var_os(INSIDE).is_some() {
         // Plain memory, code that has run, code that never will; threads that are gone, a child.
