@@ -8,8 +8,11 @@ use quiescent_engine::credit::Urgency;
 use crate::defer::sweep::Until;
 use crate::domain::pass::PASSES;
 use crate::domain::process::EXIT_ROUNDS;
+use crate::os::{NO_MEMORY, NO_SUCH_CALL};
+use crate::parts::error::SyncError;
+use crate::parts::shell::News;
 use crate::parts::state::State;
-use crate::prim::Ordering;
+use crate::prim::{self, Ordering};
 use crate::queue::per_thread::{CODE, PLAIN};
 use crate::testing::{Program, closure, counter, counting, memory, program};
 
@@ -158,4 +161,54 @@ fn a_worker_that_was_replaced_touches_nothing_more() {
     [state, other].iter().for_each(|state| state.call());
     program.env.look_after([state, other].into_iter());
     assert_eq!(runs.load(Relaxed), 4);
+}
+
+#[test]
+fn a_failure_that_may_pass_is_tried_again_later() {
+    let (_, state) = domain();
+    let before = prim::now_ns();
+    let retry = state.give_up(&SyncError::FenceRefused { errno: NO_MEMORY });
+    assert!(retry.is_some_and(|at| at > before));
+    assert_eq!(state.refusal(), None);
+    let error = SyncError::FenceRefused {
+        errno: NO_SUCH_CALL,
+    };
+    assert_eq!(state.give_up(&error), None);
+    assert_eq!(state.refusal(), Some(error));
+}
+
+#[test]
+fn deadlines_are_armed_unless_they_have_passed() {
+    let (_, state) = domain();
+    state.put(CODE, counting(counter()), Urgency::Lazy);
+    let armed = || state.lock().engine.armed();
+    state.rearm(true);
+    assert_eq!(armed(), None);
+    state.rearm(false);
+    assert!(armed().is_some());
+    state.empty();
+    assert_eq!(armed(), None);
+}
+
+/// A program that drains is informed once a pass has found something for it.
+#[test]
+fn a_program_that_drains_learns_that_code_is_ready() {
+    let (program, state) = alone();
+    let runs = counter();
+    let pass = || {
+        state.put(CODE, counting(runs), Urgency::Hurry);
+        state.call();
+        program.env.look_after([state].into_iter());
+        let reports = program.reports();
+        assert!(
+            reports.iter().all(|news| matches!(news, News::Ready)),
+            "{reports:?}"
+        );
+        reports.len()
+    };
+    assert_eq!((pass(), runs.load(Relaxed)), (0, 1));
+    state.set_drained(true);
+    assert!(pass() > 0 && runs.load(Relaxed) == 1);
+    state.drain(Until { deadline: None });
+    assert_eq!(runs.load(Relaxed), 2);
 }

@@ -210,3 +210,29 @@ fn only_a_source_that_has_signalled_is_read_before_it_is_armed() {
     assert!(sources.heard(LIMITS));
     assert!(!sources.heard(LIMITS));
 }
+
+/// Descriptors are not inherited by other programs, and reading them does not wait.
+#[test]
+fn descriptors_are_closed_in_other_programs_and_never_wait() {
+    let fd = open(c"/dev/null", libc::O_RDWR);
+    // SAFETY: integers.
+    let [flags, status] = unsafe {
+        [
+            libc::fcntl(fd, libc::F_GETFD),
+            libc::fcntl(fd, libc::F_GETFL),
+        ]
+    };
+    assert_eq!(flags, libc::FD_CLOEXEC);
+    assert_eq!(
+        status & (libc::O_ACCMODE | libc::O_NONBLOCK),
+        libc::O_RDWR | libc::O_NONBLOCK
+    );
+    // SAFETY: opened above.
+    unsafe { libc::close(fd) };
+}
+
+#[test]
+fn a_trigger_that_the_kernel_refuses_is_none() {
+    assert_eq!(trigger(c"/dev/full"), -1);
+    assert_eq!(trigger(NOTHING), -1);
+}
