@@ -332,3 +332,15 @@ fn an_empty_queue_without_an_owner_has_no_blocks() {
     state.shrink();
     assert!(!has_blocks(queue));
 }
+
+#[test]
+fn what_a_turn_leaves_calls_the_overflow_worker() {
+    let program = program();
+    let (queue, runs) = done(with_few_untended(program), [4, 0, 0]);
+    let over = Until { deadline: Some(0) };
+    assert_eq!(State::of(queue).run_turn(queue, TurnId::MIN, over), 0);
+    assert_eq!(
+        (program.asked.overflow.load(Relaxed), runs.load(Relaxed)),
+        (1, 0)
+    );
+}

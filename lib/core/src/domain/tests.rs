@@ -6,9 +6,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use quiescent_engine::credit::Urgency;
 
 use crate::defer::sweep::Until;
+use crate::defer::turns::turn_of_overflow;
 use crate::domain::pass::PASSES;
 use crate::domain::process::EXIT_ROUNDS;
+use crate::gp::driver::How;
 use crate::os::{NO_MEMORY, NO_SUCH_CALL};
+use crate::parts::domain::Readers;
 use crate::parts::error::SyncError;
 use crate::parts::shell::News;
 use crate::parts::state::State;
@@ -211,4 +214,50 @@ fn a_program_that_drains_learns_that_code_is_ready() {
     assert!(pass() > 0 && runs.load(Relaxed) == 1);
     state.drain(Until { deadline: None });
     assert_eq!(runs.load(Relaxed), 2);
+}
+
+/// What a reader blocks is left to the worker.
+#[test]
+fn emptying_waits_for_no_reader() {
+    let (program, state) = domain();
+    let Readers::Counted(counted) = &state.domain().readers else {
+        unreachable!("made so")
+    };
+    let runs = counter();
+    state.put(CODE, counting(runs), Urgency::Lazy);
+    let section = program.enter(counted);
+    calls(program);
+    state.empty();
+    assert_eq!((runs.load(Relaxed), state.held().0), (0, 1));
+    assert_eq!(
+        (calls(program), state.called.load(Ordering::Relaxed)),
+        (1, 1)
+    );
+    let _ = program.leave(counted, section);
+    state.empty();
+    assert_eq!((runs.load(Relaxed), calls(program)), (1, 0));
+}
+
+/// What the overflow worker is at is not the program's.
+#[test]
+fn code_in_a_turn_of_another_worker_is_not_reported() {
+    let (program, state) = alone();
+    let runs = counter();
+    state.put(CODE, counting(runs), Urgency::Hurry);
+    assert_eq!(state.synchronize(How::default()), Ok(()));
+    let queue = state.own_queue_or_new().expect("memory");
+    let other = turn_of_overflow(1);
+    {
+        let mut core = queue.lock();
+        state.lock().advance(&mut core.cpu);
+        assert!(state.lock().take_turn(&mut core.cpu, other));
+    }
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert_eq!((runs.load(Relaxed), program.reports().len()), (0, 0));
+    assert!(state.code_is_ready());
+    program.env.end_turns(other);
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert_eq!(runs.load(Relaxed), 1);
 }
