@@ -1,5 +1,7 @@
 //! Running what was queued, without other threads: what runs, where, how much of it, and what is asked for.
 
+mod own;
+
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -189,6 +191,7 @@ fn a_thread_yields_only_where_it_may_be_waited_for() {
     let (program, state) = home();
     let yields = || value(&state.counters.gave_way);
     state.give_way();
+    state.put(CODE, counting(counter()), Urgency::Lazy);
     assert_eq!(yields(), 1);
     let section = program.lock();
     state.give_way();
@@ -241,135 +244,6 @@ fn a_destructor_is_slow_beyond_the_limit() {
     }
 }
 
-/// The owner's queue, with so many values of its own that are done.
-fn own_done(state: &'static State, values: usize) -> (&'static Queue, &'static AtomicU32) {
-    let runs = counter();
-    let local = state.env().local();
-    local.enter_callback(); // so that no push runs any
-    (0..values).for_each(|_| state.put(OWN, counting(runs), Urgency::Lazy));
-    local.leave_callback();
-    assert_eq!(state.synchronize(How::default()), Ok(()));
-    assert_eq!(runs.load(Relaxed), 0);
-    (state.own_queue_or_new().expect("memory"), runs)
-}
-
-#[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
-fn an_owner_runs_two_of_its_own_in_calls_that_retire_outside_sections() {
-    let (program, state) = home();
-    let (_, runs) = own_done(state, 6);
-    let others = counter();
-    let section = program.lock();
-    state.put(OWN, counting(others), Urgency::Lazy);
-    assert_eq!(runs.load(Relaxed), 0, "inside a section");
-    program.unlock(section);
-    state.put(CODE, counting(others), Urgency::Lazy);
-    assert_eq!(runs.load(Relaxed), 0, "a closure");
-    state.put(OWN, counting(others), Urgency::Lazy);
-    assert_eq!(runs.load(Relaxed), 2);
-    state.put(PLAIN, memory(), Urgency::Lazy);
-    assert_eq!(runs.load(Relaxed), 4);
-    assert_eq!(value(&state.counters.callbacks), 2, "as of the last report");
-    state.put(PLAIN, memory(), Urgency::Lazy);
-    assert_eq!(value(&state.counters.callbacks), 4);
-    assert_eq!(others.load(Relaxed), 0);
-}
-
-/// A prompt one is reported at once, unless a prompt deadline is known already; a lazy one never.
-#[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
-fn a_prompt_closure_is_reported_unless_one_is_pending() {
-    let (_, state) = home();
-    let (queue, runs) = own_done(state, 9);
-    state.put(PLAIN, memory(), Urgency::Lazy); // tells the owner what is done
-    let local = state.env().local();
-    let is_prompt = || queue.lanes[CODE].prompt.load(Ordering::Relaxed) != 0;
-    let call = |urgency| {
-        let before = runs.load(Relaxed);
-        in_place::own_call(&local, queue, counting(counter()), 64, urgency);
-        (runs.load(Relaxed) > before, is_prompt())
-    };
-    assert_eq!(call(Urgency::Lazy), (true, false));
-    assert!(matches!(call(Urgency::Prompt), (_, true)));
-    assert_eq!(
-        call(Urgency::Prompt),
-        (true, true),
-        "covered: it runs some, as a lazy one does"
-    );
-}
-
-#[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
-fn a_closure_takes_the_lock_only_where_a_prompt_one_has_to() {
-    let (_, state) = home();
-    let (queue, _) = own_done(state, 1);
-    state.put(CODE, counting(counter()), Urgency::Lazy);
-    let call = |urgency| {
-        let before = state.probe.locks.load(Ordering::Relaxed);
-        enqueue::code(queue, counting(counter()), 64, urgency);
-        state.probe.locks.load(Ordering::Relaxed) != before
-    };
-    assert!(!call(Urgency::Lazy));
-    assert!(call(Urgency::Prompt), "no deadline is known");
-    assert!(!call(Urgency::Lazy));
-    assert!(!call(Urgency::Prompt));
-}
-
-#[test]
-fn a_thread_that_leaves_inside_a_callback_stays_in_it() {
-    let (program, state) = home();
-    let (queue, _) = own_done(state, 1);
-    program.env.marked(|| {
-        state.leave_queue(queue);
-        assert!(state.in_callback());
-    });
-}
-
-/// An owner that attaches its queue again during a take-over: that is repeated behind another fence.
-#[test]
-#[cfg_attr(
-    any(quiescent_portable, not(target_os = "linux")),
-    ignore = "SKIPPED: needs a fence of the process"
-)]
-fn an_owner_that_returns_during_a_take_over_is_asked_again() {
-    let (_, state) = home();
-    let (_, runs) = own_done(state, 1);
-    let mut sweep = Sweep::begin(state, |core| (!core.is_idle()).then_some(Cause::Drain));
-    assert!(sweep.needs_fence());
-    state.put(OWN, counting(runs), Urgency::Lazy); // hands everything over
-    assert_eq!(state.synchronize(How::default()), Ok(()));
-    state.run_some(9, ALWAYS);
-    state.put(OWN, counting(runs), Urgency::Lazy);
-    sweep.take(|_| panic!("the owner has it"));
-    assert!(sweep.needs_fence() && !sweep.is_over());
-    sweep.take(|_| ());
-    assert!(!sweep.needs_fence() && sweep.is_over());
-}
-
-#[test]
-fn a_thread_that_ends_runs_nothing() {
-    let (program, state) = home();
-    let runs = counter();
-    let thread = thread::spawn(move || {
-        let (queue, runs) = own_done(state, 2);
-        program.unlock(program.lock());
-        state.leave_queue(queue);
-        runs.load(Relaxed)
-    });
-    assert_eq!(thread.join().ok(), Some(0));
-    assert_eq!(state.held().0, 2);
-    assert_eq!((runs.load(Relaxed), program.reports().len()), (0, 0));
-}
-
 #[test]
 fn with_one_worker_there_is_no_overflow_worker() {
     let program = program();
@@ -379,4 +253,94 @@ fn with_one_worker_there_is_no_overflow_worker() {
     state.run_some(0, ALWAYS);
     state.put(CODE, counting(runs), Urgency::Lazy);
     assert_eq!(program.asked.overflow.load(Relaxed), 0);
+}
+
+/// Two queues with done code: that of a thread that has ended, and the test's own.
+fn two_queues(numbers: [usize; 2]) -> (&'static State, &'static AtomicU32) {
+    let (_, state) = home();
+    let runs = counter();
+    let put =
+        move |number| (0..number).for_each(|_| state.put(CODE, counting(runs), Urgency::Lazy));
+    let thread = thread::spawn(move || {
+        put(numbers[0]);
+        state.leave_queue(state.own_queue_or_new().expect("memory"));
+    });
+    assert!(thread.join().is_ok());
+    put(numbers[1]);
+    take_all(state);
+    assert_eq!(state.synchronize(How::default()), Ok(()));
+    (state, runs)
+}
+
+#[test]
+fn a_limit_holds_for_all_queues_and_the_next_call_goes_on_where_it_ended() {
+    let (state, runs) = two_queues([2, 2]);
+    assert_eq!(state.run_left(3, ALWAYS), 3);
+    assert_eq!(state.run_left(3, ALWAYS), 1);
+    assert_eq!(runs.load(Relaxed), 4);
+    let (state, _) = two_queues([2, 2]);
+    let turn = || state.drain_turn.load(Ordering::Relaxed);
+    assert_eq!((state.run_some(2, ALWAYS), turn()), (2, 2));
+    assert_eq!((state.run_some(9, ALWAYS), turn()), (2, 1));
+    let (state, runs) = two_queues([2, 2]);
+    let over = Until { deadline: Some(0) };
+    assert_eq!((state.run_some(9, over), turn_of(state)), (0, 0));
+    assert_eq!(
+        (state.run_ready(over), state.run_as_worker(over, true)),
+        (0, 0)
+    );
+    assert_eq!(runs.load(Relaxed), 0);
+    assert_eq!(state.run_as_worker(ALWAYS, true), 4);
+}
+
+fn turn_of(state: &State) -> u32 {
+    state.drain_turn.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_worker_says_how_much_it_freed_and_ran() {
+    let (_, state) = home();
+    (0..9).for_each(|_| state.put(PLAIN, memory(), Urgency::Lazy));
+    let (_, runs) = done(state, [2, 0, 0]); // calls that free two each
+    let objects = state.held().0 - 2;
+    assert!(state.taken_is_ready() && !state.taken_waits());
+    assert!(objects > 1 && state.run_as_worker(ALWAYS, false) == objects);
+    assert_eq!((state.held().0, runs.load(Relaxed)), (2, 0));
+    assert!(state.taken_is_ready());
+    assert_eq!(state.run_as_worker(ALWAYS, true), 2);
+    assert!(!state.taken_is_ready());
+    (0..3).for_each(|_| state.put(PLAIN, memory(), Urgency::Lazy));
+    take_all(state);
+    assert!(state.taken_waits());
+    assert_eq!(state.free_taken(ALWAYS), 0);
+    assert_eq!(state.synchronize(How::default()), Ok(()));
+    assert_eq!(state.free_taken(ALWAYS), 3);
+    assert_eq!(state.held(), (0, 0));
+}
+
+/// The blocks of a queue without an owner go when it is empty, and not before.
+#[test]
+fn an_empty_queue_without_an_owner_has_no_blocks() {
+    let state = program().domain().state();
+    let has_blocks =
+        |queue: &Queue| queue.lanes[CODE].block.load(Ordering::Relaxed) != queue.nothing();
+    let (queue, _) = done(state, [1, 0, 0]);
+    state.shrink();
+    assert!(has_blocks(queue), "something is queued");
+    state.run_some(1, ALWAYS);
+    assert!(has_blocks(queue));
+    state.shrink();
+    assert!(!has_blocks(queue));
+}
+
+#[test]
+fn what_a_turn_leaves_calls_the_overflow_worker() {
+    let program = program();
+    let (queue, runs) = done(with_few_untended(program), [4, 0, 0]);
+    let over = Until { deadline: Some(0) };
+    assert_eq!(State::of(queue).run_turn(queue, TurnId::MIN, over), 0);
+    assert_eq!(
+        (program.asked.overflow.load(Relaxed), runs.load(Relaxed)),
+        (1, 0)
+    );
 }

@@ -278,7 +278,7 @@ impl State {
 
     /// Nothing may be freed now: it stays queued and counted. Returns the time of the next attempt, if one
     /// may succeed.
-    fn give_up(&'static self, error: &SyncError) -> Option<u64> {
+    pub(super) fn give_up(&'static self, error: &SyncError) -> Option<u64> {
         let refused = self.refuse(error);
         self.give_up_barrier();
         #[cfg(not(quiescent_model))]

@@ -6,10 +6,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use quiescent_engine::credit::Urgency;
 
 use crate::defer::sweep::Until;
+use crate::defer::turns::turn_of_overflow;
 use crate::domain::pass::PASSES;
 use crate::domain::process::EXIT_ROUNDS;
+use crate::gp::driver::How;
+use crate::os::{NO_MEMORY, NO_SUCH_CALL};
+use crate::parts::domain::Readers;
+use crate::parts::error::SyncError;
+use crate::parts::shell::News;
 use crate::parts::state::State;
-use crate::prim::Ordering;
+use crate::prim::{self, Ordering};
 use crate::queue::per_thread::{CODE, PLAIN};
 use crate::testing::{Program, closure, counter, counting, memory, program};
 
@@ -158,4 +164,100 @@ fn a_worker_that_was_replaced_touches_nothing_more() {
     [state, other].iter().for_each(|state| state.call());
     program.env.look_after([state, other].into_iter());
     assert_eq!(runs.load(Relaxed), 4);
+}
+
+#[test]
+fn a_failure_that_may_pass_is_tried_again_later() {
+    let (_, state) = domain();
+    let before = prim::now_ns();
+    let retry = state.give_up(&SyncError::FenceRefused { errno: NO_MEMORY });
+    assert!(retry.is_some_and(|at| at > before));
+    assert_eq!(state.refusal(), None);
+    let error = SyncError::FenceRefused {
+        errno: NO_SUCH_CALL,
+    };
+    assert_eq!(state.give_up(&error), None);
+    assert_eq!(state.refusal(), Some(error));
+}
+
+#[test]
+fn deadlines_are_armed_unless_they_have_passed() {
+    let (_, state) = domain();
+    state.put(CODE, counting(counter()), Urgency::Lazy);
+    let armed = || state.lock().engine.armed();
+    state.rearm(true);
+    assert_eq!(armed(), None);
+    state.rearm(false);
+    assert!(armed().is_some());
+    state.empty();
+    assert_eq!(armed(), None);
+}
+
+/// A program that drains is informed once a pass has found something for it.
+#[test]
+fn a_program_that_drains_learns_that_code_is_ready() {
+    let (program, state) = alone();
+    let runs = counter();
+    let pass = || {
+        state.put(CODE, counting(runs), Urgency::Hurry);
+        state.call();
+        program.env.look_after([state].into_iter());
+        let reports = program.reports();
+        assert!(
+            reports.iter().all(|news| matches!(news, News::Ready)),
+            "{reports:?}"
+        );
+        reports.len()
+    };
+    assert_eq!((pass(), runs.load(Relaxed)), (0, 1));
+    state.set_drained(true);
+    assert!(pass() > 0 && runs.load(Relaxed) == 1);
+    state.drain(Until { deadline: None });
+    assert_eq!(runs.load(Relaxed), 2);
+}
+
+/// What a reader blocks is left to the worker.
+#[test]
+fn emptying_waits_for_no_reader() {
+    let (program, state) = domain();
+    let Readers::Counted(counted) = &state.domain().readers else {
+        unreachable!("made so")
+    };
+    let runs = counter();
+    state.put(CODE, counting(runs), Urgency::Lazy);
+    let section = program.enter(counted);
+    calls(program);
+    state.empty();
+    assert_eq!((runs.load(Relaxed), state.held().0), (0, 1));
+    assert_eq!(
+        (calls(program), state.called.load(Ordering::Relaxed)),
+        (1, 1)
+    );
+    let _ = program.leave(counted, section);
+    state.empty();
+    assert_eq!((runs.load(Relaxed), calls(program)), (1, 0));
+}
+
+/// What the overflow worker is at is not the program's.
+#[test]
+fn code_in_a_turn_of_another_worker_is_not_reported() {
+    let (program, state) = alone();
+    let runs = counter();
+    state.put(CODE, counting(runs), Urgency::Hurry);
+    assert_eq!(state.synchronize(How::default()), Ok(()));
+    let queue = state.own_queue_or_new().expect("memory");
+    let other = turn_of_overflow(1);
+    {
+        let mut core = queue.lock();
+        state.lock().advance(&mut core.cpu);
+        assert!(state.lock().take_turn(&mut core.cpu, other));
+    }
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert_eq!((runs.load(Relaxed), program.reports().len()), (0, 0));
+    assert!(state.code_is_ready());
+    program.env.end_turns(other);
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert_eq!(runs.load(Relaxed), 1);
 }

@@ -260,3 +260,31 @@ impl Deref for Here {
         unsafe { &*self.0 }
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use crate::reader::records::ReaderRecords;
+    use crate::testing::{program, queue};
+
+    #[test]
+    fn a_thread_notes_a_record_and_in_a_child_it_has_no_queue() {
+        let program = program();
+        let local = program.env.local();
+        let domain = program.domain().record_owner();
+        program.unlock(program.lock());
+        let slot = program.env.own_slot().expect("registered");
+        let records: &'static ReaderRecords = Box::leak(Box::new(ReaderRecords::new()));
+        let record = records.of_slot(domain, slot).expect("memory");
+        assert!(local.noted_record(domain.place).is_none());
+        local.note_record(record);
+        let noted = local.noted_record(domain.place);
+        assert!(noted.is_some_and(|noted| std::ptr::eq(noted, record)));
+        local.forget_notes(&program.env.threads.nowhere);
+        assert!(local.noted_record(domain.place).is_none());
+        let other = queue(1);
+        local.set_queue(other);
+        assert!(std::ptr::eq(local.queue(), other));
+        local.forked(&program.env.common.dummy);
+        assert!(local.queue().is_dummy());
+    }
+}

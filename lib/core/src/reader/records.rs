@@ -414,26 +414,4 @@ impl Host for RecordsView<'_> {
 }
 
 #[cfg(all(test, not(quiescent_model)))]
-mod tests {
-    use super::*;
-
-    /// Sections of threads without a slot are counted by side; new ones leave alone the side that drains.
-    #[test]
-    fn unregistered_sections_are_counted_by_side() {
-        let records: &'static ReaderRecords = Box::leak(Box::new(ReaderRecords::new()));
-        assert!(!records.is_inside());
-        let enter = |side| _ = records.enter_unregistered(side);
-        let inside = || [0, 1].map(|side| records.unregistered_inside(side));
-        enter(records.unregistered_side());
-        enter(0);
-        assert_eq!(inside(), [2, 0]);
-        assert!(records.is_inside());
-        assert_eq!(
-            records.unregistered_side(),
-            1,
-            "a scan has found sections on the other one"
-        );
-        enter(1);
-        assert_eq!((inside(), records.unregistered_inside(7)), ([2, 1], 0));
-    }
-}
+mod tests;

@@ -32,6 +32,14 @@ impl Wakeups {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn with(sources: Sources) -> Wakeups {
+        Wakeups {
+            sources,
+            ..Wakeups::new()
+        }
+    }
+
     pub fn open(&self) -> io::Result<()> {
         if self.epoll.load(Ordering::Acquire) >= 0 {
             return Ok(());
@@ -245,6 +253,27 @@ fn watch(epoll: i32, fd: i32, tag: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_descriptor_is_inherited_and_a_second_opening_makes_none() {
+        let wakeups = Wakeups::new();
+        let all = || {
+            [&wakeups.epoll, &wakeups.event, &wakeups.timer].map(|it| it.load(Ordering::Relaxed))
+        };
+        wakeups.open().expect("descriptors");
+        let opened = all();
+        for fd in opened {
+            // SAFETY: integers.
+            assert_eq!(unsafe { libc::fcntl(fd, libc::F_GETFD) }, libc::FD_CLOEXEC);
+        }
+        // SAFETY: integers.
+        let status = unsafe { libc::fcntl(opened[1], libc::F_GETFL) };
+        assert!(status & libc::O_NONBLOCK != 0, "a kick never waits");
+        wakeups.open().expect("they are there");
+        assert_eq!(all(), opened);
+        wakeups.close();
+        assert_eq!(all(), [-1; 3]);
+    }
 
     #[test]
     fn a_timer_that_was_forgotten_is_made_again() {

@@ -200,3 +200,20 @@ pub unsafe fn unmap(memory: NonNull<u8>, size: usize) {
     // SAFETY: the caller's promise.
     unsafe { libc::munmap(memory.as_ptr().cast(), size) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_that_ends_with_its_time_says_so_and_others_do_not() {
+        let word = AtomicU32::new(1);
+        assert!(futex_wait(&word, 1, Some(Duration::from_millis(2))));
+        assert!(
+            !futex_wait(&word, 0, Some(Duration::from_secs(60))),
+            "it has changed"
+        );
+        futex_wake(&word);
+        futex_wake_all(&word);
+    }
+}

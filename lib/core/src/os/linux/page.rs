@@ -184,3 +184,33 @@ pub fn open_page_of(pid: u32, name: &str) -> io::Result<Option<File>> {
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: usize = 8192;
+
+    #[test]
+    fn a_page_is_read_as_it_is_and_gone_after_it_was_left() {
+        let page = Page::none();
+        assert!(page.read(SIZE).is_none());
+        let memory = page.make(c"quiescent-test-page", SIZE).expect("a page");
+        // SAFETY: ours, of this size.
+        unsafe { memory.add(SIZE - 1).write(7) };
+        let read = page.read(SIZE).expect("there is one").expect("it is read");
+        assert_eq!((read.len(), read[0], read[SIZE - 1]), (SIZE, 0, 7));
+        assert!(page.read(SIZE - 1).is_none(), "that is another page");
+        let found = open_page_of(std::process::id(), "quiescent-test-page");
+        let file = found.expect("of this process").expect("it has the name");
+        assert_eq!(read_page(&file, SIZE as u64).expect("not too large"), read);
+        let error = read_page(&file, SIZE as u64 - 1).expect_err("larger than allowed");
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+        drop(file); // it has the name, too
+        // SAFETY: made above, and not used any more.
+        unsafe { page.leave(memory, SIZE) };
+        assert!(page.read(SIZE).is_none());
+        let found = open_page_of(std::process::id(), "quiescent-test-page");
+        assert!(found.expect("of this process").is_none());
+    }
+}

@@ -17,6 +17,7 @@ fn a_sleep_ends_with_its_time_and_says_so() {
     let (word, other) = (AtomicU32::new(0), AtomicU32::new(0));
     futex_wake(&other);
     assert!(futex_wait(&word, 0, Some(Duration::from_millis(2))));
+    assert_eq!(park::sleepers_on(&word), 0);
     futex_wake_all(&word); // finds no sleeper
 }
 
@@ -122,7 +123,7 @@ fn what_no_system_promises_is_refused() {
     assert!(open_page_of(std::process::id(), "page").is_err());
     let this = std::fs::File::open(std::env::current_exe().expect("a path")).expect("a file");
     assert!(read_page(&this, u64::MAX).is_err());
-    assert!(has_more_rights());
+    assert!(has_more_rights() && Timer::new().open());
     assert_eq!(
         Wakeups::new().sources(),
         crate::os::pressure::PressureSources::default()
@@ -181,4 +182,20 @@ fn threads_have_different_numbers() {
         let known = unsafe { libc::syscall(libc::SYS_gettid) };
         assert_eq!(i64::from(own), known as i64);
     }
+}
+
+#[test]
+fn clocks_go_forward_from_a_large_time() {
+    let times = [now_ns(), coarse_ns(), now_ns()];
+    assert!(times.is_sorted() && times[0] >= 1 << 40, "{times:?}");
+}
+
+#[test]
+fn a_timer_says_how_much_time_is_left() {
+    let timer = Timer::new();
+    assert_eq!(timer.left(), 0);
+    timer.set(now_ns() + 3_600_000_000_000);
+    assert!(timer.left() > 1_000_000_000);
+    timer.set(1);
+    assert_eq!(timer.left(), 0);
 }

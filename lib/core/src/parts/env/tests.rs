@@ -199,3 +199,40 @@ fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
     program.asked.has_no_worker.store(1, Relaxed);
     assert!(!program.hire());
 }
+
+/// A question reaches a thread where it queues and reads: also in a domain of the program.
+#[test]
+fn a_thread_is_asked_in_a_domain_of_the_program() {
+    let program = program();
+    program.unlock(program.lock());
+    let slot = program.env.own_slot().expect("registered");
+    let limits = |queue: &crate::queue::per_thread::Queue| {
+        let lanes = queue.lanes.each_ref();
+        lanes.map(|lane| lane.limit.swap(9, prim::Ordering::Relaxed))
+    };
+    let counted = program.domain();
+    counted.ask(slot); // it has no queue there
+    let queue = counted.state().own_queue_or_new().expect("memory");
+    let crate::parts::domain::Readers::Counted(counts) = &counted.readers else {
+        unreachable!("made so")
+    };
+    let tally = counts.of_slot_if_any(slot.cpu()).expect("it has one");
+    assert!(tally.attached().is_null());
+    counted.ask(slot);
+    let [_, attached] = tally.queue_places();
+    attached.store(
+        std::ptr::from_ref(queue).cast_mut(),
+        prim::Ordering::Relaxed,
+    );
+    limits(queue);
+    counted.ask(slot);
+    assert_eq!(limits(queue), [0; 3]);
+    let records = crate::parts::domain::Domain::found(&program.env);
+    records.ask(slot); // it has not read there
+    let local = program.env.local();
+    let reader = records.lock_anew(&local);
+    assert!(!reader.is_asked());
+    records.ask(slot);
+    assert!(reader.is_asked());
+    let _ = crate::reader::word::end(reader);
+}

@@ -154,3 +154,20 @@ fn a_flag_is_that_of_its_count_and_a_scan_of_an_empty_count_clears_it() {
         assert!(!counted.is_flagged(count));
     }
 }
+
+/// Each thread is named by the number of its slot, also behind the first leaf.
+#[test]
+fn sections_are_those_of_their_threads() {
+    let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+    let numbers = [0, FIRST - 1, FIRST, 3 * FIRST, 7 * FIRST + 5];
+    for number in numbers {
+        assert!(counted.of_slot_if_any(number).is_none() || number == FIRST - 1);
+        let tally = counted.of_slot(number).expect("memory");
+        tally.locks[1].store(u64::from(number) + 3, Ordering::Relaxed);
+        tally.unlocks[1].store(1, Ordering::Relaxed);
+    }
+    let begun: Vec<_> = counted.begun_on(1).collect();
+    let expected = numbers.map(|number| (Some(number), u64::from(number) + 2));
+    assert_eq!(begun, expected);
+    assert_eq!(counted.begun_on(0).count(), 0);
+}

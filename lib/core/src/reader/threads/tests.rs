@@ -299,3 +299,16 @@ fn so_many_threads_are_asked_at_most() {
         assert_eq!(slots.most_asked(), most);
     }
 }
+
+/// Newcomers leave the side alone in which a scan finds sections.
+#[test]
+fn a_scan_of_unregistered_readers_sends_newcomers_to_the_other_side() {
+    let slots = fresh();
+    for side in [0, 1, 0] {
+        slots.enter_unregistered(side);
+        assert_eq!(slots.scan(side), (false, 0));
+        assert_eq!(slots.unregistered_side(), 1 - side);
+        let _ = slots.leave_unregistered(side);
+        assert_eq!(slots.scan(side), (true, 0));
+    }
+}

@@ -210,3 +210,62 @@ fn only_a_source_that_has_signalled_is_read_before_it_is_armed() {
     assert!(sources.heard(LIMITS));
     assert!(!sources.heard(LIMITS));
 }
+
+/// Descriptors are not inherited by other programs, and reading them does not wait.
+#[test]
+fn descriptors_are_closed_in_other_programs_and_never_wait() {
+    let fd = open(c"/dev/null", libc::O_RDWR);
+    // SAFETY: integers.
+    let [flags, status] = unsafe {
+        [
+            libc::fcntl(fd, libc::F_GETFD),
+            libc::fcntl(fd, libc::F_GETFL),
+        ]
+    };
+    assert_eq!(flags, libc::FD_CLOEXEC);
+    assert_eq!(
+        status & (libc::O_ACCMODE | libc::O_NONBLOCK),
+        libc::O_RDWR | libc::O_NONBLOCK
+    );
+    // SAFETY: opened above.
+    unsafe { libc::close(fd) };
+}
+
+#[test]
+fn a_trigger_that_the_kernel_refuses_is_none() {
+    assert_eq!(trigger(c"/dev/full"), -1);
+    assert_eq!(trigger(NOTHING), -1);
+}
+
+/// The end of a pipe's other side is an event of a source that says nothing of limits.
+#[test]
+fn the_worker_hears_its_sources_while_it_listens() {
+    let fake = Fake::new("heard");
+    let path = fake.root.join("mount/group/memory.events");
+    // SAFETY: a string that ends with a zero.
+    assert_eq!(unsafe { libc::mkfifo(kept_path(&path).as_ptr(), 0o600) }, 0);
+    let wakeups = crate::os::Wakeups::with(fake.sources(NOTHING));
+    wakeups.open().expect("descriptors");
+    wakeups.open_sources();
+    assert_eq!(wakeups.sources().limits, PressureSource::Idle);
+    wakeups.listen();
+    assert_eq!(wakeups.sources().limits, PressureSource::Armed);
+    drop(
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .expect("it has a reader"),
+    );
+    let woken = wakeups.sleep(&AtomicU32::new(0), 0);
+    assert!(
+        woken.pressure && !woken.low && !woken.kick && !woken.timer,
+        "{woken:?}"
+    );
+    wakeups.ignore();
+    assert_eq!(wakeups.sources().limits, PressureSource::Idle);
+    wakeups.set_timer(1);
+    let woken = wakeups.sleep(&AtomicU32::new(0), 0);
+    assert!(woken.timer && !woken.pressure, "{woken:?}");
+    wakeups.close();
+    assert_eq!(wakeups.sources().limits, PressureSource::Closed);
+}
