@@ -138,6 +138,7 @@ impl Campaign {
             }
             let request = Request {
                 scenario: scenario.name.clone(),
+                text: scenario.text.clone(),
                 seed: self.request.seed.wrapping_add(turn),
                 duration: match turn {
                     0 => slice(self.duration, self.scenarios.len(), turn),

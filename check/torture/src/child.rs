@@ -21,6 +21,8 @@ use crate::scenario::Scenario;
 pub struct Request {
     /// The name of the scenario, or its path.
     pub scenario: String,
+    /// The text of its file, if it is in one.
+    pub text: Option<String>,
     /// The seed of this run.
     pub seed: u64,
     /// The duration of the run.
@@ -66,7 +68,11 @@ pub enum Message {
 impl Request {
     /// The run.
     fn options(&self) -> Result<Options, String> {
-        let scenario = Scenario::named(&self.scenario).map_err(|why| why.to_string())?;
+        let scenario = match &self.text {
+            Some(text) => Scenario::read(&self.scenario, &self.scenario, text),
+            None => Scenario::named(&self.scenario),
+        };
+        let scenario = scenario.map_err(|why| why.to_string())?;
         let mut options = scenario.options();
         options.seed = self.seed;
         options.duration = self.duration;

@@ -36,6 +36,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::time::Duration;
 
 use quiescent::FenceMode;
@@ -115,6 +116,8 @@ impl std::error::Error for Error {}
 pub struct Scenario {
     /// Its name, or its path.
     pub name: String,
+    /// The text of its file, if it is in one.
+    pub text: Option<String>,
     /// Its description, a sentence.
     pub about: String,
     /// The parts that it stresses.
@@ -140,15 +143,21 @@ impl Scenario {
     ///
     /// # Errors
     /// If there is neither, or the file has an error.
-    pub fn named(name: &str) -> Result<Scenario, Error> {
+    pub fn named(name: impl AsRef<Path>) -> Result<Scenario, Error> {
+        let path = name.as_ref();
+        let name = &path.to_string_lossy();
         if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
             return Scenario::read(name, &format!("data/torture/{name}.toml"), text);
         }
-        let text = std::fs::read_to_string(name).map_err(|why| Error::Unknown {
-            name: name.into(),
+        let text = std::fs::read_to_string(path).map_err(|why| Error::Unknown {
+            name: name.to_string(),
             why: why.to_string(),
         })?;
-        Scenario::read(name, name, &text)
+        let scenario = Scenario::read(name, name, &text)?;
+        Ok(Scenario {
+            text: Some(text),
+            ..scenario
+        })
     }
 
     /// Parses the text of a file.
@@ -268,6 +277,7 @@ impl File {
         library.max_threads = self.slots()?;
         Ok(Scenario {
             name: name.into(),
+            text: None,
             flush: self.library.flush(),
             about: self.about,
             stresses: self.stresses,

@@ -20,7 +20,7 @@ pub struct Sim {
     pub seed: u64,
     /// The workload: a name, or the path of a file (`--list` shows the names)
     #[arg(required_unless_present = "list")]
-    pub workload: Option<String>,
+    pub workload: Option<PathBuf>,
     /// List the workloads with their parameters, and the settings of a machine
     #[arg(long, conflicts_with_all = ["workload", "set", "sweep", "trace"])]
     pub list: bool,

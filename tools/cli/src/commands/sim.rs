@@ -35,7 +35,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         };
         return output::print(listed.as_bytes()).map(|()| DONE);
     };
-    if name == replay::NAME {
+    if name.as_os_str() == replay::NAME {
         return replay::run(options);
     }
     let workload = Workload::named(name).map_err(usage)?;
@@ -207,7 +207,7 @@ fn traced(
             "--trace writes what a kernel would trace, and machine=threads has none: leave it out";
         return Err(Error::Usage(why.into()));
     }
-    let workload = options.workload.as_deref().map(Path::new);
+    let workload = options.workload.as_deref();
     let inputs: Vec<&Path> = workload.into_iter().collect();
     let place = file::settle(&TRACE, path, Permit::of(options.force.force, &inputs))?;
     let (mut out, file) = place.open()?;

@@ -5,8 +5,8 @@
 //! is in the page, in `--full` and in `--json`.
 
 use super::{Reproduced, sentences};
-use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
+use quiescent_report::text::{Table, shortened};
 use quiescent_report::verdict::Target;
 use quiescent_sim::experiments::{Comparison, Shown, Source};
 
@@ -205,18 +205,6 @@ fn table(chosen: &[&Miss]) -> Table {
     table
 }
 
-/// At most so many columns: the middle is left out.
-fn shortened(text: &str, columns: usize) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() <= columns || columns < 2 {
-        return text.to_owned();
-    }
-    let before = (columns - 1) / 2;
-    let after = columns - 1 - before;
-    let all = letters[..before].iter().chain(['…'].iter());
-    all.chain(&letters[letters.len() - after..]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,11 +334,5 @@ mod tests {
             text.contains("stopped: the rest was not measured"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn long_names_keep_both_ends() {
-        assert_eq!(shortened("abcdefghij", 5), "ab…ij");
-        assert_eq!(shortened("abc", 5), "abc");
     }
 }

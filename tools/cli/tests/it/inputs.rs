@@ -186,6 +186,41 @@ fn names_of_files_may_be_of_any_bytes() {
     }
 }
 
+#[test]
+fn workloads_and_scenarios_may_have_names_of_any_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
+    let (workload, scenario) = (
+        folder.path().join(OsStr::from_bytes(b"w\xff.toml")),
+        folder.path().join(OsStr::from_bytes(b"s\xfe.toml")),
+    );
+    fs::copy(data.join("workloads/sync.toml"), &workload).expect("is copied");
+    fs::copy(data.join("torture/BUSY01.toml"), &scenario).expect("is copied");
+    let (workload, scenario) = (workload.as_os_str(), scenario.as_os_str());
+    let commands: [(&OsStr, &[&str]); 3] = [
+        (workload, &["sim", "FILE", "--seconds", "1"]),
+        (
+            workload,
+            &[
+                "top", "--batch", "-n", "1", "--delay", "0.1", "--sim", "FILE",
+            ],
+        ),
+        (
+            scenario,
+            &["torture", "--duration", "300ms", "--scenario", "FILE"],
+        ),
+    ];
+    for (file, command) in commands {
+        let filled = command.iter().map(|it| match *it {
+            "FILE" => file,
+            word => OsStr::new(word),
+        });
+        let output = quiescent().args(filled).output().expect("runs");
+        assert_eq!(output.status.code(), Some(0), "{command:?}: {output:?}");
+        assert!(!output.stdout.is_empty(), "{command:?}: {output:?}");
+    }
+}
+
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }

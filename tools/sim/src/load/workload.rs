@@ -68,6 +68,7 @@ use crate::text::fields::Fields;
 use crate::text::file::{Contents, Place};
 use crate::text::sheet::{BuiltIn, built_in};
 use plan::Group;
+use std::path::Path;
 
 /// The files that are part of the program.
 const BUILT_IN: BuiltIn = built_in! {
@@ -93,12 +94,14 @@ impl Workload {
     ///
     /// # Errors
     /// If there is neither, or the file is wrong.
-    pub fn named(name: &str) -> Result<Workload, Error> {
+    pub fn named(name: impl AsRef<Path>) -> Result<Workload, Error> {
+        let path = name.as_ref();
+        let name = &path.to_string_lossy();
         if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
             return Workload::read(name, &format!("data/workloads/{name}.toml"), text);
         }
-        let text = std::fs::read_to_string(name).map_err(|why| Error::NoWorkload {
-            name: name.into(),
+        let text = std::fs::read_to_string(path).map_err(|why| Error::NoWorkload {
+            name: name.to_string(),
             why: why.to_string(),
             known: BUILT_IN
                 .iter()
@@ -106,8 +109,10 @@ impl Workload {
                 .collect::<Vec<_>>()
                 .join(", "),
         })?;
-        let stem = std::path::Path::new(name).file_stem();
-        let stem = stem.map_or(name.into(), |it| it.to_string_lossy());
+        let stem = path
+            .file_stem()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy();
         Workload::read(&stem, name, &text)
     }
 

@@ -1,11 +1,13 @@
 //! Names that are too long, and lines that are too long.
 
+use quiescent_report::text;
+
 /// A name in at most so many letters. Of a path its crate and its function stay, and what fits of the part
 /// behind the crate: `crate::…::module::function`. Any other name loses its middle.
 pub(crate) fn shortened(name: &str, width: usize) -> String {
     match length(name) <= width {
         true => name.to_owned(),
-        false => path(name, width).unwrap_or_else(|| middle(name, width)),
+        false => path(name, width).unwrap_or_else(|| text::shortened(name, width)),
     }
 }
 
@@ -62,16 +64,6 @@ fn parts(name: &str) -> Vec<&str> {
     }
     parts.push(&name[from..]);
     parts
-}
-
-/// The beginning and the end of a name; the end identifies it better.
-fn middle(name: &str, width: usize) -> String {
-    let kept = width.saturating_sub(1);
-    let head = kept / 3;
-    let letters: Vec<char> = name.chars().collect();
-    let tail = letters.len() - (kept - head);
-    let ends = letters[..head].iter().chain(['…'].iter().take(width));
-    ends.chain(&letters[tail..]).collect()
 }
 
 /// A line in lines that are short enough, the later ones indented, parted behind one of the marks.

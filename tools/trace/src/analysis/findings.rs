@@ -148,17 +148,10 @@ impl Findings {
         what: &str,
         spreads: impl Iterator<Item = &'a Spread>,
     ) {
-        let (mut negative, mut coarse, mut given_up) = (0, 0, 0);
+        let (mut coarse, mut given_up) = (0, 0);
         for spread in spreads {
-            negative += spread.negative;
             coarse += u64::from(spread.is_coarse());
             given_up += u64::from(spread.is_given_up());
-        }
-        if negative > 0 {
-            self.notes.push(format!(
-                "{negative} {what} ended before they started (clocks of CPUs disagree) \
-             and were left out"
-            ));
         }
         if coarse > 0 {
             self.notes.push(format!(

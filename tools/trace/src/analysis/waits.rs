@@ -156,31 +156,7 @@ impl Part for Waits {
                 self.holdout = self.course.brief();
             }
             Event::Other => self.other(seen),
-            Event::Callback { .. }
-            | Event::Barrier { .. }
-            | Event::GracePeriod { .. }
-            | Event::FutureGp { .. }
-            | Event::NodeInit { .. }
-            | Event::Report { .. }
-            | Event::Scan { .. }
-            | Event::Kvfree { .. }
-            | Event::Invoke { .. }
-            | Event::InvokeKvfree { .. }
-            | Event::InvokeBulk { .. }
-            | Event::BatchStart { .. }
-            | Event::BatchEnd { .. }
-            | Event::NocbWake { .. }
-            | Event::IdleEntry { .. }
-            | Event::IdleExit { .. }
-            | Event::Tick { .. }
-            | Event::Hrtimer { .. }
-            | Event::Timer { .. }
-            | Event::Softirq { .. }
-            | Event::SoftirqExit { .. }
-            | Event::TickStop { .. }
-            | Event::SysEnter { .. }
-            | Event::SysExit
-            | Event::Mark { .. } => {}
+            _ => {}
         }
     }
 

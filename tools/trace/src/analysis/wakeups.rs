@@ -24,7 +24,6 @@ pub(crate) struct Wakeups {
     /// Wake-ups of threads beyond the bound.
     others: u64,
     new: u64,
-    negative: u64,
     chains: Chains,
 }
 
@@ -43,7 +42,7 @@ struct Woken {
 impl Part for Wakeups {
     fn reset(&mut self) {
         self.threads.clear();
-        (self.rows, self.others, self.new, self.negative) = (0, 0, 0, 0);
+        (self.rows, self.others, self.new) = (0, 0, 0);
         self.chains.reset();
     }
 
@@ -72,12 +71,6 @@ impl Part for Wakeups {
             findings.notes.push(format!(
                 "{} threads ran for the first time: no wake-ups",
                 self.new
-            ));
-        }
-        if self.negative > 0 {
-            findings.notes.push(format!(
-                "{} intervals ended before they started (clocks of CPUs disagree) and were left out",
-                self.negative
             ));
         }
         if self.others > 0 {
@@ -116,15 +109,11 @@ impl Wakeups {
             return;
         };
         thread.n += 1;
-        match now.checked_sub(thread.last) {
-            Some(interval) => {
-                thread.intervals += 1;
-                thread.sum += interval;
-                thread.min = thread.min.min(interval);
-                thread.max = thread.max.max(interval);
-            }
-            None => self.negative += 1,
-        }
+        let interval = now.saturating_sub(thread.last);
+        thread.intervals += 1;
+        thread.sum += interval;
+        thread.min = thread.min.min(interval);
+        thread.max = thread.max.max(interval);
         thread.last = now;
     }
 

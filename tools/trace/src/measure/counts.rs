@@ -39,34 +39,8 @@ impl Counts {
             Event::IdleEntry { cpu, .. } => at_cpu(&mut self.idle_entries, cpu),
             Event::Softirq { vec: RCU_SOFTIRQ } => self.rcu_softirqs += 1,
             Event::NocbWake { what, .. } => one_more(&mut self.nocb_wake, what),
-            // Counted in `gps.rs` and `callbacks.rs`, or not at all. By name: a new kind is to be decided on.
-            Event::Wakeup { new: true, .. }
-            | Event::Softirq { .. }
-            | Event::Waking { .. }
-            | Event::Switch { .. }
-            | Event::IdleExit { .. }
-            | Event::Hrtimer { .. }
-            | Event::Timer { .. }
-            | Event::SoftirqExit { .. }
-            | Event::TickStop { .. }
-            | Event::SysEnter { .. }
-            | Event::SysExit
-            | Event::GracePeriod { .. }
-            | Event::FutureGp { .. }
-            | Event::Expedited { .. }
-            | Event::Barrier { .. }
-            | Event::NodeInit { .. }
-            | Event::Report { .. }
-            | Event::Scan { .. }
-            | Event::Callback { .. }
-            | Event::Kvfree { .. }
-            | Event::Invoke { .. }
-            | Event::InvokeKvfree { .. }
-            | Event::InvokeBulk { .. }
-            | Event::BatchStart { .. }
-            | Event::BatchEnd { .. }
-            | Event::Mark { .. }
-            | Event::Other => {}
+            // Counted in `gps.rs` and `callbacks.rs`, or not at all.
+            _ => {}
         }
     }
 

@@ -21,7 +21,7 @@ mod value;
 pub(super) use known::{SWITCH, WAKING};
 
 /// Fields of an event that are looked at.
-const FIELDS_MOST: usize = 16;
+const FIELDS_MOST: usize = 12;
 
 /// Formats that are kept: a damaged trace may have any number of names.
 const FORMATS_MOST: usize = 4096;
@@ -31,6 +31,9 @@ const TEXT_MOST: usize = 32 << 10;
 
 /// From here on numbers of events are explained by descriptors in the trace.
 const DESCRIBED_FROM: u32 = 65536;
+
+/// Numbers of known messages are below.
+const TYPED_MOST: u32 = 1024;
 
 /// The generic event.
 const GENERIC: u32 = 327;
@@ -166,23 +169,38 @@ impl Format {
 /// All formats met so far.
 #[derive(Debug)]
 pub(super) struct Formats {
-    typed: Map<u32, Format>,
+    typed: Vec<Format>,
+    /// The place of a number's, as [`index`] counts; 0: there is none.
+    places: Vec<u16>,
     generic: Map<String, Format>,
+}
+
+/// Numbers of known messages, and then of those with descriptors; others are not kept.
+fn index(number: u32) -> Option<usize> {
+    match number {
+        0..TYPED_MOST => Some(number as usize),
+        DESCRIBED_FROM.. if number - DESCRIBED_FROM < FORMATS_MOST as u32 => {
+            Some((TYPED_MOST + number - DESCRIBED_FROM) as usize)
+        }
+        _ => None,
+    }
 }
 
 impl Default for Formats {
     fn default() -> Self {
-        let typed = TYPED.iter().map(|(number, name, fields)| {
+        let mut formats = Formats {
+            typed: Vec::new(),
+            places: Vec::new(),
+            generic: Map::default(),
+        };
+        for (number, name, fields) in &TYPED {
             let fields = fields.iter().enumerate();
             let fields: Vec<_> = fields
                 .map(|(at, it)| (at as u32 + 1, (*it).to_owned()))
                 .collect();
-            (*number, Format::new(name, &fields))
-        });
-        Formats {
-            typed: typed.collect(),
-            generic: Map::default(),
+            formats.keep(*number, || Format::new(name, &fields));
         }
+        formats
     }
 }
 
@@ -210,17 +228,26 @@ impl Formats {
         if number < DESCRIBED_FROM || name.is_empty() {
             return Err(Torn);
         }
-        if self.typed.len() < FORMATS_MOST {
-            self.typed
-                .entry(number)
-                .or_insert_with(|| Format::new(&name, &fields));
-        }
+        self.keep(number, || Format::new(&name, &fields));
         Ok(())
+    }
+
+    /// Keeps the first format of a number.
+    fn keep(&mut self, number: u32, format: impl FnOnce() -> Format) {
+        let Some(at) = index(number).filter(|_| self.typed(number).is_none()) else {
+            return;
+        };
+        if self.places.len() <= at {
+            self.places.resize(at + 1, 0);
+        }
+        self.typed.push(format());
+        self.places[at] = self.typed.len() as u16;
     }
 
     /// The format of an event of a number; none of one that is not known.
     pub(super) fn typed(&self, number: u32) -> Option<&Format> {
-        self.typed.get(&number)
+        let place = *self.places.get(index(number)?)?;
+        self.typed.get(usize::from(place).checked_sub(1)?)
     }
 
     /// The values of the event that this field of a `FtraceEvent` is, and its format if it is known.
@@ -234,7 +261,7 @@ impl Formats {
         if number == GENERIC {
             return self.read_generic(message, values).map(Some);
         }
-        let Some(format) = self.typed.get(&number) else {
+        let Some(format) = self.typed(number) else {
             return Ok(None);
         };
         for field in Fields(message) {

@@ -9,7 +9,6 @@ use super::merge::Merge;
 use super::names::{Symbols, Tables, Tasks};
 use super::packets::{Next, Packets, unpacked};
 use crate::base::made::push_line;
-use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
 use crate::dat::Packing;
 use crate::line::{Columns, Draft, Made, Maker};
@@ -212,7 +211,7 @@ struct Lines {
     tables: Tables,
     tasks: Tasks,
     /// By CPU: the task that ran last.
-    running: Map<u32, u32>,
+    running: Vec<Option<u32>>,
 }
 
 impl Lines {
@@ -265,7 +264,7 @@ impl Lines {
                 runs = next as u32;
             }
         }
-        self.running.insert(bundle.cpu, runs);
+        set_running(&mut self.running, bundle.cpu, runs);
         let columns = columns(&self.tasks, (bundle.cpu, pid), flags, time);
         let symbols = self.tables.table(bundle.symbols);
         match format {
@@ -282,7 +281,7 @@ impl Lines {
 
     fn compact(&mut self, bundle: &Bundle, time: u64, it: &Compact, out: &mut Draft) {
         let cpu = bundle.cpu;
-        let before = self.running.get(&cpu).copied();
+        let before = self.running.get(cpu as usize).copied().flatten();
         bundle.learn(it, &mut self.tasks);
         // Who writes the event: not known at a CPU's first one.
         let pid = before.unwrap_or(0);
@@ -290,7 +289,7 @@ impl Lines {
         let columns = columns(&self.tasks, (cpu, pid), flags, time);
         let comm = bundle.piece(it.comm);
         if it.switch {
-            self.running.insert(cpu, it.pid);
+            set_running(&mut self.running, cpu, it.pid);
         }
         let mut idle = Vec::new();
         let prev = match before {
@@ -334,6 +333,15 @@ impl Lines {
             format.write(&values, &Symbols::default(), &columns, out);
         }
     }
+}
+
+/// A task runs on a CPU.
+fn set_running(running: &mut Vec<Option<u32>>, cpu: u32, pid: u32) {
+    let place = cpu as usize;
+    if running.len() <= place {
+        running.resize(place + 1, None);
+    }
+    running[place] = Some(pid);
 }
 
 fn columns(

@@ -15,9 +15,11 @@ pub(super) const HELD_MOST: usize = 32 << 20;
 /// The bundles that are held.
 #[derive(Debug, Default)]
 pub(super) struct Merge {
-    queues: Map<u32, VecDeque<Bundle>>,
-    /// The next event of each CPU with any: its time, and the CPU.
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    queues: Vec<VecDeque<Bundle>>,
+    /// Which queue is a CPU's.
+    by_cpu: Map<u32, usize>,
+    /// The next event of each CPU with any: its time, the CPU, and its queue.
+    heap: BinaryHeap<Reverse<(u64, u32, usize)>>,
     held: usize,
 }
 
@@ -27,9 +29,14 @@ impl Merge {
         let Some(first) = bundle.entries.first() else {
             return;
         };
-        let queue = self.queues.entry(bundle.cpu).or_default();
+        let of_cpu = self.by_cpu.entry(bundle.cpu);
+        let place = *of_cpu.or_insert_with(|| {
+            self.queues.push(VecDeque::new());
+            self.queues.len() - 1
+        });
+        let queue = &mut self.queues[place];
         if queue.is_empty() {
-            self.heap.push(Reverse((first.time, bundle.cpu)));
+            self.heap.push(Reverse((first.time, bundle.cpu, place)));
         }
         self.held += bundle.size();
         queue.push_back(bundle);
@@ -45,10 +52,7 @@ impl Merge {
         let Some(mut top) = self.heap.peek_mut() else {
             return false;
         };
-        let cpu = top.0.1;
-        let Some(queue) = self.queues.get_mut(&cpu) else {
-            return false;
-        };
+        let queue = &mut self.queues[top.0.2];
         let Some(bundle) = queue.front_mut() else {
             return false;
         };

@@ -3,6 +3,7 @@
 use clap::{ArgGroup, Args, builder::PossibleValuesParser, builder::TypedValueParser};
 use quiescent_live::Rung;
 use quiescent_top::Order;
+use std::path::PathBuf;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -42,7 +43,7 @@ pub struct Top {
     pub mount: bool,
     /// Simulate and watch this workload: a name of `quiescent sim --list`, or a file
     #[arg(long, value_name = "WORKLOAD")]
-    pub sim: Option<String>,
+    pub sim: Option<PathBuf>,
     /// A parameter of the simulated machine or its workload (may be repeated)
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["pid", "kernel"])]
     pub set: Vec<String>,

@@ -6,13 +6,14 @@ use super::{Page, count};
 use clap::Args;
 use quiescent_torture::Broken;
 use quiescent_torture::child::Fence;
+use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub struct Torture {
     /// A scenario: a name, or the path of a file (may be repeated; all in turn when left out)
     #[arg(long, value_name = "NAME")]
-    pub scenario: Vec<String>,
+    pub scenario: Vec<PathBuf>,
     /// List the scenarios and the parts that each stresses
     #[arg(long, conflicts_with_all = ["scenario", "tap", "html"])]
     pub list: bool,

@@ -15,6 +15,7 @@ use quiescent_sim::{Workload, settings};
 use quiescent_top::{Interval, Order, Process, Source, View, text};
 use simulated::{Pace, Simulated};
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -107,7 +108,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
 }
 
 /// The machine of a workload, with all settings.
-fn simulated(options: &Top, workload: &str, pace: Pace) -> Result<Simulated, Error> {
+fn simulated(options: &Top, workload: &Path, pace: Pace) -> Result<Simulated, Error> {
     let wrong = |why: quiescent_sim::Error| Error::Usage(why.to_string());
     let workload = Workload::named(workload).map_err(wrong)?;
     let sets = settings::assignments(&options.set).map_err(wrong)?;

@@ -112,11 +112,7 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
     let seed = options.seed.unwrap_or_else(draw);
     let scenarios: Result<Vec<Scenario>, _> = match options.scenario.is_empty() {
         true => names().map(Scenario::named).collect(),
-        false => options
-            .scenario
-            .iter()
-            .map(|it| Scenario::named(it))
-            .collect(),
+        false => options.scenario.iter().map(Scenario::named).collect(),
     };
     let mut scenarios = scenarios.map_err(usage)?;
     if options.scenario.is_empty() {
@@ -130,6 +126,7 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
         duration: options.duration,
         request: Request {
             scenario: String::new(),
+            text: None,
             seed,
             duration: Duration::ZERO,
             interval: options.interval,

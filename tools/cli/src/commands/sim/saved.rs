@@ -56,6 +56,19 @@ fn first_of<'a>(report: &'a Report, case: &str, metrics: &[&str]) -> Option<&'a 
     })
 }
 
+/// What is saved, in per cent, with its range. Growth is said as such: so many per cent, or so many times.
+pub fn cell(row: &Row) -> String {
+    let of = |say: &dyn Fn(f64) -> f64, from, to| match row.min == row.max {
+        true => short(say(row.median)),
+        false => spread(say(row.median), say(from), say(to)),
+    };
+    match row.median {
+        saved if saved <= -100.0 => of(&|it| 1.0 - it / 100.0, row.max, row.min) + "x as much",
+        saved if saved < 0.0 && row.max <= 0.0 => of(&|it| -it, row.max, row.min) + " more",
+        _ => of(&|it| it, row.min, row.max),
+    }
+}
+
 /// A figure with its range.
 fn figure(row: &Row) -> String {
     match row.min == row.max {
@@ -78,15 +91,15 @@ pub fn sentence(report: &Report, variants: &[Variant]) -> String {
     };
     let of = |it: &Variant, metrics| first_of(report, &it.case, metrics).map_or("-".into(), figure);
     let metric = [cost.metric.as_str()];
-    let verb = match (cost.min > 0.0, cost.max < 0.0) {
-        (true, _) => "saves",
-        (_, true) => "costs more: it saves",
-        _ => "may save or cost: it saves",
+    let said = match (cost.min > 0.0, cost.max < 0.0, cost.median <= -100.0) {
+        (true, ..) => format!("saves {}", figure(cost)),
+        (_, true, true) => format!("costs {}", cell(cost)),
+        (_, true, _) => format!("costs {} %", cell(cost)),
+        _ => format!("may save or cost: it saves {}", figure(cost)),
     };
     format!(
-        "{} {verb} {} of {} ({} beside {} with {}); mean latency {} beside {}.\n",
+        "{} {said} of {} ({} beside {} with {}); mean latency {} beside {}.\n",
         second.varies,
-        figure(cost),
         cost.metric,
         of(second, &metric),
         of(first, &metric),
@@ -174,4 +187,29 @@ pub fn recommendation(report: &Report, variants: &[Variant]) -> String {
             )
         });
     table.render() + &ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_is_said_as_growth() {
+        let said = |values: &[f64]| {
+            let rows: Vec<Row> = Row::of("model", "x saved", "m", "%", values)
+                .into_iter()
+                .collect();
+            cell(&rows[0])
+        };
+        assert_eq!(said(&[30.0]), "30.0");
+        assert_eq!(said(&[0.0]), "0");
+        assert_eq!(said(&[-45.0]), "45.0 more");
+        assert_eq!(said(&[-40.0, -45.0, -60.0]), "45.0 [40.0..60.0] more");
+        assert_eq!(said(&[-10.0, -5.0, 20.0]), "-5.00 [-10.0..20.0]");
+        assert_eq!(said(&[-100.0]), "2.00x as much");
+        assert_eq!(
+            said(&[-1100.0, -1000.0, -1200.0]),
+            "12.0 [11.0..13.0]x as much"
+        );
+    }
 }

@@ -320,6 +320,7 @@ fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
             let of = |row: &&&Row| named(row, case, part) == Some(name) && row.metric == metric;
             let row = rows.iter().find(of);
             cells.push(row.map_or("-".into(), |row| match row.n {
+                _ if case.ends_with(saved::SAVED) => saved::cell(row),
                 1 => short(row.median),
                 _ if row.min == row.max => short(row.median),
                 _ => spread(row.median, row.min, row.max),

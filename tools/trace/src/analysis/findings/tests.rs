@@ -28,20 +28,19 @@ fn rows_are_sorted_by_a_column_the_unknown_ones_last_and_equal_ones_by_words() {
 
 #[test]
 fn each_loss_is_a_note_of_its_own_with_its_number() {
-    let spread = |values: usize, room: &mut Room, negative: u64| {
+    let spread = |values: usize, room: &mut Room| {
         let mut spread = Spread::default();
         (0..values as u64).for_each(|value| spread.add(value * 1000, room));
-        (0..negative).for_each(|_| spread.between(5, 3, room));
         spread
     };
     let room = &mut Room::default();
     let all = [
-        spread(3, room, 0),
-        spread(DISTINCT_MOST + 1, room, 2),
-        spread(DISTINCT_MOST + 1, room, 0),
-        spread(2, &mut Room::none(), 3),
-        spread(2, &mut Room::none(), 0),
-        spread(2, &mut Room::none(), 0),
+        spread(3, room),
+        spread(DISTINCT_MOST + 1, room),
+        spread(DISTINCT_MOST + 1, room),
+        spread(2, &mut Room::none()),
+        spread(2, &mut Room::none()),
+        spread(2, &mut Room::none()),
     ];
     let notes = |spreads: &[Spread]| {
         let mut findings = Findings::default();
@@ -50,7 +49,6 @@ fn each_loss_is_a_note_of_its_own_with_its_number() {
     };
     let said = notes(&all);
     let expected = [
-        "5 delays ended before they started",
         "delays: percentiles of 2 rows with more than 4096 different values",
         "delays: percentiles of 3 rows were given up",
     ];

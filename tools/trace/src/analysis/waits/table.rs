@@ -67,7 +67,7 @@ impl Waits {
 
     fn figures(&self, pid: Option<u32>, call: Call, tally: &Tally) -> [Option<f64>; 8] {
         let waits = &tally.waits;
-        let n = waits.n + waits.negative;
+        let n = waits.n;
         let [gps, scans] = self.passed_during(call, tally.gps, tally.scans);
         let each = |passed: Option<u64>| passed.filter(|_| n > 0).map(|it| it as f64 / n as f64);
         [

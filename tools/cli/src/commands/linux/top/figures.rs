@@ -141,7 +141,10 @@ impl Figures {
             Origin::Simulated => ("model", "simulated", true),
         };
         report.option("pid", options.pid);
-        report.option("workload", options.sim.clone());
+        report.option(
+            "workload",
+            options.sim.as_ref().map(|it| it.display().to_string()),
+        );
         report.option("set", options.set.clone());
         report.option("delay_s", options.delay.as_secs_f64());
         report.option("sort", sort.word());
