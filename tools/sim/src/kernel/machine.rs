@@ -348,7 +348,7 @@ impl Machine {
         for &cpu in &rung {
             self.cores[cpu as usize].rung = true;
         }
-        self.freeze(&due);
+        self.freeze(&rung, due.len());
         for &cpu in &due {
             self.wants(cpu);
         }
@@ -358,11 +358,11 @@ impl Machine {
 
     /// Several CPUs take a tick at the same instant and only one at a time executes: by chance another one
     /// has entered its handler when the first executes, and a scan finds it there.
-    fn freeze(&mut self, due: &BTreeSet<CpuId>) {
-        if self.options.frozen_permille == 0 || self.options.smp == Smp::Parallel || due.len() < 2 {
+    fn freeze(&mut self, rung: &[CpuId], due: usize) {
+        if self.options.frozen_permille == 0 || self.options.smp == Smp::Parallel || due < 2 {
             return;
         }
-        for &cpu in due {
+        for &cpu in rung {
             let core = &mut self.cores[cpu as usize];
             if core.exec == Exec::Halted && self.chance.permille(self.options.frozen_permille) {
                 core.in_irq = true;
