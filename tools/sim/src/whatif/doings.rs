@@ -109,6 +109,9 @@ pub struct Doings {
 /// nanoseconds.
 const ONE_WORK: u64 = 60_000;
 
+/// The number of RCU's soft interrupt.
+const RCU_SOFTIRQ: u32 = 9;
+
 /// A thread that is seen first when it queues a callback has run for so long, in nanoseconds.
 const LEAD: u64 = 15_000;
 
@@ -188,6 +191,11 @@ impl Follow {
                 if !matches!(function, "wakeme_after_rcu" | "rcu_barrier_callback") {
                     self.step(record, Step::Call(index));
                 }
+            }
+            Event::Softirq { vec: RCU_SOFTIRQ } | Event::Invoke { .. }
+                if record.task.starts_with("ksoftirqd/") =>
+            {
+                self.is_models_own(record);
             }
             Event::Kvfree { .. } => {
                 self.step(record, Step::Call(self.callbacks));
@@ -375,7 +383,7 @@ impl Follow {
     pub fn finish(mut self, hz: u32) -> Doings {
         self.instant.over(&mut self.out.ticks);
         self.still_run();
-        self.leave_out_driving();
+        self.leave_out_models_own();
         let jiffy = 1_000_000_000 / u64::from(hz.max(1));
         for at in self.out.ticks.iter_mut().map(|it| &mut it.1) {
             *at -= *at % jiffy;

@@ -214,6 +214,31 @@ fn wake_ups_of_interrupts_are_left_out_once() {
 }
 
 #[test]
+fn rcus_soft_interrupt_in_a_thread_is_the_models_own() {
+    // More callbacks than a batch has, while a task waits for the CPU: the rest is ksoftirqd's.
+    let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
+    machine.keep_trace();
+    let func = machine.func("file_free");
+    let arrivals = (0..40).map(|n| Arrivals {
+        at: (5 + n * 50) * MS,
+        calls: vec![(func, false, true); 400],
+    });
+    machine.spawn("churn", 1, 0, Churn::new(arrivals.collect()));
+    machine.spawn("hog", 1, 0, Hog);
+    machine.run(UNTIL + 200 * MS);
+    let trace = read(&written(&machine, FROM), FROM, UNTIL);
+    let lives = &trace.doings.lives;
+    let those: Vec<_> = lives.iter().filter(|it| it.name.starts_with("ksoftirqd")).collect();
+    assert!(those.is_empty(), "{those:?}");
+    let stats = trace.run(&trace.options(), 1, || false).unwrap();
+    let rounds = stats.wakeups_of("ksoftirqd");
+    assert!(rounds > 20, "{rounds}");
+    let lines = whatif::lines(&trace, &stats, &stats);
+    let others = of(&lines, "wakeups_per_s others");
+    assert!(others.off().unwrap() < 0.02, "{others:?}");
+}
+
+#[test]
 fn ticks_at_one_instant_tell_that_cpus_execute_at_the_same_time() {
     for smp in [Smp::Parallel, Smp::Serial] {
         let trace = read(&computes(smp, &[0, 2, 3], &[]), FROM, UNTIL);

@@ -13,6 +13,8 @@
 //! **Who drives** an expedited grace period (`reset`, `select`, `startwait`, `end`, `endwake`, and does not
 //! wait itself) is a kernel's work item, and the model has a thread for it. Runs in which it does nothing
 //! else are left out; where it ran is kept, as for RCU's other threads.
+//!
+//! **`ksoftirqd`** that executes RCU's soft interrupt is the model's own as well, and is left out likewise.
 
 use quiescent_engine::CpuId;
 use quiescent_trace::{Event, Record};
@@ -59,7 +61,7 @@ pub(super) struct Waiting {
 pub(super) struct Driving {
     /// The number that ended last.
     ended: Option<i64>,
-    /// Runs of drivers: the life, and the run in it.
+    /// Runs of drivers, and of `ksoftirqd` with RCU's soft interrupt: the life, and the run in it.
     runs: Vec<(usize, usize)>,
 }
 
@@ -178,21 +180,30 @@ impl Follow {
 
     /// An expedited grace period is driven here, by a waiter or by a work item.
     fn drives(&mut self, record: &Record<'_>) {
-        let (cpu, outside) = (record.cpu, is_outside(record.task, record.pid));
-        let run = match self.of(record.pid) {
-            Some((now, _)) if now.waits.is_some() => return,
-            Some((now, life)) if outside => life.runs.len().checked_sub(1).map(|it| (now.life, it)),
-            _ => None,
-        };
-        self.driving.runs.extend(run);
+        let cpu = record.cpu;
+        if self.of(record.pid).is_some_and(|it| it.0.waits.is_some()) {
+            return;
+        }
+        self.is_models_own(record);
         let places = &mut self.out.driver;
         if places.last().is_none_or(|it| it.1 != cpu) {
             places.push((record.time_ns, cpu));
         }
     }
 
-    /// Leaves out the work of drivers of expedited grace periods: it is RCU's own, and the model produces it.
-    pub(super) fn leave_out_driving(&mut self) {
+    /// What the task does now is RCU's own work.
+    pub(super) fn is_models_own(&mut self, record: &Record<'_>) {
+        if is_outside(record.task, record.pid) {
+            let run = self.of(record.pid).and_then(|(now, life)| {
+                let last = life.runs.len().checked_sub(1)?;
+                Some((now.life, last))
+            });
+            self.driving.runs.extend(run);
+        }
+    }
+
+    /// Leaves out RCU's own work in other threads: the model produces it.
+    pub(super) fn leave_out_models_own(&mut self) {
         let mut driven = std::mem::take(&mut self.driving.runs);
         driven.sort_unstable();
         driven.dedup();
