@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use quiescent::stats::holdouts;
+use quiescent::stats::{guarantees, holdouts};
 use quiescent::tuning::set_flush_times;
 use quiescent::{Domain, InitError, Srcu, barrier, defer_lazy, statistics, synchronize};
 
@@ -51,6 +51,8 @@ pub fn run(
     if let Some(times) = options.flush {
         set_flush_times(times);
     }
+    let mut options = options.clone();
+    leave_out_what_is_not_promised(&mut options);
     let world = World::begin(options.clone()).expect("one run in a process");
     allocator::keep(options.quarantine);
     storm::install();
@@ -96,6 +98,19 @@ pub fn run(
     }
     let last = Line::new(world).text();
     Ok(Report::new(world, start.elapsed(), stopped, notes, last))
+}
+
+/// Forks and signal handlers take no part where the system does not support them.
+fn leave_out_what_is_not_promised(options: &mut Options) {
+    let here = guarantees();
+    for (role, promised) in [
+        (Role::Fork, here.forks),
+        (Role::Signal, here.signal_handlers),
+    ] {
+        if !promised {
+            options.cast.set(role, 0);
+        }
+    }
 }
 
 /// Is there time left, or an actor that has not acted?

@@ -75,6 +75,8 @@ pub struct Has {
     pub telemetry: bool,
     /// Setting or stopping a timer wakes no thread.
     pub silent_timer: bool,
+    /// There can be other threads.
+    pub threads: bool,
     /// A callback may end its thread.
     pub ends: bool,
     /// Memory that is no allocator's.

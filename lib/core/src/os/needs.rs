@@ -11,6 +11,12 @@ macro_rules! needs {
     (linux) => {
         $crate::needs!(cfg!(target_os = "linux"), "Linux");
     };
+    (native) => {
+        $crate::needs!(
+            !$crate::os::needs::emulated(),
+            "a processor that is not emulated"
+        );
+    };
     (fence) => {
         $crate::needs!($crate::os::needs::fence(), "a fence of the process");
     };
@@ -30,6 +36,12 @@ macro_rules! needs {
 /// Whether the system has a fence, and does not refuse it.
 pub fn fence() -> bool {
     HAS.fence && super::register_heavy_fence().is_ok()
+}
+
+/// Whether tests are run by the command in this variable (qemu): hundred times slower where threads meet,
+/// and with threads of its own.
+pub fn emulated() -> bool {
+    std::env::var_os("QUIESCENT_TEST_RUNNER").is_some()
 }
 
 /// The calling test ends early, for want of this.

@@ -38,6 +38,9 @@ pub fn store_and_fence(place: &super::AtomicU64, value: u64) {
     full_fence();
 }
 
+/// There can be other threads.
+pub const THREADS: bool = true;
+
 /// The id of the calling thread; the same for all threads where no scenario needs to tell them apart.
 pub fn thread_id() -> u32 {
     #[cfg(any(quiescent_explorer, quiescent_shuttle))]

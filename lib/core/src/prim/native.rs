@@ -17,6 +17,9 @@ pub use crate::os::{
 };
 use crate::prim::arena;
 
+/// There can be other threads.
+pub const THREADS: bool = crate::os::HAS.threads;
+
 /// Prevents the compiler from moving memory accesses across; emits no instruction.
 #[inline(always)]
 pub fn light_fence() {

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use quiescent::{FenceMode, Options, statistics};
 use quiescent_core::os::needs;
 
-use super::healed;
+use super::{emulated, healed};
 
 /// Tells a child which test it is.
 const CHILD: &str = "QUIESCENT_TEST_CHILD";
@@ -235,7 +235,7 @@ fn listen(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
 /// Waits until a child has ended, and its own children have; not longer than one takes.
 fn ends(child: &mut Child, said: &[JoinHandle<String>]) -> Option<ExitStatus> {
     let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < emulated(PATIENCE) {
         if let Some(status) = child.try_wait().expect("our child")
             && said.iter().all(JoinHandle::is_finished)
         {

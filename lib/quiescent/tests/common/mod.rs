@@ -21,6 +21,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use quiescent_core::os::needs;
+
 #[allow(unused_imports, reason = "as above")]
 pub use {
     isolated::{Isolated, in_both_modes, isolated, once_more, only_this_test, test_name},
@@ -34,11 +36,19 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Long enough for a driver to flag its holdouts and go to sleep, most times; no outcome depends on it.
 pub const SHORT: Duration = Duration::from_millis(5);
 
+/// A time limit, longer for a processor that is emulated.
+pub fn emulated(limit: Duration) -> Duration {
+    limit * if needs::emulated() { 8 } else { 1 }
+}
+
 /// Waits until `condition` holds; a panic that says `what` if that never happens.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < PATIENCE, "waited for ever: {what}");
+        assert!(
+            start.elapsed() < emulated(PATIENCE),
+            "waited for ever: {what}"
+        );
         std::thread::sleep(Duration::from_micros(200));
     }
 }

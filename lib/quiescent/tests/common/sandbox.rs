@@ -1,6 +1,7 @@
 //! Sandboxes: system calls that a filter refuses, memory that the kernel refuses.
 
 use std::io;
+use std::sync::OnceLock;
 
 use libc::{c_long, sock_filter, sock_fprog};
 
@@ -90,6 +91,16 @@ pub fn filters() -> bool {
             &raw const action,
         ) == 0
     }
+}
+
+/// Whether a limit of the address space is one. (qemu forgets it.)
+pub fn limits() -> bool {
+    static IS_KEPT: OnceLock<bool> = OnceLock::new();
+    *IS_KEPT.get_or_init(|| {
+        let enough = (usize::MAX / 4) as libc::rlim_t;
+        let before = limit_address_space(enough);
+        limit_address_space(before) == enough
+    })
 }
 
 /// Limits the address space of this process to `bytes` (soft limit); returns the limit before.

@@ -15,6 +15,7 @@ use quiescent::{barrier, defer, drain, statistics};
 
 #[test]
 fn a_backlog_has_a_second_worker_and_keeps_its_order() {
+    needs!(native);
     needs!(silent_timer);
     in_both_modes(|| {
         // Another thread runs what the worker waits for.

@@ -157,6 +157,7 @@ fn everything_goes_exactly_once() {
 
 #[test]
 fn a_stalled_reader_holds_memory_and_delays_no_thread() {
+    needs!(native);
     in_both_modes(|| {
         let many = match statistics().fence_mode {
             quiescent::FenceMode::Membarrier => 1_000_000,

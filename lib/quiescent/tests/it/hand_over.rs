@@ -11,6 +11,7 @@ use quiescent::{SyncError, read_lock, statistics, synchronize, synchronize_timeo
 
 #[test]
 fn when_the_deadline_of_a_driver_passes_another_drives() {
+    needs!(native);
     needs!(linux);
     in_both_modes(|| {
         for _ in 0..5 {

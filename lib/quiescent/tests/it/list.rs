@@ -288,6 +288,7 @@ impl Drop for Busybody {
 
 #[test]
 fn values_that_change_the_list_when_they_are_dropped() {
+    needs!(native);
     in_both_modes(|| {
         Options::new()
             .inline_callbacks(true)

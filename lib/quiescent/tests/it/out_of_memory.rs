@@ -49,6 +49,7 @@ fn with_threads(f: impl Fn() + Sync, test: impl FnOnce(&dyn Fn())) {
 #[test]
 fn refused_memory_makes_readers_unregistered() {
     needs!(pages);
+    needs!(sandbox::limits(), "a limit of memory");
     let body = || {
         let cell = RcuCell::new(11u64);
         let (sum, calls) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -103,6 +104,7 @@ fn refused_memory_makes_readers_unregistered() {
 #[test]
 fn refused_memory_leaves_errno_alone() {
     needs!(pages);
+    needs!(sandbox::limits(), "a limit of memory");
     isolated(|| {
         // `read_lock` may be called in signal handlers, which must not change what a failed call left
         // in `errno`.

@@ -186,6 +186,7 @@ fn a_real_time_waiter_behind_a_driver_of_low_priority() {
 
 #[test]
 fn a_real_time_poller_behind_a_driver_of_low_priority() {
+    needs!(native);
     Permitted::tell();
     in_both_modes(|| {
         gets_there(|| {

@@ -25,6 +25,7 @@ fn work(s: Statistics) -> [(&'static str, u64); 9] {
 
 #[test]
 fn without_waiters_nothing_happens() {
+    needs!(native);
     in_both_modes(|| {
         // Something has happened before: all machinery exists that ever will.
         let inside = Reader::inside("inside");

@@ -5,12 +5,12 @@
 mod page;
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{Isolated, Reader, isolated, only_this_test, until};
+use crate::common::{Isolated, Reader, isolated, once_more, only_this_test, until};
 use quiescent::intrusive::Head;
 use quiescent::telemetry::{self, Function, Snapshot, Source, What};
 use quiescent::{Domain, RcuCell, Srcu};
@@ -332,7 +332,7 @@ fn another_process_can_read_and_no_thread_wakes() {
     if std::env::var_os("QUIESCENT_TELEMETRY").is_some() {
         return child();
     }
-    let mut command = Command::new(std::env::current_exe().expect("the path of this binary"));
+    let mut command = once_more();
     command
         .args(only_this_test())
         .env("QUIESCENT_TELEMETRY", "1")

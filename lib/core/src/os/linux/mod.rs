@@ -24,6 +24,7 @@ pub const HAS: Has = Has {
     pressure: true,
     telemetry: true,
     silent_timer: true,
+    threads: true,
     ends: cfg!(any(
         target_arch = "x86_64",
         target_arch = "aarch64",

@@ -32,6 +32,10 @@ pub const HAS: Has = Has {
     pressure: false,
     telemetry: false,
     silent_timer: false,
+    threads: cfg!(not(all(
+        target_family = "wasm",
+        not(target_feature = "atomics")
+    ))),
     ends: false,
     pages: false,
     stays: false,

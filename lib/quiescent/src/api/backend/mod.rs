@@ -28,7 +28,7 @@ use quiescent_core::parts::domain::Domain;
 use quiescent_core::parts::error::SyncError;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim::counters::count;
-use quiescent_core::prim::full_fence;
+use quiescent_core::prim::{THREADS, full_fence};
 use quiescent_core::queue::kind;
 use quiescent_core::queue::lane::Entry;
 pub(crate) use quiescent_core::queue::parcel::Parcel;
@@ -60,6 +60,9 @@ impl Point {
         cookie: FullCookie::COMPLETED,
     };
 }
+
+/// Where no thread can be the worker, a barrier does its work; one poll of its future, for so long.
+const POLLED: Duration = Duration::from_millis(1);
 
 /// The state of a task that waits for a barrier.
 #[derive(Clone, Debug)]
@@ -298,7 +301,13 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
 
     /// Waits until everything queued before this call is gone.
     fn barrier(self) -> Result<(), SyncError> {
-        self.state().barrier()
+        match self.state().barrier() {
+            Err(SyncError::NoWorker) if !THREADS => {
+                self.drain(Until { deadline: None });
+                self.state().barrier()
+            }
+            result => result,
+        }
     }
 
     fn ticket(self) -> Ticket {
@@ -312,6 +321,9 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     fn poll_barrier(self, ticket: &mut Ticket, waker: &Waker) -> Poll<Result<(), SyncError>> {
         if self.is_gone(ticket.id) {
             return Poll::Ready(Ok(()));
+        }
+        if !THREADS && !self.is_inside() {
+            self.drain(Until::after(POLLED));
         }
         self.state().poll_barrier(&mut ticket.awaited, waker)
     }

@@ -203,6 +203,7 @@ fn in_the_child_it_covers_what_the_child_inherited() {
 #[test]
 fn a_fence_that_is_refused_later_is_said() {
     needs!(fence);
+    needs!(crate::common::sandbox::filters(), "seccomp filters");
     for under_srcu in [false, true] {
         Isolated::new().tag(&under_srcu.to_string()).run(|| {
             let place = match under_srcu {
@@ -240,6 +241,7 @@ fn a_fence_that_is_refused_later_is_said() {
 #[cfg(target_os = "linux")]
 #[test]
 fn without_a_worker_it_polls_again_until_there_is_one() {
+    needs!(crate::common::sandbox::limits(), "a limit of memory");
     everywhere(|place| {
         if statistics().helper_threads != 0 {
             return; // there is one already, for all domains

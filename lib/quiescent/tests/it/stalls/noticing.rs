@@ -19,6 +19,7 @@ use crate::common::{
 
 #[test]
 fn the_driver_names_thread_state_nesting_and_time() {
+    needs!(native);
     in_both_modes(|| {
         listen(TIME);
         let idle = Reader::idle("idle");
@@ -114,6 +115,7 @@ fn the_worker_tells_what_waits_behind_it() {
 
 #[test]
 fn a_drain_tells() {
+    needs!(native);
     in_both_modes(|| {
         listen(TIME);
         let slow = Reader::inside("slow");

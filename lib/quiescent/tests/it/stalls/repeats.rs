@@ -37,6 +37,7 @@ fn the_second_report_is_three_times_as_far_away() {
 
 #[test]
 fn the_next_grace_period_begins_anew() {
+    needs!(native);
     in_both_modes(|| {
         listen(TIME);
         let mut periods = Vec::new();
