@@ -13,9 +13,11 @@ use crate::gp::driver::How;
 use crate::os::{NO_MEMORY, NO_SUCH_CALL};
 use crate::parts::domain::Readers;
 use crate::parts::error::SyncError;
+use crate::parts::settings::Settings;
 use crate::parts::shell::News;
 use crate::parts::state::State;
 use crate::prim::{self, Ordering};
+use crate::queue::meter::SRCUS;
 use crate::queue::per_thread::{CODE, PLAIN};
 use crate::testing::{Program, closure, counter, counting, memory, program};
 
@@ -260,4 +262,56 @@ fn code_in_a_turn_of_another_worker_is_not_reported() {
     state.call();
     program.env.look_after([state].into_iter());
     assert_eq!(runs.load(Relaxed), 1);
+}
+
+/// Where the caller cannot wait, the worker goes on; where there is none, the next thread that queues tries
+/// to start one.
+#[test]
+fn what_a_drain_leaves_is_the_workers() {
+    for (has_no_worker, called) in [(0, 1), (1, 1)] {
+        let (program, state) = domain();
+        program.asked.has_no_worker.store(has_no_worker, Relaxed);
+        let runs = counter();
+        state.put(CODE, counting(runs), Urgency::Lazy);
+        calls(program);
+        let section = program.lock();
+        assert_eq!(state.drain(Until { deadline: None }), 0);
+        program.unlock(section);
+        assert_eq!(
+            (calls(program), state.called.load(Ordering::Relaxed)),
+            (1, called)
+        );
+        assert_eq!(state.drain(Until { deadline: None }), 1);
+        assert_eq!((calls(program), runs.load(Relaxed)), (0, 1));
+    }
+}
+
+/// The blocks of the process's domain stay: it is used often.
+#[test]
+fn a_pass_frees_blocks_of_domains_of_the_program() {
+    let (program, state) = alone();
+    for (state, stay) in [(state, false), (&program.env.state, true)] {
+        state.put(CODE, counting(counter()), Urgency::Hurry);
+        state.call();
+        program.env.look_after([state].into_iter());
+        let queue = state.own_queue_or_new().expect("memory");
+        let block = queue.lanes[CODE].block.load(Ordering::Relaxed);
+        assert_eq!((block != queue.nothing(), state.held().0), (stay, 0));
+    }
+}
+
+#[test]
+fn settings_reach_the_state() {
+    let (program, state) = domain();
+    state.set_inline(true);
+    assert!(state.runs_inline());
+    state.set_inline(false);
+    assert!(!state.runs_inline());
+    (0..5).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
+    let mut settings = Settings::default_at(0);
+    assert!(!settings.apply(state));
+    settings.budget_count = 2;
+    assert!(settings.apply(state), "the budget is used up");
+    let places = [(); 3].map(|()| program.domain().place);
+    assert_eq!(places, [1, 2, 3].map(|n| SRCUS + n));
 }
