@@ -58,6 +58,8 @@ fn a_turn_runs_each_kind_of_code_and_says_how_many() {
     assert_eq!(queue.lock().cpu.turn(), None);
     assert_eq!(state.run_turn(queue, turn, ALWAYS), 0);
     let (queue, _) = done(state, [1, 0, 0]);
+    let inside = || assert_eq!(state.run_turn(queue, turn, ALWAYS), 0);
+    state.env().marked(inside);
     let mut core = queue.lock();
     assert!(state.lock().take_turn(&mut core.cpu, turn));
     drop(core);
@@ -314,6 +316,7 @@ fn a_worker_says_how_much_it_freed_and_ran() {
     assert!(state.taken_waits());
     assert_eq!(state.free_taken(ALWAYS), 0);
     assert_eq!(state.synchronize(How::default()), Ok(()));
+    assert_eq!(state.free_taken(Until { deadline: Some(0) }), 0);
     assert_eq!(state.free_taken(ALWAYS), 3);
     assert_eq!(state.held(), (0, 0));
 }

@@ -293,7 +293,7 @@ impl State {
     }
 
     /// The flagged readers among the holdouts, as a number that changes with them.
-    fn flagged(&self) -> u64 {
+    pub(super) fn flagged(&self) -> u64 {
         let core = self.lock();
         self.readers().flagged(core.engine.holdouts())
     }

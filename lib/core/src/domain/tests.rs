@@ -2,8 +2,10 @@
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-use quiescent_engine::credit::Urgency;
+use quiescent_engine::Interest;
+use quiescent_engine::credit::{Cause, Urgency};
 
 use crate::defer::sweep::Until;
 use crate::defer::turns::turn_of_overflow;
@@ -13,9 +15,12 @@ use crate::gp::driver::How;
 use crate::os::{NO_MEMORY, NO_SUCH_CALL};
 use crate::parts::domain::Readers;
 use crate::parts::error::SyncError;
+use crate::parts::settings::Settings;
 use crate::parts::shell::News;
 use crate::parts::state::State;
+use crate::prim::counters::value;
 use crate::prim::{self, Ordering};
+use crate::queue::meter::SRCUS;
 use crate::queue::per_thread::{CODE, PLAIN};
 use crate::testing::{Program, closure, counter, counting, memory, program};
 
@@ -260,4 +265,141 @@ fn code_in_a_turn_of_another_worker_is_not_reported() {
     state.call();
     program.env.look_after([state].into_iter());
     assert_eq!(runs.load(Relaxed), 1);
+}
+
+/// Where the caller cannot wait, the worker goes on; where there is none, the next thread that queues tries
+/// to start one.
+#[test]
+fn what_a_drain_leaves_is_the_workers() {
+    for (has_no_worker, called) in [(0, 1), (1, 1)] {
+        let (program, state) = domain();
+        program.asked.has_no_worker.store(has_no_worker, Relaxed);
+        let runs = counter();
+        state.put(CODE, counting(runs), Urgency::Lazy);
+        calls(program);
+        let section = program.lock();
+        assert_eq!(state.drain(Until { deadline: None }), 0);
+        program.unlock(section);
+        assert_eq!(
+            (calls(program), state.called.load(Ordering::Relaxed)),
+            (1, called)
+        );
+        assert_eq!(state.drain(Until { deadline: None }), 1);
+        assert_eq!((calls(program), runs.load(Relaxed)), (0, 1));
+    }
+}
+
+/// The blocks of the process's domain stay: it is used often.
+#[test]
+fn a_pass_frees_blocks_of_domains_of_the_program() {
+    let (program, state) = alone();
+    for (state, stay) in [(state, false), (&program.env.state, true)] {
+        state.put(CODE, counting(counter()), Urgency::Hurry);
+        state.call();
+        program.env.look_after([state].into_iter());
+        let queue = state.own_queue_or_new().expect("memory");
+        let block = queue.lanes[CODE].block.load(Ordering::Relaxed);
+        assert_eq!((block != queue.nothing(), state.held().0), (stay, 0));
+    }
+}
+
+#[test]
+fn settings_reach_the_state() {
+    let (program, state) = domain();
+    state.set_inline(true);
+    assert!(state.runs_inline());
+    state.set_inline(false);
+    assert!(!state.runs_inline());
+    (0..5).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
+    let mut settings = Settings::default_at(0);
+    assert!(!settings.apply(state));
+    settings.budget_count = 2;
+    assert!(settings.apply(state), "the budget is used up");
+    let places = [(); 3].map(|()| program.domain().place);
+    assert_eq!(places, [1, 2, 3].map(|n| SRCUS + n));
+}
+
+#[test]
+fn a_domain_is_due_when_it_was_called_or_its_time_has_come() {
+    let (program, state) = domain();
+    let passes = || {
+        program.env.look_after([state].into_iter());
+        value(&state.counters.worker_passes)
+    };
+    assert_eq!(passes(), 0);
+    state.call();
+    assert_eq!([passes(), passes()], [1, 1]);
+    state.look_at.store(1, Ordering::Relaxed);
+    assert_eq!(passes(), 2);
+    state.lock().arm(1);
+    assert_eq!([passes(), passes()], [3, 3]);
+}
+
+#[test]
+fn the_worker_drives_what_was_taken_over() {
+    let (program, state) = alone();
+    let runs = counter();
+    state.put(CODE, counting(runs), Urgency::Lazy);
+    let swept = state.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
+    assert_eq!((swept, state.taken_waits()), (Ok(()), true));
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert_eq!(runs.load(Relaxed), 1);
+}
+
+#[test]
+fn any_number_of_domains_is_processed_in_one_call() {
+    let program = program();
+    let runs = counter();
+    let number = 2 * prim::TOGETHER + 1;
+    let states: Vec<_> = (0..number).map(|_| program.domain().state()).collect();
+    for state in &states {
+        state.put(CODE, counting(runs), Urgency::Hurry);
+        state.call();
+    }
+    program.env.look_after(states.into_iter());
+    assert_eq!(runs.load(Relaxed) as usize, number);
+}
+
+/// The worker looks again when a driver that another thread seems to be may have stopped, or when a report is
+/// due.
+#[test]
+fn a_worker_that_cannot_go_on_looks_again() {
+    let (program, state) = alone();
+    let look_at = || state.look_at.load(Ordering::Relaxed);
+    state.set_stall_after(Duration::ZERO);
+    state.put(CODE, counting(counter()), Urgency::Lazy);
+    let swept = state.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
+    assert_eq!(swept, Ok(()));
+    state.rest_until(false, None);
+    assert_eq!(look_at(), 0);
+    let _ = state.start_poll();
+    assert!(state.lock().try_drive(None, Interest::Poller));
+    state.call();
+    program.env.look_after([state].into_iter());
+    assert!(look_at() > 0);
+    let before = prim::now_ns();
+    state.set_stall_after(Duration::from_secs(3600));
+    state.rest_until(false, None);
+    assert!(look_at() >= before + 3_600_000_000_000);
+    state.rest_until(true, None);
+    assert_eq!(look_at(), 0, "it is blocked");
+}
+
+#[test]
+fn readers_that_block_are_flagged_until_the_last_has_left() {
+    let (program, state) = domain();
+    let Readers::Counted(counted) = &state.domain().readers else {
+        unreachable!("made so")
+    };
+    let section = program.enter(counted);
+    assert_eq!(state.flagged(), 0);
+    let _ = state.start_poll();
+    state.drive_once(state.lock(), None, Interest::Poller);
+    assert!(state.flagged() > 1 && counted.is_flagged(section));
+    state.may_be_empty(counted, section);
+    assert!(counted.is_flagged(section), "one is left");
+    assert!(program.leave(counted, section));
+    state.may_be_empty(counted, section);
+    assert!(!counted.is_flagged(section));
 }

@@ -70,3 +70,72 @@ fn the_engine_learns_how_long_deferred_fences_take() {
     core.fence_ended(None);
     assert_eq!(core.engine.fence_average_ns(), 80);
 }
+
+#[test]
+fn a_report_of_low_memory_for_later_is_withdrawn_where_nothing_waits() {
+    let mut core = state().lock();
+    assert!(core.memory_low(0).kick && core.take_pressure(1));
+    let low = core.memory_low(2);
+    assert!(!low.kick && core.engine.memory_is_said_low());
+    core.arm(9);
+    core.calm();
+    assert!(core.engine.memory_is_said_low(), "a deadline is left");
+    core.disarm();
+    core.calm();
+    assert!(!core.engine.memory_is_said_low());
+}
+
+/// What becomes of a waiter whose deadline is over: true if the next one is asked to drive in its place.
+fn leaves(before: impl FnOnce(&'static State, &mut MutexGuard<'static, Core>)) -> (bool, bool) {
+    let state = state();
+    let mut core = state.lock();
+    let [first, second] = [(); 2].map(|()| {
+        let ticket = core.wait_for_gp(state.readers(), 0, false);
+        Waiter::new(ticket)
+    });
+    for waiter in [&first, &second] {
+        // SAFETY: they do not move before they are unlinked.
+        unsafe { core.waiters.link(waiter) };
+    }
+    before(state, &mut core);
+    let end = state.wait_turn(core, &first, u64::MAX, Some(0));
+    let mut core = state.lock();
+    let asked = second.take_drive();
+    core.waiters.unlink(&first);
+    core.waiters.unlink(&second);
+    (end.is_ok_and(|core| core.is_none()), asked)
+}
+
+#[test]
+fn a_waiter_that_gives_up_passes_a_request_to_drive_on() {
+    let ask = |core: &mut MutexGuard<'static, Core>| {
+        let mut wakes = Wakes::new();
+        assert!(core.waiters.hand_over(&mut wakes) && wakes.wake() == 1);
+    };
+    assert_eq!(leaves(|_, _| ()), (false, false));
+    assert_eq!(leaves(|_, core| ask(core)), (false, true));
+    let driven = |_, core: &mut MutexGuard<'static, Core>| {
+        ask(core);
+        assert!(core.try_drive(None, Interest::Poller));
+    };
+    assert_eq!(leaves(driven), (false, false));
+    let satisfied = |state: &'static State, core: &mut MutexGuard<'static, Core>| {
+        let unlocked = std::mem::replace(core, self::state().lock());
+        state.drive_once(unlocked, None, Interest::Poller);
+        *core = state.lock();
+    };
+    assert_eq!(leaves(satisfied), (true, false));
+}
+
+#[test]
+fn a_waiter_that_is_done_returns() {
+    let state = state();
+    let mut core = state.lock();
+    let waiter = Waiter::new(core.wait_for_gp(state.readers(), 0, false));
+    // SAFETY: it does not move before it is out.
+    unsafe { core.waiters.link(&waiter) };
+    let mut wakes = Wakes::new();
+    assert!(!core.waiters.finish(waiter.ticket + 1, &mut wakes));
+    let end = state.wait_turn(core, &waiter, u64::MAX, None);
+    assert!(end.is_ok_and(|core| core.is_none()));
+}

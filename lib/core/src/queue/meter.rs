@@ -205,21 +205,19 @@ impl Cursor {
     #[cold]
     fn popped(&mut self, meter: &dyn Meter, lane: usize, chain: &Chain, head: Pos, now: u64) {
         let from = self.heads[lane].max(self.starts[lane]);
-        if head > from {
-            // Executed at some time since the last count.
-            self.in_lots(
-                lane,
-                from..head,
-                (self.looked, now),
-                |this, lot, all, waited| {
-                    let each = |what, count| executed(meter, this.place, lane, what, count, waited);
-                    match all {
-                        0 => for_each_run(chain, lot, each),
-                        what => each(what, lot.end - lot.start), // as when queued: no traversal needed
-                    }
-                },
-            );
-        }
+        // Executed at some time since the last count.
+        self.in_lots(
+            lane,
+            from..head,
+            (self.looked, now),
+            |this, lot, all, waited| {
+                let each = |what, count| executed(meter, this.place, lane, what, count, waited);
+                match all {
+                    0 => for_each_run(chain, lot, each),
+                    what => each(what, lot.end - lot.start), // as when queued: no traversal needed
+                }
+            },
+        );
         self.heads[lane] = self.heads[lane].max(head);
     }
 

@@ -113,7 +113,7 @@ impl Tally {
     }
 }
 
-/// All counts of an `Srcu`.
+/// All counts of an `Srcu`. Part of a domain, so nothing frees their leaves.
 #[derive(Debug)]
 pub struct Counted {
     /// The count that new sections join.
@@ -359,22 +359,6 @@ fn new_leaf(layout: Layout) -> *mut Tally {
     // SAFETY: the only requirement is that the memory is never freed.
     let leaf = unsafe { prim::zeroes(layout.size() / size_of::<Tally>(), Tally::new) };
     leaf.unwrap_or(std::ptr::null_mut())
-}
-
-#[cfg(not(quiescent_model))]
-impl Drop for Counted {
-    fn drop(&mut self) {
-        for (leaf, first) in self.leaves.iter().enumerate() {
-            let first = first.load(Ordering::Relaxed);
-            if let Ok(layout) = Layout::array::<Tally>((FIRST << leaf) as usize)
-                && !first.is_null()
-            {
-                // SAFETY: allocated by `new_leaf` with this layout; there is no reference to a value that is
-                // being dropped.
-                unsafe { std::alloc::dealloc(first.cast(), layout) };
-            }
-        }
-    }
 }
 
 /// The engine's queries, answered from the counts.

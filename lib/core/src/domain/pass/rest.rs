@@ -8,7 +8,7 @@ use crate::reader::word::nap_ns;
 
 impl State {
     /// No work remains here before a call, the time `at`, or a deadline; `blocked` excludes deadlines.
-    pub(super) fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
+    pub(in crate::domain) fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
         self.rearm(blocked);
         let report = self.next_report().filter(|_| !blocked);
         let look_at = at.into_iter().chain(report).chain(self.next_nap()).min();

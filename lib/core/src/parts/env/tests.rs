@@ -140,6 +140,20 @@ fn a_question_lowers_limits_and_is_answered_once() {
     assert!(!reader.is_asked() && slot.answer.covers(3));
 }
 
+#[test]
+#[cfg_attr(
+    any(quiescent_portable, not(target_os = "linux")),
+    ignore = "SKIPPED: needs a fence of the process"
+)]
+fn no_more_are_asked_than_is_set() {
+    for (most, asked) in [(0, 0), (1, 0), (2, 1)] {
+        let program = program();
+        program.env.threads.slots.set_most_asked(most);
+        beside(program, 2, || fence(program));
+        assert_eq!(counts(program), (asked, 0, 1));
+    }
+}
+
 /// The time that a fence took is divided among those that needed it.
 #[test]
 fn a_fence_for_many_costs_each_a_part_of_its_time() {
@@ -234,5 +248,18 @@ fn a_thread_is_asked_in_a_domain_of_the_program() {
     assert!(!reader.is_asked());
     records.ask(slot);
     assert!(reader.is_asked());
+    let record = slot
+        .records
+        .record(records.number)
+        .expect("it has read there");
+    let queue = records.state().own_queue_or_new().expect("memory");
+    let [_, attached] = record.queue_places();
+    attached.store(
+        std::ptr::from_ref(queue).cast_mut(),
+        prim::Ordering::Relaxed,
+    );
+    limits(queue);
+    records.ask(slot);
+    assert_eq!(limits(queue), [0; 3]);
     let _ = crate::reader::word::end(reader);
 }

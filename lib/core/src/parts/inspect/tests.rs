@@ -48,6 +48,11 @@ fn a_driver_a_barrier_and_a_report_are_no_rest() {
     state.unreported.store(1, Ordering::Relaxed);
     assert!(!state.is_at_rest());
     state.unreported.store(0, Ordering::Relaxed);
+    let mut place = 0;
+    assert!(state.wakers.put(&mut place, (), std::task::Waker::noop()));
+    assert!(!state.is_at_rest());
+    state.wakers.remove(place);
+    assert!(state.is_at_rest());
     let mut core = state.lock();
     let snap = core.barrier.snap();
     let _ = core.start_barrier(snap);

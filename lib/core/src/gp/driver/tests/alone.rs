@@ -260,3 +260,21 @@ fn a_driver_waits_for_a_reader_that_leaves() {
         assert_eq!(waits.join().expect("no panic"), Ok(()));
     });
 }
+
+/// The engine learns the time of fences for deferred work, and only of these.
+#[test]
+fn a_fence_in_passing_is_for_deferred_work() {
+    let fixture = fixture();
+    for (interest, has_time) in [(Interest::Passing, true), (Interest::Poller, false)] {
+        let mut turn = fixture.turn(interest);
+        let fenced = turn
+            .fence(FenceCause::GpStart, interest)
+            .expect("not shared");
+        let of_the_process = fixture.resolve_mode() == crate::reader::mode::FenceMode::Membarrier;
+        assert_eq!(
+            fenced.map(|time| time.is_some()),
+            Ok(has_time && of_the_process)
+        );
+        turn.leave();
+    }
+}

@@ -27,7 +27,7 @@ fn take_over(fixture: &Fixture, turn: &mut Turn<'static>) {
 #[test]
 fn a_replaced_driver_makes_no_engine_call() {
     type Does = fn(&mut Turn<'static>);
-    let what: [(&str, Does); 7] = [
+    let what: [(&str, Does); 8] = [
         ("step", |turn| assert_eq!(turn.step(0), Next::Done)),
         ("drive", |turn| {
             assert_eq!(turn.drive(Interest::Poller, None), Drive::Replaced);
@@ -39,6 +39,10 @@ fn a_replaced_driver_makes_no_engine_call() {
             assert_eq!(fence_here(turn), Ok(Next::Done));
         }),
         ("grow", |turn| assert_eq!(turn.grow(100), Ok(()))),
+        ("go on behind a fence", |turn| {
+            let end = turn.drive_fenced(Ok(None), Interest::Poller);
+            assert_eq!(end, Drive::Replaced);
+        }),
         ("leave", |turn| turn.leave()),
         ("ask", |turn| assert!(!turn.is_driver())),
     ];

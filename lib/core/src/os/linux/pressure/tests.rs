@@ -269,3 +269,36 @@ fn the_worker_hears_its_sources_while_it_listens() {
     wakeups.close();
     assert_eq!(wakeups.sources().limits, PressureSource::Closed);
 }
+
+/// Of a group whose path is nearly too long, files with long names cannot be named.
+#[test]
+fn a_file_whose_path_is_too_long_is_unavailable() {
+    let fake = Fake::new("long");
+    let mount = fake.root.join("mount");
+    let left = LONGEST - "/memory.pressure".len() - mount.as_os_str().len();
+    let mut group = String::new();
+    while group.len() < left {
+        let part = (left - group.len() - 1).min(200);
+        group += &format!("/{}", "d".repeat(part));
+    }
+    let directory = mount.join(&group[1..]);
+    fs::create_dir_all(&directory).expect("a directory");
+    for file in ["cgroup.events", "memory.events", "memory.pressure"] {
+        fs::write(directory.join(file), "high 1\n").expect("a file");
+    }
+    fs::write(fake.root.join("own"), format!("0::{group}\n")).expect("a file");
+    let sources = fake.sources(NOTHING);
+    sources.open();
+    let [_, group, limits] = states(&sources);
+    assert_eq!(
+        (group, limits),
+        (PressureSource::Unavailable, PressureSource::Idle)
+    );
+    sources.close();
+    assert!(
+        sources
+            .each
+            .iter()
+            .all(|source| source.fd.load(Relaxed) == -1)
+    );
+}
