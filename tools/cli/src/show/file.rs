@@ -110,6 +110,11 @@ pub fn settle(kind: &Kind, path: &Path, permit: Permit) -> Result<Place, Error> 
     // Dropped, and so removed.
     if let Err(why) = beside(&real) {
         let remedy = "name a file in a folder that exists and is writable";
+        // Without the name that the file would have had.
+        let why = match why.kind() {
+            io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+            kind => kind.to_string(),
+        };
         return refused(&format!("cannot be written ({why})"), remedy);
     }
     Ok(Place::File(real))

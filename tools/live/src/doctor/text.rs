@@ -3,6 +3,7 @@
 use super::{Finding, Severity};
 use crate::Machine;
 use crate::state::cpus::listed;
+use quiescent_report::text::folded;
 use std::fmt::Write as _;
 
 /// The widest line, where words can be parted.
@@ -30,7 +31,8 @@ pub fn text(machine: &Machine, findings: &[Finding]) -> String {
             ("remedy", &it.remedy),
         ] {
             if !what.is_empty() {
-                let _ = writeln!(text, "  {word:<10}{}", wrapped(what));
+                let line = format!("  {word:<10}{what}");
+                text += &(folded(&line, WIDTH, INDENT) + "\n");
             }
         }
     }
@@ -48,13 +50,14 @@ fn head(machine: &Machine) -> String {
     let hz = hz.map_or("not known".to_owned(), |(hz, from)| {
         format!("{hz} ({from})")
     });
-    let mut text = format!(
-        "Linux {}; CPUs on line {}, possible {}; ticks a second {hz}; configuration: {}\n\n",
+    let about = format!(
+        "Linux {}; CPUs on line {}, possible {}; ticks a second {hz}; configuration: {}",
         machine.release,
         cpus(&machine.online),
         cpus(&machine.possible),
         machine.config_file(),
     );
+    let mut text = folded(&about, WIDTH, 2) + "\n\n";
     let Some(tasks) = &machine.tasks else {
         return text + "RCU's threads are not to be seen.\n";
     };
@@ -75,37 +78,4 @@ fn head(machine: &Machine) -> String {
         );
     }
     text
-}
-
-/// In lines that are short enough, the later ones indented.
-fn wrapped(text: &str) -> String {
-    let mut lines = String::new();
-    let mut room = WIDTH - INDENT;
-    for word in text.split(' ') {
-        let length = word.chars().count() + 1;
-        if length > room && !lines.is_empty() {
-            lines.truncate(lines.trim_end().len());
-            let _ = write!(lines, "\n{:INDENT$}", "");
-            room = WIDTH - INDENT;
-        }
-        lines += word;
-        lines.push(' ');
-        room = room.saturating_sub(length);
-    }
-    lines.truncate(lines.trim_end().len());
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_are_parted_between_words() {
-        let words = ["word"; 60].join(" ");
-        let text = wrapped(&words);
-        assert!(text.lines().count() > 2);
-        assert!(text.lines().all(|it| it.len() <= WIDTH));
-        assert_eq!(text.split_whitespace().count(), 60);
-    }
 }

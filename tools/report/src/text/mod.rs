@@ -24,3 +24,50 @@ pub fn shortened(text: &str, width: usize) -> String {
     let ends = letters[..head].iter().chain(['…'].iter().take(width));
     ends.chain(&letters[tail..]).collect()
 }
+
+/// Text whose lines have at most so many columns: parted between words, the later parts indented. A word that
+/// is wider than a line stays whole.
+///
+/// ```
+/// use quiescent_report::text::folded;
+/// assert_eq!(folded("one two three\n  four five", 8, 4), "one two\n    three\n  four\n    five");
+/// assert_eq!(folded("a\n\nlonger", 3, 2), "a\n\nlonger");
+/// ```
+pub fn folded(text: &str, width: usize, indent: usize) -> String {
+    let mut lines = Vec::new();
+    for whole in text.split('\n') {
+        let (mut line, mut begun) = (String::new(), false);
+        for word in whole.split(' ') {
+            let columns = line.chars().count() + word.chars().count();
+            if begun && !word.is_empty() && columns > width {
+                lines.push(line.trim_end().to_owned());
+                line = " ".repeat(indent);
+            }
+            begun |= !word.is_empty();
+            line += word;
+            line.push(' ');
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_parted_between_words() {
+        let words = ["word"; 60].join(" ");
+        let text = folded(&words, 110, 12);
+        assert!(text.lines().count() > 2);
+        assert!(text.lines().all(|it| it.len() <= 110));
+        assert_eq!(text.split_whitespace().count(), 60);
+        // A word without room stays whole, and an indent is no word.
+        let wide = "w".repeat(120);
+        assert_eq!(
+            folded(&format!("    {wide} a"), 110, 2),
+            format!("    {wide}\n  a")
+        );
+    }
+}

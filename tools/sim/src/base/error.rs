@@ -9,7 +9,7 @@ pub enum Error {
     UnknownKey {
         /// As it was given.
         key: String,
-        /// The name that is nearest to it.
+        /// The name that is nearest to it; empty if none is near.
         nearest: String,
     },
     /// The value is none that the key takes.
@@ -60,11 +60,13 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::UnknownKey { key, nearest } => write!(
-                f,
-                "`{key}`: there is no such setting; did you mean `{nearest}`? `quiescent sim --list` has \
-                 them all"
-            ),
+            Error::UnknownKey { key, nearest } => {
+                write!(f, "`{key}`: there is no such setting; ")?;
+                if !nearest.is_empty() {
+                    write!(f, "did you mean `{nearest}`? ")?;
+                }
+                f.write_str("`quiescent sim --list` has them all")
+            }
             Error::Value {
                 key,
                 value,
@@ -91,10 +93,20 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The one of `known` that is nearest to `word`: one that begins so, or so few letters have to be changed.
+/// The one of `known` that is nearest to `word`: one that begins so, or has it in it, or in which the fewest
+/// letters have to be changed.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known.min_by_key(|it| (!it.starts_with(word), distance(word, it), *it));
+    let key = |it: &&'a str| {
+        let (begins, has) = (it.starts_with(word), it.contains(word));
+        (!begins, !has, distance(word, it), *it)
+    };
+    let best = known.min_by_key(key);
     best.unwrap_or_default().to_owned()
+}
+
+/// Whether one may have been meant by the other: a part of it, or at most half of the letters are wrong.
+pub(crate) fn is_near(word: &str, known: &str) -> bool {
+    known.contains(word) || distance(word, known) * 2 <= word.chars().count()
 }
 
 /// Letters to be put in, taken out or replaced (Wagner and Fischer, 1974).
@@ -125,6 +137,8 @@ mod tests {
         assert_eq!(near("nocbs"), "rcu_nocbs");
         assert_eq!(near("lazy"), "rcu_lazy");
         assert_eq!(near("early"), "early_qs");
+        assert!(is_near("lazy", "rcu_lazy") && is_near("ealry_qs", "early_qs"));
+        assert!(!is_near("nosuch", "batch") && !is_near("x", "hz"));
         assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
     }
 }

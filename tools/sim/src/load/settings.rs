@@ -27,7 +27,7 @@ pub use releases::{HISTORY, History, OfCpus, RELEASES};
 pub use table::{SETTINGS, Setting, THREAD_SETTINGS};
 pub use threads::BOTH;
 
-use crate::base::error::{Error, nearest};
+use crate::base::error::{Error, is_near, nearest};
 use crate::input::options::Options;
 
 /// Carries out assignments, and checks that the machine can be.
@@ -71,9 +71,13 @@ fn all() -> impl Iterator<Item = &'static Setting> {
 /// The error for a key that is neither a setting nor one of `others`.
 pub(crate) fn unknown<'a>(key: &str, others: impl Iterator<Item = &'a str>) -> Error {
     let known = all().map(|it| it.key).chain(others);
+    let mut nearest = nearest(key, known);
+    if !is_near(key, &nearest) {
+        nearest.clear();
+    }
     Error::UnknownKey {
         key: key.into(),
-        nearest: nearest(key, known),
+        nearest,
     }
 }
 

@@ -3,8 +3,8 @@
 //! Columns in the order of reading: recorded, model as recorded, error, model with the change. What makes the
 //! last column doubtful is a warning above the table.
 
-use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
+use quiescent_report::text::{Table, folded};
 use quiescent_report::{Report, Row};
 
 use super::{Answer, BAD_FIT, Line};
@@ -108,6 +108,9 @@ pub(super) fn cells(line: &Line) -> [String; 7] {
     ]
 }
 
+/// Columns of a line of prose: about those of the table.
+const WIDTH: usize = 112;
+
 /// As text.
 pub fn text(answer: &Answer) -> String {
     let mut text = answer.about() + "\n";
@@ -126,6 +129,7 @@ pub fn text(answer: &Answer) -> String {
     for doubt in &answer.doubts {
         text += &format!("warning: {doubt}\n");
     }
+    let mut text = folded(&text, WIDTH, 2);
     let mut table = Table::new(&HEAD, 1);
     for line in &answer.lines {
         table.row(cells(line));

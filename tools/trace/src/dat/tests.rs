@@ -27,6 +27,19 @@ fn summary(bytes: Vec<u8>) -> Summary {
     reader.summary().clone()
 }
 
+/// What every record says, and the events of its fields.
+fn said(reader: &mut Reader<impl crate::Source>) -> Vec<String> {
+    let mut all = Vec::new();
+    while let Some(it) = reader.next_record().expect("reads") {
+        let event = it.decode();
+        all.push(format!(
+            "{} {} {} {:?} {} {} {event:?}",
+            it.task, it.pid, it.cpu, it.flags, it.time_ns, it.event
+        ));
+    }
+    all
+}
+
 const EXPECTED: [&str; 8] = [
     "          <idle>-0       [000] d.s2. 0.000000105: sched_switch: prev_comm=swapper/0 prev_pid=0 ==> \
      next_comm=rcu_preempt next_pid=15",
@@ -60,6 +73,17 @@ fn all_kinds_of_files_give_the_same_lines() {
                     .filter(|l| !l.starts_with(['#', 'c']))
                     .collect();
                 assert_eq!(events, EXPECTED, "{about}");
+                let open = || from_seek("made.dat", Cursor::new(build.file())).expect("opens");
+                let fields = said(&mut Reader::new("fields", open()));
+                assert_eq!(
+                    fields,
+                    said(&mut Reader::new("text", open().text())),
+                    "{about}"
+                );
+                assert!(
+                    fields[1].ends_with("softirq_entry Ok(Softirq { vec: 9 })"),
+                    "{fields:?}"
+                );
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A thread that reads, decompresses or renders ahead of the thread that opened the trace.
+//! A thread that reads or decompresses ahead of the thread that opened the trace.
 //!
 //! Blocks go over in their order and come back to be filled again, eight at most on the way: ten blocks of
 //! memory. The end and an error are sent like blocks, so that a thread that is gone without either is an

@@ -6,9 +6,8 @@
 //! decompressor may use as much memory as [`DICTIONARY_KB`] says, and 32 MiB for zstd: a file that asks for
 //! more is refused before anything is allocated.
 //!
-//! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe. It is given as
-//! the text that the kernel would have written ([`dat`](crate::dat)), and so is a trace of Perfetto's
-//! ([`perfetto`](crate::perfetto)), which is read in one pass.
+//! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe
+//! ([`dat`](crate::dat)); a trace of Perfetto's is read in one pass ([`perfetto`](crate::perfetto)).
 
 use crate::Error;
 use crate::dat::{Dat, Frames, MAGIC, Source};
@@ -79,8 +78,8 @@ const DAT: &str =
 
 /// Opens a trace by name; `-` is standard input.
 ///
-/// A thread of its own reads it, decompresses it, and turns a `trace.dat` into text, at most ten blocks of
-/// 128 KiB ahead.
+/// A thread of its own reads and decompresses it, at most ten blocks of 128 KiB ahead; not a `trace.dat`,
+/// which is read at many places at once.
 ///
 /// # Errors
 /// [`Error::Input`] when it cannot be opened or read, [`Error::Kind`] when it is recognised as something

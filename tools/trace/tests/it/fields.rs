@@ -51,5 +51,9 @@ pub fn same_as_text(name: &str, open: impl Fn() -> Input) -> usize {
         }
     }
     assert_eq!(records.summary(), text.summary(), "{name}");
+    // A thread that makes them ahead makes the same.
+    let mut ahead = Reader::ahead(name, open());
+    while ahead.next_record().expect("reads").is_some() {}
+    assert_eq!(ahead.summary(), text.summary(), "{name}");
     without_text
 }

@@ -64,7 +64,7 @@ pub fn cell(row: &Row) -> String {
     };
     match row.median {
         saved if saved <= -100.0 => of(&|it| 1.0 - it / 100.0, row.max, row.min) + "x as much",
-        saved if saved < 0.0 && row.max <= 0.0 => of(&|it| -it, row.max, row.min) + " more",
+        saved if saved < 0.0 && row.max <= 0.0 => of(&|it| -it, row.max, row.min) + " % more",
         _ => of(&|it| it, row.min, row.max),
     }
 }
@@ -91,10 +91,9 @@ pub fn sentence(report: &Report, variants: &[Variant]) -> String {
     };
     let of = |it: &Variant, metrics| first_of(report, &it.case, metrics).map_or("-".into(), figure);
     let metric = [cost.metric.as_str()];
-    let said = match (cost.min > 0.0, cost.max < 0.0, cost.median <= -100.0) {
-        (true, ..) => format!("saves {}", figure(cost)),
-        (_, true, true) => format!("costs {}", cell(cost)),
-        (_, true, _) => format!("costs {} %", cell(cost)),
+    let said = match (cost.min > 0.0, cost.max < 0.0) {
+        (true, _) => format!("saves {}", figure(cost)),
+        (_, true) => format!("costs {}", cell(cost)),
         _ => format!("may save or cost: it saves {}", figure(cost)),
     };
     format!(
@@ -203,8 +202,8 @@ mod tests {
         };
         assert_eq!(said(&[30.0]), "30.0");
         assert_eq!(said(&[0.0]), "0");
-        assert_eq!(said(&[-45.0]), "45.0 more");
-        assert_eq!(said(&[-40.0, -45.0, -60.0]), "45.0 [40.0..60.0] more");
+        assert_eq!(said(&[-45.0]), "45.0 % more");
+        assert_eq!(said(&[-40.0, -45.0, -60.0]), "45.0 [40.0..60.0] % more");
         assert_eq!(said(&[-10.0, -5.0, 20.0]), "-5.00 [-10.0..20.0]");
         assert_eq!(said(&[-100.0]), "2.00x as much");
         assert_eq!(

@@ -2,8 +2,8 @@
 //! `--full` has all, and every assumption and setting.
 
 use super::{Variant, first, saved};
-use quiescent_report::text::Table;
 use quiescent_report::text::number::{short, spread};
+use quiescent_report::text::{Table, folded};
 use quiescent_report::{Report, Row};
 use quiescent_sim::{MachineKind, Options, Workload, settings};
 use serde_json::json;
@@ -57,7 +57,7 @@ pub fn list() -> String {
         let (key, value) = (it.key, it.get(&options));
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
     }
-    text
+    folded(&text, WIDTH, 6)
 }
 
 /// The same as one line of JSON: in `options`, lists of objects.
@@ -141,7 +141,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> St
     let said = saved::sentence(report, variants);
     if !said.is_empty() {
         text += "\n";
-        text += &lines(said.trim_end().split(' ').map(str::to_owned), "");
+        text += &lines(said.trim_end(), "");
     }
     let saved = format!("{workload}{}", saved::SAVED);
     let mut columns: Vec<Column> = variants
@@ -164,8 +164,7 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> St
     if report.options["stopped"] == true {
         text += "\nstopped: some runs are missing\n";
     }
-    let leaves_out = leaves_out(variants[0].plan.options.kind).split(' ');
-    text += &("\n".to_owned() + &lines(leaves_out.map(str::to_owned), ""));
+    text += &("\n".to_owned() + &lines(leaves_out(variants[0].plan.options.kind), ""));
     if !full {
         let more = report.rows.len() - shown.len();
         let assumed = report.options["assumes"].as_array().map_or(0, Vec::len);
@@ -201,8 +200,7 @@ fn assumptions(report: &Report) -> String {
     let mut text = String::new();
     for (name, sentences) in [("assumes", "assumes"), ("FITTED", "fitted")] {
         for sentence in report.options[sentences].as_array().into_iter().flatten() {
-            let words = sentence.as_str().unwrap_or_default().split(' ');
-            text += &lines(words.map(str::to_owned), &format!("{name}: "));
+            text += &lines(sentence.as_str().unwrap_or_default(), &format!("{name}: "));
         }
     }
     text
@@ -226,22 +224,12 @@ fn settings(first: &Variant, seeds: u64, seed: u64) -> String {
         .chain(machine)
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    text + &lines(all.into_iter(), "")
+    text + &lines(&all.join(" "), "")
 }
 
 /// Words, in lines of at most [`WIDTH`] columns.
-fn lines(words: impl Iterator<Item = String>, before: &str) -> String {
-    let (mut text, mut line) = (String::new(), before.to_owned());
-    let mut is_empty = true;
-    for word in words {
-        if !is_empty && 2 + line.chars().count() + word.chars().count() > WIDTH {
-            text += &format!("  {}\n", line.trim_end());
-            line = " ".repeat(before.len());
-        }
-        line += &format!("{word} ");
-        is_empty = false;
-    }
-    text + "  " + line.trim_end() + "\n"
+fn lines(words: &str, before: &str) -> String {
+    folded(&format!("  {before}{words}"), WIDTH, 2 + before.len()) + "\n"
 }
 
 /// The width of a line.
