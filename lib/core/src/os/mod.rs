@@ -15,7 +15,7 @@
 //! `mprotect` is no fence on ARM, and reading the registers of other threads (Mach) does not promise to be
 //! one: so macOS has none.
 
-#[cfg(not(quiescent_model))]
+#[cfg(all(any(test, feature = "testing"), not(quiescent_model)))]
 pub mod needs;
 pub mod pressure;
 

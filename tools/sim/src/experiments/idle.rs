@@ -256,7 +256,7 @@ pub fn jiffies_power(seed: u64) -> Outcome {
         outcome
             .states
             .push(states(format!("jiffies={jiffies}"), &stats));
-        let by = Judged::published("jiffies-power", 0.5, Basis::Assumed);
+        let by = Judged::published("jiffies-power", 0.15, Basis::Assumed);
         let case = format!("jiffies-power jiffies={jiffies}");
         outcome.compare(by, case, ("saving_pct", "%"), [real, model]);
     }

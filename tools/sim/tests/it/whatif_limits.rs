@@ -228,7 +228,10 @@ fn rcus_soft_interrupt_in_a_thread_is_the_models_own() {
     machine.run(UNTIL + 200 * MS);
     let trace = read(&written(&machine, FROM), FROM, UNTIL);
     let lives = &trace.doings.lives;
-    let those: Vec<_> = lives.iter().filter(|it| it.name.starts_with("ksoftirqd")).collect();
+    let those: Vec<_> = lives
+        .iter()
+        .filter(|it| it.name.starts_with("ksoftirqd"))
+        .collect();
     assert!(those.is_empty(), "{those:?}");
     let stats = trace.run(&trace.options(), 1, || false).unwrap();
     let rounds = stats.wakeups_of("ksoftirqd");
