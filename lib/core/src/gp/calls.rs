@@ -39,7 +39,7 @@ macro_rules! with_view {
 macro_rules! through {
     ($readers:expr, $input:expr, $wrap:expr, |$host:ident| $call:expr) => {
         $crate::gp::calls::with_view!($readers, |view| {
-            #[cfg(feature = "record")]
+            #[cfg(feature = "testing")]
             let result = if crate::prim::part::recording::is_on() {
                 let $host = &quiescent_engine::record::Recording::new(view);
                 let result = $call;
@@ -49,7 +49,7 @@ macro_rules! through {
                 let $host = view;
                 $call
             };
-            #[cfg(not(feature = "record"))]
+            #[cfg(not(feature = "testing"))]
             let result = {
                 let $host = view;
                 let _ = || ($input, $wrap); // keeps the recording code of this call compiled

@@ -33,7 +33,7 @@ impl<T> Deref for Part<T> {
 /// this is the plain call.
 macro_rules! straight {
     ($input:expr, $wrap:expr, $call:expr) => {{
-        #[cfg(feature = "record")]
+        #[cfg(feature = "testing")]
         let result = {
             let result = $call;
             if crate::prim::part::recording::is_on() {
@@ -41,7 +41,7 @@ macro_rules! straight {
             }
             result
         };
-        #[cfg(not(feature = "record"))]
+        #[cfg(not(feature = "testing"))]
         let result = {
             let _ = || ($input, $wrap);
             $call
@@ -52,5 +52,5 @@ macro_rules! straight {
 
 pub(crate) use straight;
 
-#[cfg(feature = "record")]
+#[cfg(feature = "testing")]
 pub mod recording;
