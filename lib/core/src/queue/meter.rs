@@ -424,15 +424,14 @@ mod tests {
         let meter = One(Counts::default());
         executed(&meter, 0, HEAD, 0, 3, (7_999, 9_001));
         executed(&meter, 0, HEAD, 0, 2, (0, 4_000));
-        let Counts {
-            executed,
-            batches,
-            least_us,
-            most_us,
-            longest_us,
-            ..
-        } = &meter.0;
-        let counts = [executed, batches, least_us, most_us, longest_us];
+        let it = &meter.0;
+        let counts = [
+            &it.executed,
+            &it.batches,
+            &it.least_us,
+            &it.most_us,
+            &it.longest_us,
+        ];
         let counts = counts.map(|it| it.load(Ordering::Relaxed));
         assert_eq!(counts, [5, 2, 3 * 7, 3 * 10 + 2 * 4, 10]);
     }

@@ -37,7 +37,9 @@ fn the_documents_have_what_sim_shows() {
 
 #[test]
 fn the_documents_have_what_trace_waits_shows() {
-    let arguments = "trace data/traces/s-sync-classic-8.txt.xz waits --limit 5 --remedies";
+    // Its first part: the settings change at 2.1211 s.
+    let arguments = "trace data/traces/s-sync-classic-8.txt.xz waits --limit 5 --remedies --from 1.6214 \
+                     --to 2.1211";
     let about = "Who waited in synchronize_rcu, how long, for which CPU, and what each setting would change";
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     check("trace-waits", arguments, about, &root);
