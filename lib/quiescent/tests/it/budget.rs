@@ -53,17 +53,21 @@ fn held() -> u64 {
     now.queued_bytes.max(now.queued * OBJECT as u64)
 }
 
+/// Tries to retire one; if it comes back, the bytes that the engine knows to be held.
+fn refused_at() -> Option<u64> {
+    // SAFETY: no other thread has seen the object.
+    let refused = unsafe { Retired::from_raw(object()).try_retire() }.err()?;
+    let Refusal::Full(full) = &refused.reason else {
+        panic!("{refused}");
+    };
+    let held = full.held_bytes;
+    free(refused.object);
+    Some(held)
+}
+
 /// Tries to retire one; false if it came back.
 fn try_one() -> bool {
-    // SAFETY: no other thread has seen the object.
-    match unsafe { Retired::from_raw(object()).try_retire() } {
-        Ok(()) => true,
-        Err(refused) => {
-            assert!(matches!(refused.reason, Refusal::Full(_)), "{refused}");
-            free(refused.object);
-            false
-        }
-    }
+    refused_at().is_none()
 }
 
 fn nothing_is_held() {
@@ -123,9 +127,19 @@ fn a_stalled_reader_holds_no_more_than_the_budget_of_those_who_ask() {
     });
 }
 
+/// The most that the engine has known to be held, by its refusals and reports.
+static FULLEST: AtomicU64 = AtomicU64::new(0);
+
+fn note_fullest(report: &Report) {
+    if let Report::OverBudget { full, .. } = report {
+        FULLEST.fetch_max(full.held_bytes, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn those_who_wait_go_no_faster_than_the_readers() {
     in_both_modes(|| {
+        on_report(note_fullest);
         const THREADS: u64 = 4;
         const OBJECTS: u64 = 200_000;
         set_budget(BUDGET / 4, u64::MAX);
@@ -142,6 +156,7 @@ fn those_who_wait_go_no_faster_than_the_readers() {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
                     most.fetch_max(held(), Ordering::Relaxed);
+                    FULLEST.fetch_max(refused_at().unwrap_or(0), Ordering::Relaxed);
                     thread::yield_now();
                 }
             });
@@ -162,9 +177,11 @@ fn those_who_wait_go_no_faster_than_the_readers() {
         });
         let most = most.into_inner();
         // Queues are inspected one after the other while objects are queued and freed, so `most` may count
-        // some of them twice. Whether the budget was kept is taken from the engine, which counts each once.
+        // some of them twice. How well the budget was kept is known from the engine, which counts each once.
         assert!(most >= BUDGET / 4 / 2, "the budget was used: {most}");
-        assert_eq!(statistics().over_budget, 0);
+        // The last object of a thread's credit may be larger than what is left of that: one a thread.
+        let fullest = FULLEST.load(Ordering::Relaxed);
+        assert!(fullest <= BUDGET / 4 + (THREADS + 1) * WEIGHT, "{fullest}");
         nothing_is_held();
     });
 }
