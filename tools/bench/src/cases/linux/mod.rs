@@ -6,6 +6,7 @@ pub mod flood;
 pub mod idle;
 pub mod pressure;
 pub mod scale;
+pub mod sections;
 pub mod srcu;
 pub mod stall;
 pub mod sync;

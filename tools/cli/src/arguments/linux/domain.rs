@@ -1,6 +1,6 @@
 //! The request about domains of the program's own: `bench domain`.
 
-use super::{Measured, calls, count, milliseconds, rounds, threads};
+use super::{Measured, Sections, count, milliseconds};
 use clap::Args;
 use quiescent_bench::cases::domain::MOST_DOMAINS;
 
@@ -11,19 +11,8 @@ pub struct Domain {
     /// Beside the collectors and domains of other libraries
     #[arg(long)]
     pub compare: bool,
-    /// Rounds over all subjects; 30 or more for figures worth quoting
-    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-    /// Threads that read at once
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
-    pub threads: usize,
-    /// Grace periods a round
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls,
-          allow_negative_numbers = true)]
-    pub calls: u64,
-    /// Also count instructions, under valgrind
-    #[arg(long)]
-    pub instructions: bool,
+    #[command(flatten)]
+    pub sections: Sections,
     /// Domains that were used and are at rest; the targets are for 1000
     #[arg(long, value_name = "N", default_value = "1000", value_parser = domains,
           allow_negative_numbers = true)]

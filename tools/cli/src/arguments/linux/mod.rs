@@ -116,6 +116,14 @@ pub struct Srcu {
     /// Beside a reader-writer lock and arc-swap
     #[arg(long)]
     pub compare: bool,
+    #[command(flatten)]
+    pub sections: Sections,
+}
+
+// How `bench srcu` and `bench domain` measure sections and grace periods. (A documentation comment would
+// replace theirs.)
+#[derive(Debug, Args)]
+pub struct Sections {
     /// Rounds over all subjects; 30 or more for figures worth quoting
     #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
     pub rounds: u64,

@@ -1,7 +1,6 @@
 //! Commands that are for Linux.
 
 mod doctor;
-mod domain;
 mod kernel;
 mod quiet;
 mod record;
@@ -10,13 +9,16 @@ mod top;
 mod torture;
 
 use super::{measure, need_a_subject, this_program};
-use crate::arguments::linux::{Internal, Linux, LinuxBench, Pressure, Scale, Srcu, Sync};
+use crate::arguments::linux::domain::Domain;
+use crate::arguments::linux::{Internal, Linux, LinuxBench, Pressure, Scale, Sections, Srcu, Sync};
 use crate::arguments::{Common, Measured, Page};
 use crate::show::output::{self, DONE};
+use quiescent_bench::cases::domain::{self, DomainOptions};
 use quiescent_bench::cases::pressure::{self, PressureOptions};
 use quiescent_bench::cases::read::ReadOptions;
 use quiescent_bench::cases::scale::{self, ScaleOptions};
-use quiescent_bench::cases::srcu::{self, SrcuOptions};
+use quiescent_bench::cases::sections::SectionOptions;
+use quiescent_bench::cases::srcu;
 use quiescent_bench::cases::sync::{self, SyncOptions, child};
 use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_report::Error;
@@ -39,7 +41,7 @@ pub fn bench(command: LinuxBench) -> Result<u8, Error> {
     match command {
         LinuxBench::Sync(options) => bench_sync(&options),
         LinuxBench::Srcu(options) => bench_srcu(&options),
-        LinuxBench::Domain(options) => domain::run(&options),
+        LinuxBench::Domain(options) => bench_domain(&options),
         LinuxBench::Pressure(options) => bench_pressure(&options),
         LinuxBench::Scale(options) => bench_scale(&options),
         LinuxBench::Quiet(options) => quiet::run(&options),
@@ -87,11 +89,34 @@ fn bench_sync(options: &Sync) -> Result<u8, Error> {
 }
 
 fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
-    let seed = options.measured.common.seed;
-    let wanted = SrcuOptions {
+    let wanted = section_options(&options.sections, &options.measured, options.compare)?;
+    measure(&options.measured, srcu::text, |control| {
+        srcu::run(&wanted, control)
+    })
+}
+
+fn bench_domain(options: &Domain) -> Result<u8, Error> {
+    let wanted = DomainOptions {
+        sections: section_options(&options.sections, &options.measured, options.compare)?,
+        domains: options.domains,
+        rest_ms: options.rest_ms,
+        ..DomainOptions::new(this_program()?)
+    };
+    measure(&options.measured, domain::text, |control| {
+        domain::run(&wanted, control)
+    })
+}
+
+fn section_options(
+    options: &Sections,
+    measured: &Measured,
+    compare: bool,
+) -> Result<SectionOptions, Error> {
+    let seed = measured.common.seed;
+    Ok(SectionOptions {
         read: ReadOptions {
             threads: options.threads,
-            compare: options.compare,
+            compare,
             rounds: options.rounds,
             seed,
             ..ReadOptions::default()
@@ -103,9 +128,6 @@ fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
             ..SyncOptions::new(this_program()?)
         },
         instructions: options.instructions,
-    };
-    measure(&options.measured, srcu::text, |control| {
-        srcu::run(&wanted, control)
     })
 }
 

@@ -33,13 +33,13 @@ pub mod together;
 
 pub use text::text;
 
-use crate::cases::read::{self, ReadOptions};
+use super::sections::SectionOptions;
+use crate::cases::read;
 use crate::cases::retire::RetireCase;
 use crate::cases::retire::child::RetireAsk;
 use crate::cases::srcu;
-use crate::cases::sync::{self, SyncOptions};
 use crate::deferral;
-use crate::instructions::{self, LoopCase};
+use crate::instructions::LoopCase;
 use crate::measure::once::{self, Ask};
 use crate::subjects::pairs;
 use crate::subjects::pool::Pool;
@@ -71,12 +71,8 @@ pub const MOST_DOMAINS: u64 = 100_000;
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct DomainOptions {
-    /// The reads: `compare`, rounds, threads, seed.
-    pub read: ReadOptions,
-    /// The grace periods; the program that measures them and the rest.
-    pub sync: SyncOptions,
-    /// Whether instructions are counted as well (valgrind).
-    pub instructions: bool,
+    /// The sections and grace periods; the program that measures the rest.
+    pub sections: SectionOptions,
     /// Objects retired in a process that measures `push`.
     pub objects: u64,
     /// Domains that rest, 1..=[`MOST_DOMAINS`].
@@ -89,9 +85,7 @@ impl DomainOptions {
     /// The usual measurement, by `program`.
     pub fn new(program: PathBuf) -> Self {
         DomainOptions {
-            read: ReadOptions::default(),
-            sync: SyncOptions::new(program),
-            instructions: false,
+            sections: SectionOptions::new(program),
             objects: 1_000_000,
             domains: 1_000,
             rest_ms: 3_000,
@@ -119,18 +113,12 @@ pub fn subjects_of(compare: bool) -> Vec<Subject> {
 /// had, or valgrind is missing and instructions are wanted.
 pub fn run(options: &DomainOptions, control: Control<'_>) -> Result<Report, Error> {
     check(options)?;
-    let subjects = subjects_of(options.read.compare);
-    let mut report = Report::new("bench domain", options.read.seed);
+    let subjects = subjects_of(options.sections.read.compare);
+    let mut report = Report::new("bench domain", options.sections.read.seed);
     describe(&mut report, options);
     report.rows = sections(&subjects, options, control)?;
-    if options.instructions {
-        let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
-        let program = &options.sync.program;
-        let rows = instructions::rows(program, &names, &COUNTED, control)?;
-        report.rows.extend(rows);
-    }
-    let measured = sync::measure_of(subjects, "grace periods", &options.sync, control)?;
-    report.rows.extend(sync::rows(&measured));
+    let rows = options.sections.rows(subjects, &COUNTED, control)?;
+    report.rows.extend(rows);
     report.rows.extend(pushes(options, control)?);
     let ours = [DOMAIN, DOMAIN_TURNS, DOMAIN_OWNED];
     let ratios = srcu::ratios(&report, &ours);
@@ -143,7 +131,6 @@ pub fn run(options: &DomainOptions, control: Control<'_>) -> Result<Report, Erro
 }
 
 fn check(options: &DomainOptions) -> Result<(), Error> {
-    read::check(&options.read)?;
     let usage = |text: String| Err(Error::Usage(text));
     if !(1..=MOST_DOMAINS).contains(&options.domains) {
         let domains = options.domains;
@@ -154,10 +141,7 @@ fn check(options: &DomainOptions) -> Result<(), Error> {
             "no objects, or no time: give 100000 objects or more, 3 seconds or more".into(),
         );
     }
-    if options.instructions {
-        instructions::check_valgrind()?;
-    }
-    Ok(())
+    options.sections.check()
 }
 
 fn sections(
@@ -165,17 +149,23 @@ fn sections(
     options: &DomainOptions,
     control: Control<'_>,
 ) -> Result<Vec<Row>, Error> {
-    let pool = Pool::start(options.read.threads, subjects)?;
+    let pool = Pool::start(options.sections.read.threads, subjects)?;
     let (mut cells, mut names) = (Vec::new(), Vec::new());
     read::add_cells(subjects, &READ, &mut cells, &mut names);
-    let samples = pairs::measure(&pool, &cells, options.read.rounds(), "sections", control)?;
+    let samples = pairs::measure(
+        &pool,
+        &cells,
+        options.sections.read.rounds(),
+        "sections",
+        control,
+    )?;
     Ok(read::rows(subjects, &READ, &names, &samples))
 }
 
 /// What the call costs that retires.
 fn pushes(options: &DomainOptions, control: Control<'_>) -> Result<Vec<Row>, Error> {
     let mut names = vec![OURS, DOMAIN];
-    if options.read.compare {
+    if options.sections.read.compare {
         names.extend(deferral::named("seize").map(|subject| subject.name));
     }
     let case = RetireCase::Push;
@@ -188,7 +178,7 @@ fn pushes(options: &DomainOptions, control: Control<'_>) -> Result<Vec<Row>, Err
         };
         (*name, Ask::of(&ask))
     });
-    let rounds = PROCESSES.min(options.read.rounds);
+    let rounds = PROCESSES.min(options.sections.read.rounds);
     let samples = in_turn(asks.collect(), rounds, "retiring", options, control)?;
     Ok(samples.rows(&names, &[&case.name()]))
 }
@@ -196,7 +186,7 @@ fn pushes(options: &DomainOptions, control: Control<'_>) -> Result<Vec<Row>, Err
 /// Stalled elsewhere, due together, at rest.
 fn apart(options: &DomainOptions, control: Control<'_>) -> Result<Vec<Row>, Error> {
     let stalled = vec![DomainAsk::Stalled {
-        calls: options.sync.calls,
+        calls: options.sections.sync.calls,
     }];
     let together = TOGETHER.map(|domains| DomainAsk::Together { domains });
     let at_rest = [false, true].map(|at_once| DomainAsk::Resting {
@@ -204,7 +194,7 @@ fn apart(options: &DomainOptions, control: Control<'_>) -> Result<Vec<Row>, Erro
         at_once,
         ms: options.rest_ms,
     });
-    let rounds = PROCESSES.min(options.read.rounds);
+    let rounds = PROCESSES.min(options.sections.read.rounds);
     let mut rows = Vec::new();
     for (asks, rounds, what) in [
         (stalled, rounds, "stalled elsewhere"),
@@ -231,10 +221,10 @@ fn in_turn(
     let mut samples = Samples::default();
     let (names, asks): (Vec<&str>, Vec<Ask>) = asks.into_iter().unzip();
     once::in_turn(
-        &options.sync.program,
+        &options.sections.sync.program,
         what,
         &asks,
-        (rounds, options.read.seed),
+        (rounds, options.sections.read.seed),
         control,
         |place, figures| {
             for mut figure in figures {
@@ -253,12 +243,7 @@ fn in_turn(
 }
 
 fn describe(report: &mut Report, options: &DomainOptions) {
-    report.option("compare", options.read.compare);
-    report.option("threads", options.read.threads);
-    report.option("rounds", options.read.rounds);
-    report.option("calls", options.sync.calls);
-    report.option("instructions", options.instructions);
-    report.option("cell_us", options.read.cell_us);
+    options.sections.describe(report);
     report.option("objects", options.objects);
     report.option("domains", options.domains);
     report.option("rest_ms", options.rest_ms);
@@ -275,7 +260,7 @@ fn describe(report: &mut Report, options: &DomainOptions) {
     let rust = ["crossbeam-collector", "seize", "haphazard-domain"];
     let present = |name: &str| subjects::named(name).is_some();
     let absent = subjects::absent_of(&rust, &[], present);
-    subjects::note_absent(report, options.read.compare, absent);
+    subjects::note_absent(report, options.sections.read.compare, absent);
 }
 
 #[cfg(test)]

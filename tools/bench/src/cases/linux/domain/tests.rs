@@ -5,11 +5,10 @@ use quiescent_report::Silent;
 use std::sync::atomic::AtomicBool;
 
 fn tiny() -> DomainOptions {
-    let mut options = DomainOptions::new("true".into());
-    options.read.compare = true;
-    options.read.rounds = 2;
-    options.read.cell_us = 50;
-    options
+    DomainOptions {
+        sections: crate::cases::linux::sections::tiny(),
+        ..DomainOptions::new("true".into())
+    }
 }
 
 #[test]
@@ -49,8 +48,8 @@ fn counts_out_of_range_are_refused_before_anything_is_measured() {
         let error = run(&options, Control::new(&stop, &Silent)).unwrap_err();
         assert!(matches!(error, Error::Usage(_)), "{error}");
     };
-    refused(|options| options.read.rounds = 0);
-    refused(|options| options.read.threads = 0);
+    refused(|options| options.sections.read.rounds = 0);
+    refused(|options| options.sections.read.threads = 0);
     refused(|options| options.domains = 0);
     refused(|options| options.domains = MOST_DOMAINS + 1);
     refused(|options| options.objects = 0);

@@ -19,8 +19,9 @@
 //! lock, and arc-swap's `load` and `load_full`. They are measured in turn in one run, so ratios mean
 //! something on a busy machine, too.
 
-use crate::cases::read::{self, ReadOptions};
-use crate::cases::sync::{self, SyncCase, SyncOptions};
+use super::sections::SectionOptions;
+use crate::cases::read;
+use crate::cases::sync::SyncCase;
 use crate::instructions::{self, LoopCase};
 use crate::measure::order;
 use crate::subjects::held::{self, BARE, BATCH, Handed, Holding};
@@ -31,7 +32,6 @@ use quiescent_report::OURS;
 use quiescent_report::text::cases;
 use quiescent_report::text::number::short;
 use quiescent_report::{Control, Error, Report, Row};
-use std::path::PathBuf;
 
 /// A section is held while its task is pending.
 pub const AWAITED: &str = "across an await";
@@ -59,51 +59,20 @@ const TARGETS: [(&str, &str, f64); 4] = [
 ];
 const LATENCY: &str = "latency_us";
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct SrcuOptions {
-    /// The reads: `compare`, rounds, threads, seed.
-    pub read: ReadOptions,
-    /// The grace periods; the program that measures them.
-    pub sync: SyncOptions,
-    /// Whether instructions are counted as well (valgrind).
-    pub instructions: bool,
-}
-
-impl SrcuOptions {
-    /// The usual measurement, by `program`.
-    pub fn new(program: PathBuf) -> Self {
-        SrcuOptions {
-            read: ReadOptions::default(),
-            sync: SyncOptions::new(program),
-            instructions: false,
-        }
-    }
-}
-
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
 /// [`Error::Usage`] for counts out of range; [`Error::Failed`] when threads or measuring processes cannot be
 /// had, or valgrind is missing and instructions are wanted.
-pub fn run(options: &SrcuOptions, control: Control<'_>) -> Result<Report, Error> {
-    read::check(&options.read)?;
-    if options.instructions {
-        instructions::check_valgrind()?;
-    }
+pub fn run(options: &SectionOptions, control: Control<'_>) -> Result<Report, Error> {
+    options.check()?;
     let subjects = held::of_srcu(options.read.compare);
     let mut report = Report::new("bench srcu", options.read.seed);
     describe(&mut report, options);
     report.rows = pairs(&subjects, options, control)?;
     report.rows.extend(handed(&subjects, options, control)?);
-    if options.instructions {
-        let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
-        let program = &options.sync.program;
-        let rows = instructions::rows(program, &names, &COUNTED, control)?;
-        report.rows.extend(rows);
-    }
-    let measured = sync::measure_of(subjects, "grace periods", &options.sync, control)?;
-    report.rows.extend(sync::rows(&measured));
+    let rows = options.rows(subjects, &COUNTED, control)?;
+    report.rows.extend(rows);
     let ratios = ratios(&report, &[SRCU]);
     report.rows.extend(ratios);
     Ok(report)
@@ -112,7 +81,7 @@ pub fn run(options: &SrcuOptions, control: Control<'_>) -> Result<Report, Error>
 /// The read loops, and the tasks, in one rotation.
 fn pairs(
     subjects: &[Subject],
-    options: &SrcuOptions,
+    options: &SectionOptions,
     control: Control<'_>,
 ) -> Result<Vec<Row>, Error> {
     let pool = Pool::start(options.read.threads, subjects)?;
@@ -152,7 +121,7 @@ fn wanted(subjects: &[Subject]) -> impl Iterator<Item = Holding> {
 /// Sections that end on another thread.
 fn handed(
     subjects: &[Subject],
-    options: &SrcuOptions,
+    options: &SectionOptions,
     control: Control<'_>,
 ) -> Result<Vec<Row>, Error> {
     let loops: Vec<(&str, Handed)> = wanted(subjects)
@@ -215,13 +184,8 @@ pub(crate) fn ratios(report: &Report, subjects: &[&str]) -> Vec<Row> {
         .collect()
 }
 
-fn describe(report: &mut Report, options: &SrcuOptions) {
-    report.option("compare", options.read.compare);
-    report.option("threads", options.read.threads);
-    report.option("rounds", options.read.rounds);
-    report.option("calls", options.sync.calls);
-    report.option("instructions", options.instructions);
-    report.option("cell_us", options.read.cell_us);
+fn describe(report: &mut Report, options: &SectionOptions) {
+    options.describe(report);
     report.option("batch", BATCH);
     report.option("clock_ns", crate::measure::clock::clock_pair_ns());
     report.option(

@@ -1,15 +1,8 @@
 use super::*;
+use crate::cases::linux::sections::tiny;
 use quiescent_report::OURS;
 use quiescent_report::Silent;
 use std::sync::atomic::AtomicBool;
-
-fn tiny() -> SrcuOptions {
-    let mut options = SrcuOptions::new("true".into());
-    options.read.compare = true;
-    options.read.rounds = 2;
-    options.read.cell_us = 50;
-    options
-}
 
 #[test]
 fn a_row_for_every_subject_and_case() {
