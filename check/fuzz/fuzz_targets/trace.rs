@@ -15,15 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut reader = Reader::new("fuzz", input);
     let mut measure = Measure::new(None);
     let mut recorder = Recorder::new(Options::default());
-    let mut analyses = [
-        Kind::Wakeups,
-        Kind::Callbacks,
-        Kind::Batches,
-        Kind::Gps,
-        Kind::Waits,
-        Kind::Idle,
-    ]
-    .map(|kind| Analysis::new(kind, Filter::default()));
+    let mut analyses = Kind::ALL.map(|kind| Analysis::new(kind, Filter::default()));
     let mut timeline = Analysis::timeline(Filter::default(), Box::new(io::sink()));
     while let Ok(Some(record)) = reader.next_record() {
         measure.feed(&record);

@@ -20,15 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     };
     let mut reader = Reader::new("fuzz", input);
-    let mut analyses = [
-        Kind::Wakeups,
-        Kind::Callbacks,
-        Kind::Batches,
-        Kind::Gps,
-        Kind::Waits,
-        Kind::Idle,
-    ]
-    .map(|kind| Analysis::new(kind, Filter::default()));
+    let mut analyses = Kind::ALL.map(|kind| Analysis::new(kind, Filter::default()));
     while let Ok(Some(record)) = reader.next_record() {
         let _ = record.decode();
         analyses

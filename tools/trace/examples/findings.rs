@@ -6,15 +6,6 @@
 use quiescent_trace::{Analysis, Error, Filter, Kind, Reader, open};
 use std::process::ExitCode;
 
-const KINDS: [Kind; 6] = [
-    Kind::Wakeups,
-    Kind::Callbacks,
-    Kind::Batches,
-    Kind::Gps,
-    Kind::Waits,
-    Kind::Idle,
-];
-
 fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
     if names.is_empty() {
@@ -32,7 +23,7 @@ fn main() -> ExitCode {
 
 fn print(name: &str) -> Result<(), Error> {
     let mut reader = Reader::new(name, open(name)?);
-    let mut analyses = KINDS.map(|kind| (kind, Analysis::new(kind, Filter::default())));
+    let mut analyses = Kind::ALL.map(|kind| (kind, Analysis::new(kind, Filter::default())));
     while let Some(record) = reader.next_record()? {
         analyses
             .iter_mut()

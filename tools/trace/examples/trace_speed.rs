@@ -30,17 +30,9 @@ fn main() -> ExitCode {
     let rounds = rounds.and_then(|r| r.parse().ok()).unwrap_or(5);
     let only = words.next();
     let mut all = vec![(What::Count, 1)];
-    let kinds = [
-        Kind::Wakeups,
-        Kind::Callbacks,
-        Kind::Batches,
-        Kind::Gps,
-        Kind::Waits,
-        Kind::Idle,
-    ];
     for what in [What::Records, What::Decoded]
         .into_iter()
-        .chain(kinds.map(What::Analysis))
+        .chain(Kind::ALL.map(What::Analysis))
     {
         if only.as_ref().is_none_or(|only| only == named(what)) {
             all.extend([(what, 1), (what, 2)]);

@@ -66,6 +66,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [
+        Kind::Wakeups,
+        Kind::Callbacks,
+        Kind::Batches,
+        Kind::Gps,
+        Kind::Waits,
+        Kind::Idle,
+    ];
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

@@ -26,15 +26,6 @@ pub(crate) fn feed(mut analysis: Analysis, text: &str) -> Result<Findings, Error
     analysis.finish(reader.summary())
 }
 
-const ALL: [Kind; 6] = [
-    Kind::Wakeups,
-    Kind::Callbacks,
-    Kind::Batches,
-    Kind::Gps,
-    Kind::Waits,
-    Kind::Idle,
-];
-
 const WAKEUP: &str = "sched_wakeup: comm=a pid=7 prio=120 target_cpu=001";
 
 #[test]
@@ -58,7 +49,7 @@ fn doubts_are_said_with_what_follows() {
 #[test]
 fn records_out_of_order_are_an_error_with_the_line() {
     let text = format!("a-1 [001] 2.0: {WAKEUP}\n a-1 [000] 1.0: {WAKEUP}\n");
-    for kind in ALL {
+    for kind in Kind::ALL {
         let why = feed(Analysis::new(kind, Filter::default()), &text).unwrap_err();
         let why = why.to_string();
         assert!(
@@ -169,7 +160,7 @@ fn every_analysis_takes_every_event_without_its_surroundings() {
         "sys_exit: NR 3 = 0",
         "hrtimer_expire_entry: hrtimer=ff function=tick_nohz_handler now=5",
     ];
-    for kind in ALL {
+    for kind in Kind::ALL {
         for event in events {
             run(kind, &format!("a-1 [001] d..2. 1.5: {event}\n"));
         }

@@ -18,15 +18,7 @@ use wire::{bytes, number, text};
 /// All tables, and what was met.
 fn tables(name: &str, file: Vec<u8>) -> (Vec<Findings>, Summary) {
     let mut reader = Reader::new(name, from_read(name, Cursor::new(file)).expect("opens"));
-    let kinds = [
-        Kind::Wakeups,
-        Kind::Callbacks,
-        Kind::Batches,
-        Kind::Gps,
-        Kind::Waits,
-        Kind::Idle,
-    ];
-    let mut analyses = kinds.map(|kind| Analysis::new(kind, Filter::default()));
+    let mut analyses = Kind::ALL.map(|kind| Analysis::new(kind, Filter::default()));
     while let Some(record) = reader.next_record().expect("reads") {
         analyses
             .iter_mut()
