@@ -3,13 +3,12 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::panic::resume_unwind;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
 use quiescent::{Retired, read_lock, try_barrier, try_synchronize};
 
-use crate::callback::Planned;
+use crate::callback;
 use crate::entry::DOMAIN;
 use crate::events;
 use crate::finding::Finding;
@@ -88,7 +87,7 @@ impl Drop for Value {
             }
             Deed::Panic => {
                 world.count_panic(DOMAIN);
-                resume_unwind(Box::new(Planned));
+                callback::panic();
             }
             Deed::Fork => fork(),
             Deed::End if is_worker() => end_thread(),

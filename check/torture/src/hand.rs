@@ -9,6 +9,7 @@ use crate::events::What;
 use crate::kind::{KINDS, Kind};
 use crate::ledger::Ledger;
 use crate::numbers::Numbers;
+use crate::options::Broken;
 use crate::role::Role;
 use crate::world::{AGES, Place, World};
 
@@ -65,6 +66,14 @@ impl Hand {
     /// Reports progress.
     pub fn beat(&self) {
         self.place.beat.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Is it time for this misuse? One chance in 64 is taken, and the run's first: how many there are depends
+    /// on the load of the machine.
+    pub fn misuses(&mut self, broken: Broken) -> bool {
+        let world = self.world;
+        world.is_broken(broken)
+            && (self.numbers.once_in(64) || !world.misused.swap(true, Ordering::Relaxed))
     }
 
     /// One of the scenario's kinds that do not wait; any, if it has none.

@@ -221,7 +221,7 @@ fn wait_and_free<P: Periods>(
     if hand.world.options.broken.is_none() && !before.is_done() {
         Finding::Cookie.note(Some(kind), 1); // a full grace period has passed since
     }
-    if hand.world.is_broken(Broken::Leak) && hand.numbers.once_in(64) {
+    if hand.misuses(Broken::Leak) {
         callback::ran(entry, word);
     } else {
         Block(element).end(entry, word);
@@ -237,7 +237,7 @@ fn defer<P: Periods>(
     kind: Kind,
 ) {
     let world = hand.world;
-    if world.is_broken(Broken::NeverRun) && hand.numbers.once_in(64) {
+    if hand.misuses(Broken::NeverRun) {
         return;
     }
     let block = Block(element);
@@ -262,7 +262,7 @@ fn defer<P: Periods>(
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
             own.retired(element).retire();
-            if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
+            if hand.misuses(Broken::DoubleFree) {
                 own.retired(element).retire();
             }
         },

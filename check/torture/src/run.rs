@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use quiescent::stats::{guarantees, holdouts};
 use quiescent::tuning::set_flush_times;
-use quiescent::{Domain, InitError, Srcu, barrier, defer_lazy, statistics, synchronize};
+use quiescent::{
+    Domain, Guard, InitError, Srcu, barrier, defer, read_lock, statistics, synchronize,
+};
 
 use crate::element::MADE;
 use crate::finding::{self, Finding};
@@ -19,8 +21,8 @@ use crate::role::Role;
 use crate::watchdog::{TICK, Watchdog};
 use crate::world::{Place, World};
 use crate::{
-    allocator, churn, coverage, domain_policy, domain_reader, dropper, fake, flood, forker,
-    own_maker, own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune,
+    allocator, callback, churn, coverage, domain_policy, domain_reader, dropper, fake, flood,
+    forker, own_maker, own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune,
     waiting_threads, writer,
 };
 
@@ -87,9 +89,7 @@ pub fn run(
     world.stop();
     let ended = end_all(world, threads, &mut notes);
     let swept = ended && sweep(world, &mut notes);
-    if world.is_broken(Broken::LeftOver) {
-        defer_lazy(|| ());
-    }
+    let _inside = misuse_at_the_end(world);
     if swept {
         check_empty(world, &mut notes);
         check_idle(world, &mut notes);
@@ -98,6 +98,20 @@ pub fn run(
     }
     let last = Line::new(world).text();
     Ok(Report::new(world, start.elapsed(), stopped, notes, last))
+}
+
+/// Misuses that no load of the machine prevents: a section that lasts until the end leaves an entry over, and
+/// one callback panics unplanned.
+fn misuse_at_the_end(world: &World) -> Option<Guard> {
+    if world.is_broken(Broken::SecretPanic) {
+        defer(callback::panic);
+        barrier();
+    }
+    world.is_broken(Broken::LeftOver).then(|| {
+        let guard = read_lock();
+        defer(|| ());
+        guard
+    })
 }
 
 /// Forks and signal handlers take no part where the system does not support them.

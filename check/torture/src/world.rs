@@ -70,6 +70,8 @@ pub struct World {
     pub start: Instant,
     /// The number of actions of each role.
     pub acts: [AtomicU64; ROLES],
+    /// Has a misuse happened?
+    pub misused: AtomicBool,
     /// Sections of callbacks.
     pub glances: AtomicU64,
     /// The number of common pauses.
@@ -157,6 +159,7 @@ impl World {
             tallies: Default::default(),
             start: Instant::now(),
             acts: Default::default(),
+            misused: AtomicBool::new(false),
             glances: AtomicU64::new(0),
             pauses: AtomicU64::new(0),
             spans: Default::default(),

@@ -252,7 +252,7 @@ fn wait_and_free(
     if !kind.eq(&Kind::Poll) && hand.world.options.broken.is_none() && !before.is_done() {
         Finding::Cookie.note(Some(kind), 1); // a full grace period has passed since
     }
-    if hand.world.is_broken(Broken::Leak) && hand.numbers.once_in(64) {
+    if hand.misuses(Broken::Leak) {
         callback::ran(entry, word);
     } else {
         Block(element).end(entry, word);
@@ -261,7 +261,7 @@ fn wait_and_free(
 
 fn queue(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word: u64, kind: Kind) {
     let world = hand.world;
-    if world.is_broken(Broken::NeverRun) && hand.numbers.once_in(64) {
+    if hand.misuses(Broken::NeverRun) {
         return;
     }
     let block = Block(element);
@@ -290,7 +290,7 @@ fn queue(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
             Retired::from_raw(element).retire();
-            if world.is_broken(Broken::DoubleFree) && hand.numbers.once_in(64) {
+            if hand.misuses(Broken::DoubleFree) {
                 Retired::from_raw(element).retire();
             }
         },

@@ -22,7 +22,20 @@ fn output(arguments: &[&str]) -> (Output, String) {
 
 #[test]
 fn a_good_run_finds_nothing_and_says_what_it_did() {
-    let (output, text) = output(&["--seconds", "2", "--seed", "1", "--json"]);
+    let mut missing = String::new();
+    // How much a run does in two seconds depends on the load of the machine.
+    for seconds in ["2", "10", "40"] {
+        missing = good_run(seconds);
+        if missing.is_empty() {
+            return;
+        }
+    }
+    panic!("never tried, or never read: {missing}");
+}
+
+/// Checks what every run must print; returns the names of what this one has not tried.
+fn good_run(seconds: &str) -> String {
+    let (output, text) = output(&["--seconds", seconds, "--seed", "1", "--json"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{text}\n{errors}");
     let report = Report::from_json(&text).expect("the shape that every command shares");
@@ -32,11 +45,12 @@ fn a_good_run_finds_nothing_and_says_what_it_did() {
             .median
     };
     assert_eq!((report.seed, value("all", "errors")), (1, 0.0));
+    let mut missing = String::new();
     for kind in Kind::ALL {
         let name = kind.name();
-        assert!(value(name, "ops") > 0.0, "{name} was never tried");
-        assert!(value(name, "age_0") > 0.0, "{name} was never read");
-        if kind.is_timed() {
+        if value(name, "ops") == 0.0 || value(name, "age_0") == 0.0 {
+            missing += &format!("{name} ");
+        } else if kind.is_timed() {
             let at = |metric| value(name, metric);
             assert!(at("latency_us_p50") <= at("latency_us_p99"), "{name}");
             assert!(at("latency_us_p99") <= at("latency_us_max"), "{name}");
@@ -47,11 +61,16 @@ fn a_good_run_finds_nothing_and_says_what_it_did() {
         );
     }
     for case in ["reader", "signal handler", "callback"] {
-        assert!(value(case, "reads") > 0.0, "no {case} has read");
+        if value(case, "reads") == 0.0 {
+            missing += &format!("{case} ");
+        }
     }
     for case in ["barrier", "drain", "short-lived thread"] {
-        assert!(value(case, "ops") > 0.0, "no {case}");
+        if value(case, "ops") == 0.0 {
+            missing += &format!("{case} ");
+        }
     }
+    missing
 }
 
 /// One of each actor, and two readers.
@@ -68,10 +87,10 @@ fn every_actor_acts() {
     let file = std::env::temp_dir().join(format!("torture-{}.toml", std::process::id()));
     std::fs::write(&file, ALL_ACTORS).expect("a place for a file");
     let path = file.to_str().expect("a plain name");
-    // Long enough that a missing action is waited for, and found missing.
+    // Long enough that a missing action is waited for, and found missing; the common pause is after two.
     let (output, text) = output(&[
         "--seconds",
-        "2",
+        "3",
         "--seed",
         "1",
         "--json",
@@ -154,7 +173,7 @@ fn blocks_freed_twice_or_never_are_found() {
 
 #[test]
 fn what_is_left_when_all_is_over_is_found() {
-    must_find(Broken::LeftOver, "1", "3", &[Finding::NotIdle]);
+    must_find(Broken::LeftOver, "1", "10", &[Finding::NotIdle]);
     must_find(Broken::SecretPanic, "2", "30", &[Finding::PanicsMiscounted]);
 }
 
@@ -177,7 +196,7 @@ fn a_cookie_that_is_done_inside_its_section_is_found() {
 #[test]
 fn stalls_that_are_not_reported_or_too_early_are_found() {
     let run = ["--scenario", "STALL01", "--seed", "1", "--seconds", "20"];
-    let deaf = [&run[..], &["--stall", "4"]].concat();
+    let deaf = [&run[..], &["--stall", "10"]].concat();
     found_in(Broken::DeafToStalls, &deaf, &[Finding::StallUnreported]);
     found_in(Broken::EarlyStall, &run, &[Finding::StallTooEarly]);
 }
@@ -203,7 +222,7 @@ fn a_run_in_which_nothing_is_lazy_is_found() {
         "--seconds",
         "2",
         "--stall",
-        "2",
+        "10",
     ];
     found_in(Broken::NeverLazy, &run, &[Finding::NotExercised]);
 }
@@ -233,8 +252,8 @@ fn what_is_lost_under_srcus_is_found() {
     let run = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "60"];
     let brief = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "2"];
     let within = |run: [&'static str; 6], stall| [&run[..], &["--stall", stall]].concat();
-    found_in(Broken::NeverRun, &within(brief, "3"), &[Finding::NeverRan]);
-    found_in(Broken::Leak, &within(brief, "3"), &[Finding::Leaked]);
+    found_in(Broken::NeverRun, &within(brief, "10"), &[Finding::NeverRan]);
+    found_in(Broken::Leak, &within(brief, "10"), &[Finding::Leaked]);
     found_in(Broken::LostFlood, &within(brief, "3"), &[Finding::Hang]);
     let stuck = [Finding::Hang, Finding::Late];
     found_in(Broken::StuckReader, &within(run, "9"), &stuck);
@@ -252,7 +271,7 @@ fn what_is_lost_under_domains_is_found() {
     let within = |run: [&'static str; 6], stall| [&run[..], &["--stall", stall]].concat();
     let expected = [Finding::TooShort, Finding::Poisoned];
     found_in(Broken::NoGracePeriod, &run, &expected);
-    found_in(Broken::NeverRun, &within(brief, "3"), &[Finding::NeverRan]);
+    found_in(Broken::NeverRun, &within(brief, "10"), &[Finding::NeverRan]);
     let stuck = [Finding::Hang, Finding::Late];
     found_in(Broken::StuckReader, &within(run, "9"), &stuck);
     found_in(
