@@ -10,6 +10,7 @@ use crate::common::deferral::until_at_rest;
 use crate::common::{isolated, until};
 use crate::worker_exits::end_thread;
 use quiescent::{barrier, defer, defer_hurry, statistics};
+use quiescent_core::needs;
 
 unsafe extern "C" {
     fn pthread_attr_getdetachstate(how: *const libc::pthread_attr_t, detached: *mut c_int)
@@ -54,6 +55,7 @@ fn backlog(second: bool) {
 /// The worker does everything, and asks once; the next one to take its role hopes again.
 #[test]
 fn a_second_worker_that_cannot_be_started_is_asked_for_once() {
+    needs!(ends);
     isolated(|| {
         if !two_processors() {
             return;

@@ -22,6 +22,7 @@ use quiescent::{
     RcuCell, Refusal, Retired, SyncError, barrier, defer_hurry, defer_lazy, drain, read,
     statistics, synchronize, synchronize_timeout,
 };
+use quiescent_core::{needs, os::HAS};
 
 const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3600 * SECOND;
@@ -187,6 +188,7 @@ fn retire_plain(count: u64) {
 
 #[test]
 fn a_child_frees_in_time_what_it_inherited() {
+    needs!(fork);
     with_shifted_clocks(|| {
         flush_after(FLUSH_HOUR, FLUSH_HOUR);
         // It is still held at the fork, and the child has only its own section.
@@ -322,6 +324,7 @@ fn clocks_of_timers() -> Vec<String> {
 
 #[test]
 fn timers_stand_still_while_the_system_is_suspended() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     with_shifted_clocks(|| {
         assert_eq!(clocks_of_timers(), Vec::<String>::new());
         defer_hurry(|| ());

@@ -20,6 +20,7 @@ use quiescent::{
     Options, RcuCell, SyncError, barrier, defer, drain, grace_period, read, read_lock, statistics,
     synchronize, try_barrier, try_synchronize,
 };
+use quiescent_core::{needs, os::HAS};
 
 /// More than one block holds, and more than two.
 const MANY: usize = 700;
@@ -149,6 +150,7 @@ fn memory_for_grace_periods_is_an_error_and_the_next_who_waits_drives() {
 
 #[test]
 fn memory_for_the_start_of_the_worker_is_tried_for_again() {
+    needs!(HAS.pages, "threads that are started without the allocator");
     in_both_modes(|| {
         let ledger = Ledger::new(20);
         // A queue with places, and no worker.
@@ -203,6 +205,7 @@ impl Wake for Woken {
 
 #[test]
 fn memory_or_threads_for_futures_their_tasks_poll_again() {
+    needs!(HAS.pages, "threads that are started without the allocator");
     isolated(|| {
         let inside = Reader::inside("inside");
         let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
@@ -308,6 +311,7 @@ fn limited(resource: libc::__rlimit_resource_t) {
 
 #[test]
 fn rlimit_as_readers_and_callbacks_become_unregistered() {
+    needs!(pages);
     in_both_modes(|| {
         limited(libc::RLIMIT_AS);
     });
@@ -315,6 +319,7 @@ fn rlimit_as_readers_and_callbacks_become_unregistered() {
 
 #[test]
 fn rlimit_data_readers_and_callbacks_become_unregistered() {
+    needs!(pages);
     in_both_modes(|| {
         limited(libc::RLIMIT_DATA);
     });
@@ -322,6 +327,7 @@ fn rlimit_data_readers_and_callbacks_become_unregistered() {
 
 #[test]
 fn rlimit_nofile_callbacks_wait_until_there_are_descriptors() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     in_both_modes(|| {
         let ledger = Ledger::new(2 * WAYS);
         let before = limit(libc::RLIMIT_NOFILE, 0);

@@ -12,6 +12,7 @@ use crate::common::{Isolated, PATIENCE, SHORT, in_both_modes, on_thread, sandbox
 use quiescent::{
     RcuCell, SyncError, barrier, defer, drain, read, statistics, synchronize, try_barrier,
 };
+use quiescent_core::{needs, os::HAS};
 
 /// Where the start of the worker waits, if anywhere.
 static START: AtomicPtr<Gate> = AtomicPtr::new(std::ptr::null_mut());
@@ -93,6 +94,7 @@ fn starts_later(without: fn(&dyn Fn())) {
 
 #[test]
 fn without_a_descriptor_at_first() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     in_both_modes(|| {
         starts_later(without_descriptors);
     });
@@ -107,6 +109,7 @@ fn without_a_thread_at_first() {
 
 #[test]
 fn one_refusal_is_no_more_than_one() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     in_both_modes(|| {
         // A thread that is asked for nothing else: its next call, however long after, is enough.
         let ledger = Ledger::new(2);
@@ -123,6 +126,7 @@ fn one_refusal_is_no_more_than_one() {
 
 #[test]
 fn a_thread_that_ends_meanwhile_leaves_it_to_others() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     in_both_modes(|| {
         let ledger = Ledger::new(3);
         REFUSED.store(u32::MAX, Ordering::Release);
@@ -139,6 +143,7 @@ fn a_thread_that_ends_meanwhile_leaves_it_to_others() {
 
 #[test]
 fn a_barrier_says_so_and_drain_does_without() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     in_both_modes(|| {
         let ledger = Ledger::new(40);
         REFUSED.store(u32::MAX, Ordering::Release);
@@ -179,6 +184,7 @@ fn a_barrier_says_so_and_drain_does_without() {
 
 #[test]
 fn a_barrier_does_not_wait_for_a_start_that_fails() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     in_both_modes(|| {
         let ledger = Ledger::new(3);
         let gate = gate_at_start();
@@ -205,6 +211,7 @@ fn a_barrier_does_not_wait_for_a_start_that_fails() {
 
 #[test]
 fn a_timer_that_is_set_during_the_start_is_not_lost() {
+    needs!(HAS.silent_timer, "a timer with a descriptor");
     in_both_modes(|| {
         let ledger = Ledger::new(200);
         let gate = gate_at_start();

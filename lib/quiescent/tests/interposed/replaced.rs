@@ -66,7 +66,11 @@ extern "C" fn syscall(
         return failed(libc::ENOMEM).into();
     }
     places::before_syscall(number, a, b);
-    let d = shifted::at_most(number, b, d);
+    let mut nap = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let d = shifted::at_most(number, b, d, &mut nap);
     // SAFETY: what the caller wanted; it ignores the words that were not passed.
     unsafe { real::syscall()(number, a, b, c, d, e, f) }
 }

@@ -17,6 +17,7 @@ use quiescent::{
     FenceMode, SyncError, defer_hurry, read, start_grace_period, statistics, synchronize,
     synchronize_timeout,
 };
+use quiescent_core::{needs, os::HAS};
 
 /// Waiters behind the driver that is stopped.
 const WAITERS: usize = 4;
@@ -80,6 +81,7 @@ fn others_get_there(place: Place) {
 
 #[test]
 fn a_driver_stopped_at_its_fence_is_replaced() {
+    needs!(fence);
     isolated(|| {
         others_get_there(Place::Fence);
     });
@@ -94,6 +96,7 @@ fn a_driver_stopped_while_it_makes_records_is_replaced() {
 
 #[test]
 fn a_poller_alone_replaces_a_driver_that_is_stopped() {
+    needs!(fence);
     isolated(|| {
         let idle = Reader::idle("idle");
         thread::scope(|scope| {
@@ -109,6 +112,7 @@ fn a_poller_alone_replaces_a_driver_that_is_stopped() {
 
 #[test]
 fn the_worker_alone_replaces_a_driver_that_is_stopped() {
+    needs!(fence);
     isolated(|| {
         let idle = Reader::idle("idle");
         thread::scope(|scope| {
@@ -125,6 +129,7 @@ fn the_worker_alone_replaces_a_driver_that_is_stopped() {
 
 #[test]
 fn waiters_that_a_stopped_driver_has_not_woken_return() {
+    needs!(HAS.signals, "futexes of the library's own");
     in_both_modes(|| {
         let inside = Reader::inside("inside");
         thread::scope(|scope| {
@@ -185,6 +190,7 @@ fn a_driver_stopped_in_its_sleep_is_replaced_once_it_was_woken() {
 #[test]
 fn one_that_comes_back_from_its_sleep_leaves_the_next_driver_asleep() {
     // Where readers execute fences, the driver looks by itself.
+    needs!(fence);
     isolated(|| {
         let handler = Handler::install();
         let (first, second) = (Reader::inside("first"), Reader::inside("second"));
@@ -219,6 +225,7 @@ fn one_that_comes_back_from_its_sleep_leaves_the_next_driver_asleep() {
 #[test]
 fn a_reader_stopped_before_it_wakes_the_driver_delays_no_waiter() {
     // Where readers execute fences, the driver looks by itself.
+    needs!(fence);
     isolated(|| {
         let gate = crate::common::deferral::Gate::new();
         let second = Reader::inside("second");
@@ -296,6 +303,7 @@ fn a_waiter_stopped_when_it_is_asked_to_drive_is_passed_over() {
 
 #[test]
 fn a_fence_that_comes_back_late_is_not_believed() {
+    needs!(fence);
     isolated(|| {
         let idle = Reader::idle("idle");
         thread::scope(|scope| {
@@ -324,6 +332,7 @@ fn a_fence_that_comes_back_late_is_not_believed() {
 
 #[test]
 fn several_drivers_stopped_one_after_the_other() {
+    needs!(fence);
     isolated(|| {
         let idle = Reader::idle("idle");
         thread::scope(|scope| {
@@ -343,6 +352,7 @@ fn several_drivers_stopped_one_after_the_other() {
 
 #[test]
 fn one_that_comes_back_unsatisfied_waits_at_its_old_place() {
+    needs!(fence);
     isolated(|| {
         let inside = Reader::inside("inside");
         thread::scope(|scope| {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::common::deferral::{Gate, Ledger, library_switches, queue_somehow};
 use crate::common::{Reader, in_both_modes, isolated, sandbox, sleepers, until};
 use quiescent::{Domain, SyncError, barrier, defer_hurry, drain, read, statistics, try_barrier};
+use quiescent_core::needs;
 
 /// How many times more to refuse something.
 struct Refusals {
@@ -115,6 +116,7 @@ fn quiet_owner(
 
 #[test]
 fn a_barrier_that_failed_covers_no_other() {
+    needs!(fence);
     isolated(|| {
         const THINGS: usize = 3;
         for refusals in 0..=2 {
@@ -178,6 +180,7 @@ fn goes_all_the_same(refused: &Refusals, after: u32, with_barrier: bool) {
 
 #[test]
 fn a_fence_that_was_refused_once_is_tried_again() {
+    needs!(fence);
     isolated(|| {
         let idle = Reader::idle("idle");
         warm_up();
@@ -205,6 +208,7 @@ fn memory_that_was_refused_once_is_asked_for_again() {
 
 #[test]
 fn fences_refused_for_ever_are_reported_and_the_worker_rests() {
+    needs!(fence);
     isolated(|| {
         const THINGS: usize = 20;
         let idle = Reader::idle("idle");
@@ -241,6 +245,7 @@ fn fences_refused_for_ever_are_reported_and_the_worker_rests() {
 
 #[test]
 fn a_domain_whose_grace_period_is_refused_keeps_no_thread_busy() {
+    needs!(fence);
     isolated(|| {
         static DOMAIN: Domain = Domain::new();
         // Another thread has read in it: its grace periods need fences.

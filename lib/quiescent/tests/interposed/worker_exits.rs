@@ -17,6 +17,7 @@ use crate::common::{in_both_modes, isolated, on_thread, thread_id, thread_lives,
 use quiescent::intrusive::{self, Head};
 use quiescent::report::{Report, on_report};
 use quiescent::{RcuCell, barrier, defer, defer_hurry, read, read_lock, statistics, synchronize};
+use quiescent_core::needs;
 
 unsafe extern "C-unwind" {
     fn pthread_exit(value: *mut c_void) -> !;
@@ -104,6 +105,7 @@ fn remember(report: &Report) {
 
 #[test]
 fn another_worker_goes_on() {
+    needs!(ends);
     in_both_modes(|| {
         const THINGS: usize = 400;
         const ENDING: usize = THINGS / 20;
@@ -143,6 +145,7 @@ fn another_worker_goes_on() {
 
 #[test]
 fn the_thread_is_gone_with_all_it_had() {
+    needs!(ends);
     in_both_modes(|| {
         struct Waits(u32);
         impl Drop for Waits {
@@ -177,6 +180,7 @@ fn the_thread_is_gone_with_all_it_had() {
 
 #[test]
 fn many_of_them_one_after_the_other() {
+    needs!(ends);
     isolated(|| {
         const THINGS: usize = 3000;
         let ledger = Ledger::new(THINGS);
@@ -221,6 +225,7 @@ fn goes_on_itself(end: fn() -> !) {
 
 #[test]
 fn without_a_successor_it_goes_on_itself() {
+    needs!(ends);
     in_both_modes(|| {
         goes_on_itself(end_thread);
     });
@@ -229,12 +234,14 @@ fn without_a_successor_it_goes_on_itself() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn without_a_successor_it_goes_on_when_nothing_is_unwound() {
+    needs!(ends);
     isolated(|| goes_on_itself(end_thread_unseen));
 }
 
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn an_end_that_unwinds_nothing_is_noticed() {
+    needs!(ends);
     in_both_modes(|| {
         let ledger = Ledger::new(100);
         for index in 0..100 {
@@ -258,6 +265,7 @@ fn an_end_that_unwinds_nothing_is_noticed() {
 
 #[test]
 fn one_that_was_stuck_before_ends_alone() {
+    needs!(ends);
     in_both_modes(|| {
         healed::expected();
         on_report(remember);
@@ -287,6 +295,7 @@ fn one_that_was_stuck_before_ends_alone() {
 
 #[test]
 fn a_reporter_that_ends_its_thread_stops_no_other_thread() {
+    needs!(ends);
     isolated(|| {
         static REPORTED: AtomicU32 = AtomicU32::new(0);
         std::panic::set_hook(Box::new(|_| ()));
@@ -314,6 +323,7 @@ fn a_reporter_that_ends_its_thread_stops_no_other_thread() {
 
 #[test]
 fn a_child_forked_by_a_callback_ends_with_its_thread() {
+    needs!(fork);
     in_both_modes(|| {
         static CODE: AtomicU32 = AtomicU32::new(u32::MAX);
         let ledger = Ledger::new(20);

@@ -111,21 +111,30 @@ fn set_real_timer(fd: c_int, deadline: i64) -> c_int {
     }
 }
 
-/// The library's futexes: one with a time-out may have passed it by a jump, so no thread sleeps for longer
-/// than this.
-static MOST: libc::timespec = libc::timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+/// A sleep with a time-out may have passed it by a jump, so no thread sleeps for longer than this.
+const MOST: i64 = SECOND / 20;
 
-/// The time-out of this system call, if it is a sleep with one.
-pub fn at_most(number: c_long, operation: usize, timeout: usize) -> usize {
-    let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    let sleeps = number == libc::SYS_futex && operation as c_int == wait && timeout != 0;
-    match sleeps && is_on() {
-        true => &raw const MOST as usize,
-        false => timeout,
+/// The time-out of this system call, if it is a sleep with one: of the library's futexes, which count from
+/// now, or the standard library's, which name a time. `nap` has room for it.
+pub fn at_most(
+    number: c_long,
+    operation: usize,
+    timeout: usize,
+    nap: &mut libc::timespec,
+) -> usize {
+    if number != libc::SYS_futex || timeout == 0 || !is_on() {
+        return timeout;
     }
+    match operation as c_int & !libc::FUTEX_PRIVATE_FLAG {
+        libc::FUTEX_WAIT => *nap = spec(MOST),
+        libc::FUTEX_WAIT_BITSET => {
+            // SAFETY: `nap` is writable.
+            unsafe { tell(libc::CLOCK_MONOTONIC, nap) };
+            *nap = spec(nanos(*nap) - FINE.load(Ordering::Acquire) + MOST);
+        }
+        _ => return timeout,
+    }
+    std::ptr::from_mut(nap) as usize
 }
 
 /// The exact clock jumps forward; the coarse one is behind by that until [`catch_up`].

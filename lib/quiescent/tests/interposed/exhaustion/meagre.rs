@@ -16,7 +16,7 @@ pub enum Refuse {
 }
 
 /// An object of this size is counted when it is made and when it is freed.
-pub const COUNTED: usize = 72;
+pub const COUNTED: usize = 168;
 
 thread_local! {
     static REFUSED: Cell<Option<Refuse>> = const { Cell::new(None) };

@@ -6,6 +6,7 @@ use quiescent::tuning::{FlushTimes, set_flush_times};
 use quiescent::{
     Options, Retired, barrier, defer, drain, read, start_grace_period, statistics, synchronize,
 };
+use quiescent_core::needs;
 
 use super::everything_works;
 use crate::common::children::{fork, in_child};
@@ -14,6 +15,7 @@ use crate::common::{PATIENCE, in_both_modes, isolated, on_thread, thread_id};
 
 #[test]
 fn a_child_and_its_children_go_on() {
+    needs!(fork);
     in_both_modes(|| {
         for warm in [false, true] {
             if warm {
@@ -45,6 +47,7 @@ fn retire_plain(count: u64) {
 
 #[test]
 fn inherited_memory_is_freed_and_inherited_code_is_not_run() {
+    needs!(fork);
     in_both_modes(|| {
         let ledger = Ledger::new(60);
         let gone = || {
@@ -80,6 +83,7 @@ fn inherited_memory_is_freed_and_inherited_code_is_not_run() {
 
 #[test]
 fn inherited_code_is_run_where_it_was_asked_for() {
+    needs!(fork);
     in_both_modes(|| {
         Options::new()
             .inherit_callbacks(true)
@@ -106,6 +110,7 @@ fn inherited_code_is_run_where_it_was_asked_for() {
 /// The worker of the parent has taken them, and the child has none yet.
 #[test]
 fn what_the_worker_had_taken_over_is_freed_by_the_child() {
+    needs!(fork);
     isolated(|| {
         let soon = 4 * crate::common::SHORT;
         set_flush_times(FlushTimes {
@@ -139,6 +144,7 @@ fn what_the_worker_had_taken_over_is_freed_by_the_child() {
 
 #[test]
 fn a_callback_may_fork_on_the_worker_and_in_drain() {
+    needs!(fork);
     in_both_modes(|| {
         let ledger = Ledger::new(6);
         let gate = Gate::new();
@@ -210,6 +216,7 @@ fn everything_works_in_a_callback() {
 
 #[test]
 fn a_cookie_from_before_the_fork_is_good_in_the_child() {
+    needs!(fork);
     in_both_modes(|| {
         let reader = crate::common::Reader::inside("in the way");
         let cookie = start_grace_period();
@@ -226,6 +233,7 @@ fn a_cookie_from_before_the_fork_is_good_in_the_child() {
 
 #[test]
 fn forks_can_be_left_alone() {
+    needs!(fork);
     isolated(|| {
         Options::new()
             .ignore_forks(true)

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use quiescent::{defer, statistics};
+use quiescent_core::needs;
 
 use super::everything_works;
 use crate::common::children::in_child;
@@ -40,6 +41,7 @@ fn is_same(of: libc::pid_t, fd: i32, own: i32) -> bool {
 
 #[test]
 fn no_descriptor_is_shared_with_the_parent() {
+    needs!(fork);
     isolated(|| {
         everything_works();
         let parents = anonymous();
@@ -66,6 +68,7 @@ fn no_descriptor_is_shared_with_the_parent() {
 /// A timer that the child set would fire in the parent, which would not set its own again.
 #[test]
 fn the_timer_of_the_parent_is_its_own() {
+    needs!(fork);
     isolated(|| {
         everything_works();
         let ledger = Ledger::new(200);
@@ -91,6 +94,7 @@ fn the_timer_of_the_parent_is_its_own() {
 /// A daemon closes all descriptors, and what it opens then gets their numbers.
 #[test]
 fn what_the_program_opened_in_place_of_ours_stays_open() {
+    needs!(fork);
     isolated(|| {
         everything_works();
         let ours = anonymous();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 use quiescent::{Domain, RcuCell, Srcu};
+use quiescent_core::needs;
 
 use crate::common::children::in_child;
 use crate::common::{isolated, until};
@@ -37,6 +38,7 @@ fn works(srcu: &Srcu) {
 
 #[test]
 fn a_child_goes_on_with_an_srcu_whatever_others_were_doing_there() {
+    needs!(fork);
     isolated(|| {
         static SRCU: Srcu = Srcu::new();
         let (stop, rounds) = (AtomicBool::new(false), AtomicU32::new(0));
@@ -70,6 +72,7 @@ fn a_child_goes_on_with_an_srcu_whatever_others_were_doing_there() {
 
 #[test]
 fn a_section_of_the_thread_that_forks_goes_on_in_the_child() {
+    needs!(fork);
     isolated(|| {
         let srcu = Srcu::new();
         let guard = srcu.read_lock();
@@ -87,6 +90,7 @@ fn a_section_of_the_thread_that_forks_goes_on_in_the_child() {
 
 #[test]
 fn a_callback_that_forks_returns_in_both_processes() {
+    needs!(fork);
     isolated(|| {
         static FORKED: AtomicI32 = AtomicI32::new(-1);
         let srcu = Srcu::new();
@@ -126,6 +130,7 @@ fn refuses(domain: &Domain) -> bool {
 /// settings are carried out.
 #[test]
 fn a_domain_whose_state_was_being_made_has_its_settings() {
+    needs!(fork);
     const FORKS: usize = 20;
     const EACH: usize = 200;
     isolated(|| {

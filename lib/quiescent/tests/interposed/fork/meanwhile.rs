@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use quiescent::{Retired, barrier, defer, defer_hurry, drain, read, statistics, synchronize};
+use quiescent_core::needs;
 
 use super::allocator::{self, TWICE, in_use, object, take_locks};
 use super::everything_works;
@@ -16,6 +17,7 @@ use crate::common::{Isolated, Reader, SHORT, in_both_modes, sleepers, until};
 
 #[test]
 fn during_a_grace_period() {
+    needs!(fork);
     in_both_modes(|| {
         let reader = Reader::inside("in the way");
         thread::scope(|scope| {
@@ -45,6 +47,7 @@ fn during_a_grace_period() {
 
 #[test]
 fn during_a_callback() {
+    needs!(fork);
     in_both_modes(|| {
         let ledger = Ledger::new(20);
         let gate = Gate::new();
@@ -71,6 +74,7 @@ fn during_a_callback() {
 
 #[test]
 fn during_a_barrier_and_a_drain() {
+    needs!(fork);
     in_both_modes(|| {
         let gate = Gate::new();
         defer_hurry(move || gate.pass());
@@ -210,11 +214,13 @@ fn under_load(load: Load, forkers: usize, times: usize) {
 
 #[test]
 fn during_pushes_and_pops() {
+    needs!(fork);
     in_both_modes(|| under_load(Load::Owners, 1, 30));
 }
 
 #[test]
 fn during_flushes_and_sweeps() {
+    needs!(fork);
     in_both_modes(|| {
         under_load(Load::Flushes, 1, 30);
     });
@@ -222,6 +228,7 @@ fn during_flushes_and_sweeps() {
 
 #[test]
 fn from_several_threads_at_once() {
+    needs!(fork);
     in_both_modes(|| {
         under_load(Load::Flushes, 3, 20);
     });
@@ -229,6 +236,7 @@ fn from_several_threads_at_once() {
 
 #[test]
 fn beside_an_allocator_that_locks_after_us() {
+    needs!(fork);
     Isolated::new()
         .env(allocator::EARLY, "1") // *prepare* runs in reverse order
         .run(|| {
@@ -239,6 +247,7 @@ fn beside_an_allocator_that_locks_after_us() {
 
 #[test]
 fn beside_an_allocator_that_locks_before_us() {
+    needs!(fork);
     Isolated::new().run(|| {
         take_locks();
         under_load(Load::Flushes, 2, 20);

@@ -6,6 +6,7 @@ use quiescent::stats::holdouts;
 use quiescent::{
     Options, SyncError, in_section, read_lock, statistics, synchronize, synchronize_timeout,
 };
+use quiescent_core::needs;
 
 use super::everything_works;
 use crate::common::children::in_child;
@@ -27,6 +28,7 @@ fn assert_only_holdout() {
 
 #[test]
 fn a_section_of_the_forking_thread_stays_open_in_the_child() {
+    needs!(fork);
     in_both_modes(|| {
         for in_flight in [false, true] {
             let outer = read_lock();
@@ -59,6 +61,7 @@ fn assert_only_holdout_in_parent() {
 
 #[test]
 fn sections_of_other_threads_are_over_in_the_child() {
+    needs!(fork);
     in_both_modes(|| {
         // More than a leaf, and one that ended inside.
         let readers: Vec<Reader> = (0..70).map(|_| Reader::inside("in the way")).collect();
@@ -82,6 +85,7 @@ fn sections_of_other_threads_are_over_in_the_child() {
 
 #[test]
 fn unregistered_sections_stay_open_in_the_child() {
+    needs!(fork);
     isolated(|| {
         Options::new().max_threads(1).apply().expect("one leaf");
         let readers: Vec<Reader> = (0..62).map(|_| Reader::idle("has a slot")).collect();

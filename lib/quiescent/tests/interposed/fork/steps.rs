@@ -16,6 +16,7 @@ use quiescent::{
     Domain, Options, RcuCell, Retired, Srcu, barrier, defer, defer_hurry, defer_lazy, drain,
     grace_period, read, statistics, synchronize, telemetry,
 };
+use quiescent_core::needs;
 
 use super::everything_works;
 use crate::common::children::{fork, fork_code, works_and_rests};
@@ -163,11 +164,13 @@ fn queue_in_all() {
 
 #[test]
 fn of_a_registration() {
+    needs!(fork);
     at_each_call(nothing, || read(|_| ()), everything_works_anew);
 }
 
 #[test]
 fn of_a_registration_in_a_new_leaf() {
+    needs!(fork);
     let fill = || (0..62).for_each(|_| std::mem::forget(Reader::idle("has a slot")));
     at_each_call(fill, || read(|_| ()), everything_works_anew);
 }
@@ -175,6 +178,7 @@ fn of_a_registration_in_a_new_leaf() {
 /// The parent's threads have all the slots that there are.
 #[test]
 fn in_a_child_of_a_process_without_a_slot_left() {
+    needs!(fork);
     let fill = || {
         Options::new().max_threads(1).apply().expect("one leaf");
         (0..62).for_each(|_| std::mem::forget(Reader::idle("has a slot")));
@@ -186,28 +190,33 @@ fn in_a_child_of_a_process_without_a_slot_left() {
 
 #[test]
 fn of_the_first_section_in_a_domain() {
+    needs!(fork);
     at_each_call(nothing, || drop(DOMAIN.read_lock()), everything_works_anew);
 }
 
 /// The state is made, and a driver is there.
 #[test]
 fn of_the_first_grace_period_of_a_domain() {
+    needs!(fork);
     at_each_call(nothing, || DOMAIN.synchronize(), everything_works_anew);
 }
 
 #[test]
 fn of_the_first_grace_period_of_an_srcu() {
+    needs!(fork);
     at_each_call(nothing, || SRCU.synchronize(), everything_works_anew);
 }
 
 /// Queues are made, and the worker is started.
 #[test]
 fn of_the_first_items_of_a_thread() {
+    needs!(fork);
     at_each_call(nothing, queue_in_all, everything_works_anew);
 }
 
 #[test]
 fn of_the_start_of_the_worker() {
+    needs!(fork);
     let hurry = || {
         defer_hurry(|| ());
         DOMAIN.defer_hurry(|| ());
@@ -218,6 +227,7 @@ fn of_the_start_of_the_worker() {
 /// With an idle reader there is a fence.
 #[test]
 fn of_a_grace_period() {
+    needs!(fork);
     let idle = || std::mem::forget(Reader::idle("idle"));
     at_each_call(idle, synchronize, everything_works_anew);
 }
@@ -225,6 +235,7 @@ fn of_a_grace_period() {
 /// The driver is stopped, and another thread takes its role.
 #[test]
 fn of_a_driver_that_replaces_another() {
+    needs!(fork);
     let with_a_stopped_driver = || {
         std::mem::forget(Reader::idle("idle"));
         let gate = Gate::new();
@@ -240,6 +251,7 @@ fn of_a_driver_that_replaces_another() {
 /// Readers are in the way: the worker waits for them, and tasks for the worker.
 #[test]
 fn of_a_task_that_waits() {
+    needs!(fork);
     let with_a_reader = || std::mem::forget(Reader::inside("in the way"));
     let ask = || {
         let mut waits = grace_period();
@@ -253,6 +265,7 @@ fn of_a_task_that_waits() {
 /// be through before it has to wait.)
 #[test]
 fn of_a_barrier() {
+    needs!(fork);
     let wait = || {
         read(|_| ());
         barrier();
@@ -262,6 +275,7 @@ fn of_a_barrier() {
 
 #[test]
 fn of_a_barrier_of_a_domain() {
+    needs!(fork);
     let wait = || {
         drop(DOMAIN.read_lock());
         DOMAIN.barrier();
@@ -271,6 +285,7 @@ fn of_a_barrier_of_a_domain() {
 
 #[test]
 fn of_a_drain() {
+    needs!(fork);
     let drain_all = || {
         read(|_| ());
         drain(PATIENCE);
@@ -282,6 +297,7 @@ fn of_a_drain() {
 /// Its last handle goes, with items in it.
 #[test]
 fn of_the_end_of_a_domain() {
+    needs!(fork);
     let made_and_dropped = || {
         let domain = Domain::new();
         domain.defer_lazy(|| ());
@@ -293,6 +309,7 @@ fn of_the_end_of_a_domain() {
 
 #[test]
 fn of_a_future() {
+    needs!(fork);
     let wait = || {
         block_on(grace_period());
         block_on(DOMAIN.barrier_async());
@@ -302,6 +319,7 @@ fn of_a_future() {
 
 #[test]
 fn of_the_start_of_telemetry() {
+    needs!(fork);
     let start = || {
         telemetry::start().expect("a page");
         DOMAIN.set_name("named");
