@@ -17,6 +17,14 @@ macro_rules! needs {
             "a processor that is not emulated"
         );
     };
+    (fork) => {
+        $crate::needs!($crate::os::HAS.fork, "os::HAS.fork");
+        // Its lock for the starts and ends of threads may be held, for ever, in the child.
+        $crate::needs!(
+            !$crate::os::needs::emulated(),
+            "forks that qemu's own locks survive"
+        );
+    };
     (fence) => {
         $crate::needs!($crate::os::needs::fence(), "a fence of the process");
     };

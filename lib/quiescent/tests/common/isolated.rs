@@ -199,6 +199,8 @@ impl Isolated {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        #[cfg(unix)]
         if let Some(before_exec) = self.before_exec {
             // SAFETY: the functions given make system calls only.
             unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, before_exec) };
@@ -213,7 +215,7 @@ impl Isolated {
         let ended = ends(&mut child, &said);
         let threads = what_threads_do(child.id());
         if ended.is_none() {
-            let _ = child.kill();
+            kill(&mut child);
         }
         let said = said.map(|it| it.join().expect("no panic")).concat();
         match ended {
@@ -244,6 +246,16 @@ fn ends(child: &mut Child, said: &[JoinHandle<String>]) -> Option<ExitStatus> {
         thread::sleep(Duration::from_millis(1));
     }
     None
+}
+
+/// Kills a child that hangs; on Unix with its own children, which would keep the pipes open.
+fn kill(child: &mut Child) {
+    #[cfg(unix)]
+    // SAFETY: takes numbers. The child's is its group's, too, and no other's while one of them lives.
+    unsafe {
+        libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL);
+    }
+    let _ = child.kill();
 }
 
 /// Whether the library has panicked on a thread without a name, as its own ones are for the standard library.
