@@ -138,7 +138,7 @@ impl Shell for Process {
         watch.begin(&process().workers, name);
         if let Some(taken) = taken {
             ended::note(taken, name);
-            watch.overflow.begin(name);
+            watch.overflow.role.begin(name);
         }
     }
 
@@ -146,7 +146,7 @@ impl Shell for Process {
         let watch = &self.workers.watch;
         watch.end();
         if ended::over() {
-            watch.overflow.end();
+            watch.overflow.role.end();
         }
     }
 

@@ -104,7 +104,7 @@ impl Workers {
             self.watch.come_back();
             uncount(&self.env().state.counters.helpers);
         }
-        self.watch.leave();
+        self.watch.role.leave();
     }
 }
 

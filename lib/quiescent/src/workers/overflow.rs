@@ -7,17 +7,16 @@
 //!
 //! # A callback that does not return
 //! The stand-by ([`watch`](crate::workers::watchdog)) watches the worker's callbacks; the worker watches
-//! those of the overflow worker. While the overflow worker runs, the worker checks it at least once in the
-//! time after which a callback counts as stuck. If one is stuck, the worker takes the role away, as a
-//! stand-by would, and ends the turn: the thread that returns later finds another role number, and ends. A
-//! worker that waits for a grace period checks after that.
+//! those of the overflow worker. While the overflow worker runs, the worker looks at it at least once in the
+//! time after which a callback may be [stuck](crate::workers::roles), and again a tenth of that later. If one
+//! is stuck, the worker takes the role away and ends the turn, as a stand-by would. A worker that waits for
+//! a grace period looks after that.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use crate::workers::Workers;
-use crate::workers::roles::OVERFLOW;
-use crate::workers::watchdog::STUCK;
+use crate::workers::roles::{OVERFLOW, Role, STUCK};
 use quiescent_core::defer::turns::turn_of_overflow;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim;
@@ -26,106 +25,34 @@ use quiescent_core::prim::counters::{count, uncount};
 /// There is no such thread.
 const NONE: u32 = 0;
 const STARTED: u32 = 1;
-/// The role number of an overflow worker that was replaced.
-const DISMISSED: usize = usize::MAX;
 
-/// The overflow worker's role.
+/// The overflow worker.
 #[derive(Debug)]
 pub(crate) struct Overflow {
-    /// The current role number, incremented with every change.
-    role: AtomicU32,
+    pub(crate) role: Role,
     state: AtomicU32,
     /// The number of calls; the word that it sleeps on.
     calls: AtomicU32,
-    /// When its callback began; 0 if none runs.
-    since: AtomicU64,
-    /// The function that returns its name.
-    name: AtomicPtr<()>,
-}
-
-/// A callback that does not return.
-struct Stuck {
-    name: fn() -> &'static str,
-    /// Its running time, in nanoseconds.
-    running: u64,
-    /// The role number of its thread.
-    role: u32,
 }
 
 impl Overflow {
     pub(crate) const fn new() -> Overflow {
         Overflow {
-            role: AtomicU32::new(1),
+            role: Role::new(&OVERFLOW),
             state: AtomicU32::new(NONE),
             calls: AtomicU32::new(0),
-            since: AtomicU64::new(0),
-            name: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
-    /// In the child of a fork there is no overflow worker. If the thread that forked is one (in a callback),
-    /// it continues as one that was replaced.
+    /// In the child of a fork there is none.
     pub(crate) fn forked(&self) {
         let Overflow {
             role,
             state,
-            since,
-            // Kept: they have a meaning only with the others.
-            calls: _,
-            name: _,
+            calls: _, // has a meaning only with `state`
         } = self;
-        role.fetch_add(1, Ordering::Relaxed);
+        role.forked();
         state.store(NONE, Ordering::Relaxed);
-        since.store(0, Ordering::Relaxed);
-    }
-
-    fn is_here(&self) -> bool {
-        let role = OVERFLOW.get();
-        role != 0 && role == self.role.load(Ordering::Acquire) as usize
-    }
-
-    /// Whether the calling thread is an overflow worker that was replaced.
-    pub(crate) fn is_dismissed(&self) -> bool {
-        OVERFLOW.get() != 0 && !self.is_here()
-    }
-
-    /// A callback is about to run in this thread.
-    pub(crate) fn begin(&self, name: fn() -> &'static str) {
-        if self.is_here() {
-            self.name.store(name as *mut (), Ordering::Relaxed);
-            self.since.store(prim::coarse_ns(), Ordering::Release);
-        }
-    }
-
-    /// The callback has returned. If the worker was faster, it has taken the role, or is about to.
-    pub(crate) fn end(&self) {
-        if self.is_here() && self.since.swap(0, Ordering::AcqRel) == 0 {
-            OVERFLOW.set(DISMISSED);
-        }
-    }
-
-    /// Takes the role from a thread whose callback has run for too long: the first of the two threads to
-    /// clear `since` decides.
-    fn claim(&self) -> Option<Stuck> {
-        let since = self.since.load(Ordering::Acquire);
-        let running = prim::coarse_ns().saturating_sub(since); // the clock that `begin` looked at
-        if since == 0 || running < STUCK {
-            return None;
-        }
-        let name = self.name.load(Ordering::Relaxed);
-        let order = (Ordering::AcqRel, Ordering::Relaxed);
-        self.since
-            .compare_exchange(since, 0, order.0, order.1)
-            .ok()?;
-        let role = self.role.fetch_add(1, Ordering::AcqRel);
-        self.state.store(NONE, Ordering::Release);
-        // SAFETY: `begin` stored a function of this type before it stored `since`.
-        let name = unsafe { std::mem::transmute::<*mut (), fn() -> &'static str>(name) };
-        Some(Stuck {
-            name,
-            running,
-            role,
-        })
     }
 }
 
@@ -155,7 +82,7 @@ impl Workers {
             prim::futex_wake(&overflow.calls);
             return;
         }
-        let role = overflow.role.load(Ordering::Relaxed);
+        let role = overflow.role.number();
         let body = move || self.serve_as_overflow(role);
         let full = self.watch.is_full();
         // Determined here and not when the worker starts, because it reads files.
@@ -175,12 +102,12 @@ impl Workers {
     }
 
     fn serve_as_overflow(&'static self, role: u32) {
-        OVERFLOW.set(role as usize);
         let overflow = &self.watch.overflow;
+        overflow.role.take(role);
         loop {
             let calls = overflow.calls.load(Ordering::Acquire);
             self.env().relieve(turn_of_overflow(role));
-            if overflow.is_dismissed() {
+            if overflow.role.is_dismissed() {
                 self.watch.come_back();
                 break;
             }
@@ -191,48 +118,46 @@ impl Workers {
         uncount(&self.env().state.counters.helpers);
     }
 
-    /// The overflow worker is gone: the worker runs everything until another one is started.
-    fn stand_all_down(&'static self) {
+    /// The overflow worker that had the role with this number is gone: the worker runs everything until
+    /// another one is started.
+    fn stand_all_down(&'static self, number: u32) {
+        self.watch.overflow.state.store(NONE, Ordering::Release);
+        self.env().end_turns(turn_of_overflow(number));
         self.env().states().for_each(|state| {
             state.lock().stand_down(true);
         });
+        self.env().states().for_each(State::call); // what it leaves is ours
     }
 
     /// The calling thread, which has been the overflow worker, ends inside the program's code.
     pub(crate) fn lose_overflow(&'static self) {
         let overflow = &self.watch.overflow;
-        overflow.end();
-        if overflow.is_dismissed() {
+        overflow.role.end();
+        if overflow.role.is_dismissed() {
             self.watch.come_back();
         } else {
-            let role = overflow.role.fetch_add(1, Ordering::AcqRel);
-            overflow.state.store(NONE, Ordering::Release);
-            self.env().end_turns(turn_of_overflow(role));
-            self.stand_all_down();
-            self.env().states().for_each(State::call);
+            self.stand_all_down(overflow.role.revoke());
         }
-        OVERFLOW.set(0);
+        overflow.role.leave();
         uncount(&self.env().state.counters.helpers);
     }
 
-    /// The worker checks whether the overflow worker is stuck.
+    /// The worker looks whether the overflow worker is stuck.
     pub(crate) fn look_at_overflow(&'static self) {
-        if let Some(stuck) = self.watch.overflow.claim() {
+        if let Some(stuck) = self.watch.overflow.role.look() {
             self.watch.note_stuck();
-            self.env().end_turns(turn_of_overflow(stuck.role));
-            self.stand_all_down();
-            self.env().states().for_each(State::call); // what it leaves is ours
-            self.watch.tell(self, (stuck.name)(), stuck.running);
+            self.stand_all_down(stuck.number);
+            self.watch.tell(self, &stuck);
         }
     }
 
-    /// When the worker must check it again.
+    /// When the worker must look again.
     pub(crate) fn overflow_look(&'static self) -> Option<u64> {
         let on_duty = |state: &State| state.lock().engine.overflow_is_on_duty();
         self.env()
             .states()
             .any(on_duty)
-            .then(|| prim::now_ns() + STUCK)
+            .then(|| prim::now_ns() + self.watch.overflow.role.left())
     }
 }
 
@@ -246,8 +171,8 @@ mod tests {
     /// is none of a callback.
     #[test]
     fn a_callback_that_ran_others_inside_does_not_cost_the_role() {
-        let overflow = &process().workers.watch.overflow;
-        OVERFLOW.set(overflow.role.load(Ordering::Relaxed) as usize);
+        let role = &process().workers.watch.overflow.role;
+        role.take(role.number());
         let begin = || {
             let taken = Taken {
                 queue: &env().common.dummy,
@@ -260,85 +185,26 @@ mod tests {
         };
         begin();
         begin();
-        assert_ne!(overflow.since.load(Ordering::Relaxed), 0, "it is watched");
+        assert_ne!(role.since(), 0, "it is watched");
         process().end();
         process().end();
-        assert!(!overflow.is_dismissed(), "it counts as replaced");
+        assert!(!role.is_dismissed(), "it counts as replaced");
         // Replaced it is if another thread has cleared the time before its end.
         begin();
-        overflow.since.store(0, Ordering::Relaxed);
+        role.set_since(0);
         process().end();
-        assert!(overflow.is_dismissed());
-        OVERFLOW.set(0);
-    }
-
-    /// The calling thread is the overflow worker.
-    fn on_duty() -> Overflow {
-        let overflow = Overflow::new();
-        overflow.state.store(STARTED, Ordering::Relaxed);
-        OVERFLOW.set(overflow.role.load(Ordering::Relaxed) as usize);
-        overflow
-    }
-
-    fn began(overflow: &Overflow, ago: u64) {
-        overflow.begin(|| "its name");
-        let since = prim::coarse_ns() - ago;
-        overflow.since.store(since, Ordering::Relaxed);
-    }
-
-    #[test]
-    fn a_callback_that_runs_for_too_long_costs_the_role() {
-        let overflow = on_duty();
-        let role = overflow.role.load(Ordering::Relaxed);
-        assert!(overflow.claim().is_none(), "none runs");
-        overflow.begin(|| "its name");
-        assert!(overflow.claim().is_none(), "it has just begun");
-        began(&overflow, STUCK / 10);
-        assert!(overflow.claim().is_none(), "it may run for longer");
-        assert_eq!(overflow.state.load(Ordering::Relaxed), STARTED);
-        assert!(!overflow.is_dismissed());
-        began(&overflow, 2 * STUCK);
-        let stuck = overflow.claim().expect("it has run for too long");
-        assert_eq!(((stuck.name)(), stuck.role), ("its name", role));
-        assert!(stuck.running >= 2 * STUCK);
-        assert_eq!(overflow.state.load(Ordering::Relaxed), NONE);
-        assert!(overflow.is_dismissed());
-        assert!(overflow.claim().is_none(), "once");
-        overflow.end();
-        assert!(overflow.is_dismissed());
-        OVERFLOW.set(0);
-    }
-
-    #[test]
-    fn a_callback_that_returns_in_time_costs_nothing() {
-        let overflow = on_duty();
-        began(&overflow, STUCK - 1);
-        overflow.end();
-        assert!(!overflow.is_dismissed());
-        assert_eq!(overflow.since.load(Ordering::Relaxed), 0);
-        OVERFLOW.set(0);
-        assert!(!overflow.is_dismissed(), "it never was one");
-    }
-
-    #[test]
-    fn callbacks_of_other_threads_are_not_watched() {
-        let overflow = on_duty();
-        OVERFLOW.set(0);
-        overflow.begin(|| "another's");
-        assert_eq!(overflow.since.load(Ordering::Relaxed), 0);
-        overflow.since.store(7, Ordering::Relaxed);
-        overflow.end();
-        assert_eq!(overflow.since.load(Ordering::Relaxed), 7);
+        assert!(role.is_dismissed());
+        role.leave();
     }
 
     #[test]
     fn in_the_child_of_a_fork_there_is_none() {
-        let overflow = on_duty();
-        overflow.begin(|| "forks");
+        let overflow = Overflow::new();
+        overflow.state.store(STARTED, Ordering::Relaxed);
+        overflow.role.take(overflow.role.number());
         overflow.forked();
-        assert!(overflow.is_dismissed() && overflow.claim().is_none());
+        assert!(overflow.role.is_dismissed());
         assert_eq!(overflow.state.load(Ordering::Relaxed), NONE);
-        assert_eq!(overflow.since.load(Ordering::Relaxed), 0);
-        OVERFLOW.set(0);
+        overflow.role.leave();
     }
 }

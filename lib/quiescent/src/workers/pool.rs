@@ -61,7 +61,7 @@ impl Workers {
         {
             return true;
         }
-        let role = self.watch.role();
+        let role = self.watch.role.number();
         let opened = self.env().alarm.open();
         let started = opened.and_then(|()| self.spawn(c"quiescent", move || self.serve(role)));
         let now = if started.is_ok() { STARTED } else { NONE };
@@ -103,13 +103,13 @@ impl Workers {
 
     /// The worker's work, until another thread has its role.
     pub(crate) fn serve(&'static self, role: u32) {
-        self.watch.take_role(role);
+        self.watch.role.take(role);
         ended::is_noticed(self);
         self.env().alarm.open_sources();
         self.hope_for_overflow();
         self.env().serve();
         self.watch.come_back();
         uncount(&self.env().state.counters.helpers);
-        self.watch.leave();
+        self.watch.role.leave();
     }
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::deferral::library_threads;
 use super::{on_thread, until};
-use quiescent::{defer, defer_hurry};
+use quiescent::{defer, defer_hurry, synchronize};
 
 /// So many gather behind a worker that is busy.
 pub const MANY: u64 = 40_000;
@@ -41,10 +41,16 @@ pub fn pile_up(over: fn() -> bool, first: impl FnOnce() + Send + 'static) {
             ENTERED.fetch_add(1, Ordering::SeqCst);
             until("others have run", over);
         });
-    });
-    until("the worker is busy", || ENTERED.load(Ordering::SeqCst) == 1);
-    on_thread("producer", move || {
-        first();
-        (0..MANY).for_each(|index| defer(move || run(index)));
+        until("the worker is busy", || ENTERED.load(Ordering::SeqCst) == 1);
+        // Inside: a later thread may get the same queue, which is in the worker's turn and so no backlog.
+        on_thread("producer", move || {
+            first();
+            (0..MANY).for_each(|index| {
+                if index % 4096 == 0 {
+                    synchronize(); // only what is done is a backlog, and the worker is busy
+                }
+                defer(move || run(index));
+            });
+        });
     });
 }

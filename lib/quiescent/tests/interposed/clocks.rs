@@ -421,11 +421,11 @@ fn the_coarse_clock_may_lag() {
                 let ledger = Ledger::new(60);
                 let end = queue_patiently(ledger, 60);
                 until("all of it goes", || ledger.count() == 60);
-                // A callback takes some time, and is not stuck.
+                // A callback takes some time, longer than from one look to the next, and is not stuck.
                 let gate = Gate::new();
                 defer_hurry(|| gate.pass());
                 gate.until_reached(1);
-                thread::sleep(Duration::from_millis(50));
+                thread::sleep(Duration::from_millis(250));
                 gate.open();
                 barrier();
                 ledger.assert_all_once();

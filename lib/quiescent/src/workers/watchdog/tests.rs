@@ -9,7 +9,7 @@ fn watched() -> &'static Watch {
     let watch: &'static Watch = Box::leak(Box::new(Watch::new()));
     assert!(watch.timer.open());
     watch.standby.store(STANDING_BY, Ordering::Relaxed);
-    watch.take_role(watch.role());
+    watch.role.take(watch.role.number());
     watch
 }
 
@@ -24,17 +24,6 @@ fn left(watch: &Watch) -> Duration {
 
 const LIMIT: Duration = Duration::from_nanos(STUCK);
 
-fn since(watch: &Watch) -> u64 {
-    watch.since.load(Ordering::Relaxed)
-}
-
-/// Its callback began so long ago.
-fn began(watch: &Watch, ago: u64) {
-    watch
-        .since
-        .store(prim::coarse_ns() - ago, Ordering::Relaxed);
-}
-
 #[test]
 fn the_first_callback_of_a_round_sets_the_timer_and_the_end_of_the_round_stops_it() {
     let watch = watched();
@@ -42,13 +31,13 @@ fn the_first_callback_of_a_round_sets_the_timer_and_the_end_of_the_round_stops_i
     assert_eq!(left(watch), Duration::ZERO);
     let before = prim::coarse_ns();
     begin(watch);
-    assert!((before.max(1)..=prim::coarse_ns()).contains(&since(watch)));
+    assert!((before.max(1)..=prim::coarse_ns()).contains(&watch.role.since()));
     let first = left(watch);
     let passed = Duration::from_nanos(prim::now_ns() - before);
     assert!(first <= LIMIT && first + passed >= LIMIT, "{first:?}");
     watch.end();
-    assert_eq!(since(watch), 0);
-    assert!(watch.is_worker() && !watch.is_dismissed());
+    assert_eq!(watch.role.since(), 0);
+    assert!(watch.role.is_mine() && !watch.is_dismissed());
     assert_ne!(
         left(watch),
         Duration::ZERO,
@@ -63,23 +52,23 @@ fn the_first_callback_of_a_round_sets_the_timer_and_the_end_of_the_round_stops_i
     begin(watch);
     assert_ne!(left(watch), Duration::ZERO, "and in the next round");
     watch.end();
-    watch.leave();
+    watch.role.leave();
 }
 
 #[test]
 fn other_threads_are_not_watched() {
     let watch = watched();
-    watch.leave();
+    watch.role.leave();
     begin(watch);
-    assert_eq!((since(watch), left(watch)), (0, Duration::ZERO));
-    began(watch, 1);
-    let of_the_worker = since(watch);
+    assert_eq!((watch.role.since(), left(watch)), (0, Duration::ZERO));
+    watch.role.began(1);
+    let of_the_worker = watch.role.since();
     watch.end();
-    assert_eq!(since(watch), of_the_worker);
+    assert_eq!(watch.role.since(), of_the_worker);
     watch.armed.store(1, Ordering::Relaxed);
     watch.rest();
     assert_eq!(watch.armed.load(Ordering::Relaxed), 1);
-    assert!(!watch.is_worker() && !watch.is_dismissed());
+    assert!(!watch.role.is_mine() && !watch.is_dismissed());
     assert_eq!(watch.resign(), None);
 }
 
@@ -87,29 +76,29 @@ fn other_threads_are_not_watched() {
 fn a_worker_whose_callback_was_found_stuck_is_dismissed() {
     let watch = watched();
     begin(watch);
-    watch.since.store(0, Ordering::Relaxed); // by the stand-by, which takes the role a moment later
+    watch.role.set_since(0); // by the stand-by, which takes the role a moment later
     watch.end();
-    assert!(!watch.is_worker() && watch.is_dismissed());
+    assert!(!watch.role.is_mine() && watch.is_dismissed());
     assert_eq!(watch.resign(), None);
     // Without a callback in between nothing was found.
-    watch.take_role(watch.role());
+    watch.role.take(watch.role.number());
     watch.end();
-    assert!(watch.is_worker());
+    assert!(watch.role.is_mine());
     // Or another thread has the role already.
-    watch.role.fetch_add(1, Ordering::Relaxed);
-    assert!(!watch.is_worker() && watch.is_dismissed());
-    watch.leave();
+    watch.role.revoke();
+    assert!(!watch.role.is_mine() && watch.is_dismissed());
+    watch.role.leave();
 }
 
 #[test]
 fn a_worker_that_ends_passes_the_next_role_on() {
     let watch = watched();
-    let role = watch.role();
+    let role = watch.role.number();
     begin(watch);
     assert_eq!(watch.resign(), Some(role + 1));
-    assert_eq!((watch.role(), since(watch)), (role + 1, 0));
+    assert_eq!((watch.role.number(), watch.role.since()), (role + 1, 0));
     assert!(watch.is_dismissed());
-    watch.leave();
+    watch.role.leave();
 }
 
 #[test]
@@ -124,7 +113,7 @@ fn so_many_threads_may_be_stuck() {
     watch.come_back();
     assert!(!watch.is_full());
     assert_eq!(watch.stuck(), u64::from(MOST), "so many were found");
-    watch.leave();
+    watch.role.leave();
 }
 
 /// The stand-by looks when the timer fires, sets it again as long as there is time left, and takes the role
@@ -132,21 +121,21 @@ fn so_many_threads_may_be_stuck() {
 #[test]
 fn the_stand_by_claims_what_has_run_for_too_long() {
     let watch = watched();
-    watch.leave();
+    watch.role.leave();
     let fire = |after| watch.timer.set(prim::now_ns() + after);
     watch.armed.store(1, Ordering::Relaxed);
-    began(watch, 2 * STUCK);
+    watch.role.began(2 * STUCK);
     fire(1);
-    let running = watch.claim().expect("it has the timer");
+    let running = watch.claim().expect("it has the timer").running;
     assert!(running >= 2 * STUCK);
-    assert_eq!(since(watch), 0);
+    assert_eq!(watch.role.since(), 0);
     // One that has not run for long enough, and one callback after another.
     for time in [STUCK / 2, 0] {
         watch.armed.store(1, Ordering::Relaxed);
         if time == 0 {
-            watch.since.store(0, Ordering::Relaxed);
+            watch.role.set_since(0);
         } else {
-            began(watch, time);
+            watch.role.began(time);
         }
         fire(1);
         let stands_by = thread::spawn(move || watch.claim());
@@ -159,45 +148,21 @@ fn the_stand_by_claims_what_has_run_for_too_long() {
             thread::yield_now();
         };
         assert!(again <= LIMIT - Duration::from_nanos(time), "{again:?}");
-        began(watch, STUCK + 1);
+        watch.role.began(STUCK + 1);
         fire(1);
         assert!(stands_by.join().expect("no panic").is_some());
     }
 }
 
-/// After a process was stopped for long, its callbacks return as soon as it goes on.
-#[test]
-fn what_does_not_run_on_from_one_look_to_the_next_is_not_stuck() {
-    let watch = watched();
-    let mut seen = 0;
-    let mut left_after = |ago| {
-        match ago {
-            0 => watch.since.store(0, Ordering::Relaxed),
-            ago => began(watch, ago * STUCK),
-        }
-        match watch.look(&mut seen) {
-            Look::Again(left) => left,
-            Look::Stuck(running) => panic!("stuck after {running} ns"),
-        }
-    };
-    for ago in [5, 4, 0, 4, 3, 2, 0, 2] {
-        let wanted = if ago == 0 { STUCK } else { STUCK / 10 };
-        assert_eq!(left_after(ago), wanted, "{ago}");
-    }
-    assert!(matches!(watch.look(&mut seen), Look::Stuck(running) if running >= 2 * STUCK));
-    assert!(matches!(watch.look(&mut seen), Look::Again(STUCK)), "once");
-    watch.leave();
-}
-
 #[test]
 fn a_stand_by_looks_at_most_ten_times_a_second() {
     let watch = watched();
-    watch.leave();
+    watch.role.leave();
     watch.armed.store(1, Ordering::Relaxed);
-    began(watch, STUCK - 20_000_000);
+    watch.role.began(STUCK - 20_000_000);
     let before = prim::now_ns();
     watch.timer.set(before + 1);
-    let running = watch.claim().expect("it has the timer");
+    let running = watch.claim().expect("it has the timer").running;
     assert!(running >= STUCK && prim::now_ns() - before >= STUCK / 10);
 }
 
@@ -205,27 +170,27 @@ fn a_stand_by_looks_at_most_ten_times_a_second() {
 fn without_a_timer_there_is_no_stand_by() {
     quiescent_core::needs!(silent_timer);
     let watch = watched();
-    watch.leave();
+    watch.role.leave();
     watch.timer.forked(); // closes it
-    assert_eq!(watch.claim(), None);
+    assert!(watch.claim().is_none());
 }
 
 #[test]
 fn in_the_child_of_a_fork_there_is_no_worker() {
     quiescent_core::needs!(fork);
     let watch = watched();
-    let role = watch.role();
+    let role = watch.role.number();
     for ours in [true, false] {
-        watch.take_role(watch.role());
+        watch.role.take(watch.role.number());
         begin(watch);
         watch.note_stuck();
         assert!(watch.telling.begin());
         if !ours {
-            watch.leave();
+            watch.role.leave();
         }
         watch.forked();
         assert_eq!(left(watch), Duration::ZERO, "closed");
-        assert_eq!((since(watch), watch.stuck()), (0, 0));
+        assert_eq!((watch.role.since(), watch.stuck()), (0, 0));
         assert_eq!(watch.armed.load(Ordering::Relaxed), 0);
         assert_eq!(watch.standby.load(Ordering::Relaxed), NO_STAND_BY);
         assert_eq!(watch.is_dismissed(), ours);
@@ -235,7 +200,7 @@ fn in_the_child_of_a_fork_there_is_no_worker() {
         watch.telling.end();
         assert!(watch.timer.open());
     }
-    assert_eq!(watch.role(), role + 2);
+    assert_eq!(watch.role.number(), role + 2);
     watch.end();
-    watch.leave();
+    watch.role.leave();
 }
