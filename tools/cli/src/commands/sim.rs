@@ -31,7 +31,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
         let listed = match options.json {
             true => text::list_json() + "\n",
-            false => text::list(),
+            false => text::list(output::columns()),
         };
         return output::print(listed.as_bytes()).map(|()| DONE);
     };
@@ -68,9 +68,10 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let printed = match options.json {
         true => report.to_json() + "\n",
         false => {
-            let text = text::text(&report, &variants, options.seeds, options.full);
+            let width = output::columns();
+            let text = text::text(&report, &variants, options.seeds, options.full, width);
             match options.recommend {
-                true => text + "\n" + &saved::recommendation(&report, &variants),
+                true => text + "\n" + &saved::recommendation(&report, &variants, width),
                 false => text,
             }
         }
@@ -168,8 +169,8 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
 /// Every variant with every seed, as far as runs were finished.
 fn all(options: &Sim, variants: &[Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
     let seeds = options.seeds as usize;
-    let here = || std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let jobs = options.jobs.unwrap_or_else(here) as usize;
+    let given = options.jobs.map(|jobs| jobs as usize);
+    let jobs = given.unwrap_or_else(batch::processors);
     let bar = control.progress;
     bar.begin("runs", (variants.len() * seeds) as u64);
     let stop = control.flag();

@@ -90,7 +90,10 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     let stopped = stop.load(Ordering::Relaxed);
     let printed = match options.json {
         true => report(options, kind, &findings, remedies.as_ref(), stopped).to_json() + "\n",
-        false => text::text(options, kind, &findings, remedies.as_ref(), stopped),
+        false => {
+            let width = output::columns();
+            text::text(options, kind, &findings, remedies.as_ref(), stopped, width)
+        }
     };
     output::print(printed.as_bytes())?;
     let unread = findings.about.unparsed.count() + findings.about.undecoded.count();

@@ -5,7 +5,7 @@ use super::code;
 use crate::arguments::whatif::Whatif;
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{DONE, FINDING, STOPPED};
+use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress};
@@ -46,7 +46,7 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     let report = whatif::report(&answer, stopped);
     paper.tables(|| match options.json {
         true => report.to_json() + "\n",
-        false => whatif::text(&answer),
+        false => whatif::text(&answer, output::columns()),
     })?;
     paper.write(stopped, |occasion| {
         whatif::page::render(&answer, &report, occasion)

@@ -4,24 +4,24 @@ use super::beside::Beside;
 use super::predict::Prediction;
 use super::verdict::fits;
 use quiescent_report::rows::stats;
-use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
+use quiescent_report::text::{Table, folded};
 
 /// The widest bar of the histogram, in characters.
 const BAR: u64 = 40;
 
 /// A remark about the columns.
 const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. On a \
-                      busy machine the scheduler decides\nwhich task waits for a CPU, how long, and which \
+                      busy machine the scheduler decides which task waits for a CPU, how long, and which \
                       moves; the model predicts little of that.\n";
 
 /// The whole text.
-pub fn text(found: &Beside) -> String {
+pub fn text(found: &Beside, width: usize) -> String {
     format!(
         "{}\n{}\nThis kernel: {}",
         facts(found),
         measured(found),
-        predicted(found)
+        predicted(found, width)
     )
 }
 
@@ -104,7 +104,7 @@ fn load(found: &Beside) -> String {
 }
 
 /// The model's figures, and the verdict.
-pub fn predicted(found: &Beside) -> String {
+pub fn predicted(found: &Beside, width: usize) -> String {
     if found.predictions.is_empty() {
         return "predicted by the machine model: nothing (stopped)\n".into();
     }
@@ -123,8 +123,9 @@ pub fn predicted(found: &Beside) -> String {
         table.row(line(found, index, it));
     }
     format!(
-        "predicted by the machine model\n\n{}\n{REMARK}{}",
-        table.render(),
+        "predicted by the machine model\n\n{}\n{}{}",
+        table.within(width),
+        folded(REMARK, width, 0),
         conclusion(found)
     )
 }

@@ -20,7 +20,7 @@ const EXPERIMENT: &str = "early-qs-v2";
 /// Its predecessor, in the rows only.
 const FORERUNNER: &str = "early-qs-rfc";
 /// The time limit of the kernel's grace periods.
-const KERNEL_BUDGET: Duration = Duration::from_secs(45);
+const KERNEL_BUDGET: Duration = Duration::from_secs(15);
 
 /// The benchmark, as far as it was run.
 #[derive(Debug, Clone, Default)]
@@ -182,7 +182,7 @@ pub fn text(benchmark: &Benchmark) -> String {
     text.push('\n');
     text += &table(&benchmark.columns).render();
     if let Some(kernel) = &benchmark.kernel {
-        let predicted = show::predicted(kernel);
+        let predicted = show::predicted(kernel, usize::MAX);
         text += &format!(
             "\nThe kernel here: {predicted}`quiescent kernel bench` shows the read and assumed facts.\n"
         );

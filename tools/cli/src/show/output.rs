@@ -30,6 +30,18 @@ pub fn print_on(text: &[u8]) -> Result<bool, Error> {
     }
 }
 
+/// Columns of a line that is not for a terminal.
+const ELSEWHERE: usize = 118;
+
+/// The least for which lines are parted.
+const LEAST: usize = 60;
+
+/// Columns of a line on standard output: of the terminal, if it is one.
+pub fn columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    terminal.map_or(ELSEWHERE, |(width, _)| LEAST.max(width.0.into()))
+}
+
 /// May standard output be coloured? It is a terminal, and `NO_COLOR` (no-color.org) is unset or empty.
 pub fn colour() -> bool {
     std::io::stdout().is_terminal() && !no_colour(std::env::var_os("NO_COLOR").as_deref())

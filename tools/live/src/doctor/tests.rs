@@ -205,7 +205,7 @@ fn the_worst_comes_first_and_everything_is_counted() {
     let all = diagnose(&machine);
     assert!(all.is_sorted_by_key(|it| it.severity));
     assert_eq!(all[0].severity, WITHOUT);
-    let text = super::text(&machine, &all);
+    let text = super::text(&machine, &all, 110);
     assert!(text.contains("without effect: polling"), "{text}");
     let last = text.lines().last().unwrap();
     assert!(

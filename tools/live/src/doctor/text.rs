@@ -6,23 +6,21 @@ use crate::state::cpus::listed;
 use quiescent_report::text::folded;
 use std::fmt::Write as _;
 
-/// The widest line, where words can be parted.
-const WIDTH: usize = 110;
-
 /// What stands in front of what a finding says.
 const INDENT: usize = 12;
 
-/// Machine, threads, findings, and how many of each kind.
+/// Machine, threads, findings, and how many of each kind; in lines of at most `width` columns where words can
+/// be parted.
 ///
 /// ```
 /// use quiescent_live::{Machine, diagnose, doctor};
 ///
 /// let machine = Machine::here();
-/// let text = doctor::text(&machine, &diagnose(&machine));
+/// let text = doctor::text(&machine, &diagnose(&machine), 80);
 /// assert!(text.contains(&machine.release));
 /// ```
-pub fn text(machine: &Machine, findings: &[Finding]) -> String {
-    let mut text = head(machine);
+pub fn text(machine: &Machine, findings: &[Finding], width: usize) -> String {
+    let mut text = head(machine, width);
     for it in findings {
         let _ = writeln!(text, "\n{}: {}", it.severity.words(), it.about);
         for (word, what) in [
@@ -32,7 +30,7 @@ pub fn text(machine: &Machine, findings: &[Finding]) -> String {
         ] {
             if !what.is_empty() {
                 let line = format!("  {word:<10}{what}");
-                text += &(folded(&line, WIDTH, INDENT) + "\n");
+                text += &(folded(&line, width, INDENT) + "\n");
             }
         }
     }
@@ -44,7 +42,7 @@ pub fn text(machine: &Machine, findings: &[Finding]) -> String {
     text
 }
 
-fn head(machine: &Machine) -> String {
+fn head(machine: &Machine, width: usize) -> String {
     let cpus = |list: &Option<Vec<u32>>| list.as_deref().map_or("not known".to_owned(), listed);
     let hz = machine.hz.as_ref();
     let hz = hz.map_or("not known".to_owned(), |(hz, from)| {
@@ -57,7 +55,7 @@ fn head(machine: &Machine) -> String {
         cpus(&machine.possible),
         machine.config_file(),
     );
-    let mut text = folded(&about, WIDTH, 2) + "\n\n";
+    let mut text = folded(&about, width, 2) + "\n\n";
     let Some(tasks) = &machine.tasks else {
         return text + "RCU's threads are not to be seen.\n";
     };

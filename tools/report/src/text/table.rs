@@ -41,9 +41,14 @@ impl Table {
         self.part(&all, &self.widths())
     }
 
-    /// The same for a terminal of 80 columns: a table that is wider goes on below with its other figures,
-    /// after an empty line; each part has the columns of words.
+    /// The same for a terminal of 80 columns.
     pub fn fitted(&self) -> String {
+        self.within(NARROW)
+    }
+
+    /// The same in lines of at most `most` columns: a table that is wider goes on below with its other
+    /// figures, after an empty line; each part has the columns of words.
+    pub fn within(&self, most: usize) -> String {
         let widths = self.widths();
         let words: Vec<usize> = (0..self.left.min(self.head.len())).collect();
         let room = |columns: &[usize]| columns.iter().map(|it| widths[*it] + 2).sum::<usize>();
@@ -51,7 +56,7 @@ impl Table {
         for (column, width) in widths.iter().enumerate().skip(words.len()) {
             let part = parts
                 .last_mut()
-                .filter(|part| part.len() == words.len() || room(part) + width <= NARROW);
+                .filter(|part| part.len() == words.len() || room(part) + width <= most);
             match part {
                 Some(part) => part.push(column),
                 None => parts.push([&words[..], &[column]].concat()),

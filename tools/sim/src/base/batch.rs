@@ -6,6 +6,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+/// As many threads as there are processors.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, Into::into)
+}
+
 /// Makes the runs `0..n` on `jobs` threads; none for a run that did not finish. `finished` hears of each that
 /// did, on the calling thread.
 ///

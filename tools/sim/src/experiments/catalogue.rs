@@ -2,7 +2,9 @@
 //!
 //! They run in virtual time: nothing here is timed, and the figures are the same on every machine.
 
+use crate::base::batch;
 use quiescent_report::Control;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Comparison, Listing, Outcome, Shown};
 use super::{
@@ -91,20 +93,22 @@ pub struct Part {
     pub outcome: Outcome,
 }
 
-/// Runs all experiments, or as many as there is time for.
-pub fn run(seed: u64, control: Control<'_>) -> Modelled {
-    let mut modelled = Modelled::default();
-    for experiment in EXPERIMENTS {
-        if control.stopped() {
-            break;
-        }
-        modelled.parts.push(Part {
-            name: experiment.name,
-            what: experiment.what,
-            outcome: (experiment.run)(seed),
-        });
-    }
-    modelled
+/// Runs all experiments on so many threads, or as many as there is time for.
+pub fn run(seed: u64, jobs: usize, control: Control<'_>) -> Modelled {
+    let stop = control.flag();
+    let one = |place: usize| {
+        let it = &EXPERIMENTS[place];
+        (!stop.load(Relaxed)).then(|| Part {
+            name: it.name,
+            what: it.what,
+            outcome: (it.run)(seed),
+        })
+    };
+    let n = EXPERIMENTS.len();
+    control.progress.begin("the model", n as u64);
+    let parts = batch::run(jobs, n, one, || control.progress.advance(1));
+    control.progress.end();
+    Modelled::of(parts.into_iter().flatten().collect())
 }
 
 impl Modelled {
@@ -221,7 +225,7 @@ mod tests {
     #[test]
     fn each_real_figure_has_the_models_beside_it() {
         let stop = AtomicBool::new(false);
-        let modelled = run(1, Control::new(&stop, &Silent));
+        let modelled = run(1, 2, Control::new(&stop, &Silent));
         let mut found = Report::new("reproduce", 1);
         report(&modelled, &mut found);
         found.check().unwrap();

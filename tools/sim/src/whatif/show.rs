@@ -108,11 +108,8 @@ pub(super) fn cells(line: &Line) -> [String; 7] {
     ]
 }
 
-/// Columns of a line of prose: about those of the table.
-const WIDTH: usize = 112;
-
-/// As text.
-pub fn text(answer: &Answer) -> String {
+/// As text, in lines of at most `width` columns.
+pub fn text(answer: &Answer, width: usize) -> String {
     let mut text = answer.about() + "\n";
     let known: Vec<String> = answer
         .settings()
@@ -129,18 +126,18 @@ pub fn text(answer: &Answer) -> String {
     for doubt in &answer.doubts {
         text += &format!("warning: {doubt}\n");
     }
-    let mut text = folded(&text, WIDTH, 2);
+    let mut text = folded(&text, width, 2);
     let mut table = Table::new(&HEAD, 1);
     for line in &answer.lines {
         table.row(cells(line));
     }
-    text += &format!("\n{}\n", table.render());
-    text += &format!(
+    text += &format!("\n{}\n", table.within(width));
+    let legend = format!(
         "ratio: model as recorded over recorded; the first three lines decide, `!` is more than {:.0} % \
-         off. range: least and most of the\nmodel with the change, wherever RCU's threads run, on all \
-         machines that fit, and as a factor of what was recorded;\n`?`: it has figures on both sides, so the \
-         direction is not known. `fitted`: chosen because it fits. What each line\nis: docs/tools.md\n",
+         off. range: least and most of the model with the change, wherever RCU's threads run, on all \
+         machines that fit, and as a factor of what was recorded; `?`: it has figures on both sides, so the \
+         direction is not known. `fitted`: chosen because it fits. What each line is: docs/tools.md\n",
         100.0 * BAD_FIT
     );
-    text
+    text + &folded(&legend, width, 0)
 }

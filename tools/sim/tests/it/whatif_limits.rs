@@ -362,7 +362,7 @@ fn of_who_runs_out_of_trace_only_the_waits_are_known() {
     let (least, most) = wait.spread.expect("a range");
     assert!(least <= wait.changed && wait.changed <= most, "{wait:?}");
     assert!(!answer.holds());
-    let text = whatif::text(&answer);
+    let text = whatif::text(&answer, 118);
     assert!(text.contains("caller") && text.contains("--to"), "{text}");
     assert!(!text.contains("NaN") && !text.contains("-100"), "{text}");
     let report = whatif::report(&answer, false);

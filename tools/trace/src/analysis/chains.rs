@@ -31,7 +31,7 @@ use super::bounded::{NAMES_MOST, Waiting, row};
 use super::findings::{Findings, Table, count};
 use super::origin::{Origin, Origins, context};
 use crate::base::map::Map;
-use crate::base::names::key;
+use crate::base::names::{kind_of, numbered, short};
 use crate::{CpuSet, Event, Record, Role, role};
 
 /// RCU's soft interrupt.
@@ -78,8 +78,8 @@ pub(crate) struct Chains {
     queued: Option<Origin>,
     ticked: CpuSet,
     wakers: Waiting<u32, String>,
-    /// By thread's kind, cause, waker.
-    causes: Map<(String, &'static str, String), u64>,
+    /// By thread's kind, whether its threads have numbers, cause, waker; names by number.
+    causes: Map<(u32, bool, &'static str, u32), u64>,
     chains: Map<Origin, Chain>,
     refused: u64,
 }
@@ -146,7 +146,7 @@ impl Chains {
                     "other"
                 };
                 if seen.inside && seen.filter.cpu(record.cpu) && seen.filter.threads.is_empty() {
-                    self.count("RCU softirq".to_owned(), cause, "interrupt");
+                    self.count("RCU softirq", cause, "interrupt");
                 }
                 self.ticked.remove(record.cpu);
             }
@@ -206,7 +206,7 @@ impl Chains {
             return;
         }
         let waker = waker.unwrap_or_else(|| context(seen.record).to_owned());
-        self.count(key(task), cause, &waker);
+        self.count(task, cause, &waker);
         let origin = origin.unwrap_or_else(|| self.origins.untold());
         if let Some(chain) = self.chain(origin) {
             match role {
@@ -250,8 +250,10 @@ impl Chains {
             .or(self.origins.ended)
     }
 
-    fn count(&mut self, thread: String, cause: &'static str, waker: &str) {
-        let key = (thread, cause, waker.to_owned());
+    fn count(&mut self, thread: &str, cause: &'static str, waker: &str) {
+        let (kind, has_number) = kind_of(short(thread));
+        let names = &mut self.origins.names;
+        let key = (names.number(kind), has_number, cause, names.number(waker));
         match row(&mut self.causes, NAMES_MOST, key) {
             Some(n) => *n += 1,
             None => self.refused += 1,
@@ -271,8 +273,10 @@ impl Chains {
             &["thread", "cause", "woken by"],
             &[("wakeups", "wakeups", "count")],
         );
-        for ((thread, cause, waker), n) in &self.causes {
-            causes.row(&[thread, cause, waker], &[count(*n)]);
+        for (&(kind, has_number, cause, waker), n) in &self.causes {
+            let [kind, waker] = [kind, waker].map(|number| self.origins.names.name(number));
+            let thread = numbered(kind, has_number);
+            causes.row(&[&thread, cause, waker], &[count(*n)]);
         }
         causes.sort_by(0);
         let mut chains = Table::new(

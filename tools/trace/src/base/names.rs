@@ -68,10 +68,14 @@ pub fn kind_of(task: &str) -> (&str, bool) {
 
 /// The kind as a key of tables: with `/N` for what has a number.
 pub(crate) fn key(task: &str) -> String {
-    match kind_of(short(task)) {
-        (kind, true) => format!("{kind}/N"),
-        (kind, false) => kind.to_owned(),
-    }
+    let (kind, has_number) = kind_of(short(task));
+    numbered(kind, has_number)
+}
+
+/// A kind whose threads have numbers, or have none.
+pub(crate) fn numbered(kind: &str, has_number: bool) -> String {
+    let end = if has_number { "/N" } else { "" };
+    kind.to_owned() + end
 }
 
 #[cfg(test)]

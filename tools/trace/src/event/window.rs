@@ -86,7 +86,7 @@ impl Follow {
     }
 
     #[inline(always)]
-    fn at(&mut self, record: &Record<'_>, event: &Event<'_>) -> Place {
+    pub(crate) fn at(&mut self, record: &Record<'_>, event: &Event<'_>) -> Place {
         if let Some(window) = self.given {
             return if window.contains(record.time_ns) {
                 Place::Inside

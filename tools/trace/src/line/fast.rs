@@ -43,15 +43,30 @@ pub(crate) struct Before {
     seconds: Option<(u64, u64)>,
 }
 
+/// A line whose end is not known yet: its places, of the text only where it starts. No line ends in front of
+/// that, so that its end need not be looked for there.
 #[inline(always)]
-pub(super) fn parse(bytes: &[u8], before: &mut Before) -> Option<Places> {
-    if bytes.first() != Some(&b' ') {
+pub(crate) fn start(bytes: &[u8], before: &mut Before) -> Option<Places> {
+    let head = columns(bytes, before)?;
+    behind(bytes, head, before)
+}
+
+/// A line.
+pub(super) fn parse(line: &[u8]) -> Option<Places> {
+    if line.first() != Some(&b' ') {
         return None;
     }
-    let head = match columns(bytes, before) {
+    let before = &mut Before::default();
+    let head = match columns(line, before) {
         Some(head) => head,
-        None => anywhere(bytes)?,
+        None => anywhere(line)?,
     };
+    Some(behind(line, head, before)?.until(line))
+}
+
+/// What stands behind the head: its end, where the text starts, is that of a piece.
+#[inline(always)]
+fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
     let (time_ns, at) = match column_of_time(bytes, head.rest, before) {
         Some(time) => time,
         None => time(bytes, blanks(bytes, head.rest))?,
@@ -66,13 +81,6 @@ pub(super) fn parse(bytes: &[u8], before: &mut Before) -> Option<Places> {
         Some(b": ") if at > start => (start, at + 1),
         _ => name(bytes, start)?,
     };
-    let (mut from, mut to) = (end, bytes.len());
-    while from < to && bytes[from].is_ascii_whitespace() {
-        from += 1;
-    }
-    while from < to && bytes[to - 1].is_ascii_whitespace() {
-        to -= 1;
-    }
     Some(Places {
         pid: head.pid,
         cpu: head.cpu,
@@ -81,8 +89,24 @@ pub(super) fn parse(bytes: &[u8], before: &mut Before) -> Option<Places> {
         task: cut(head.task),
         flags: cut(head.flags),
         event: cut((name, end - 1)),
-        text: cut((from, to)),
+        text: cut((end, end)),
     })
+}
+
+impl Places {
+    /// The same with the text, up to the end of the line.
+    #[inline(always)]
+    pub(super) fn until(mut self, line: &[u8]) -> Self {
+        let (mut from, mut to) = (self.text.0 as usize, line.len());
+        while from < to && line[from].is_ascii_whitespace() {
+            from += 1;
+        }
+        while from < to && line[to - 1].is_ascii_whitespace() {
+            to -= 1;
+        }
+        self.text = cut((from, to));
+        self
+    }
 }
 
 fn cut((start, end): (usize, usize)) -> (u32, u32) {
@@ -153,12 +177,15 @@ fn who_and_where(head: &[u8; 40]) -> Option<(usize, u32, u32)> {
     if marks != *b"- [] " {
         return None;
     }
-    // A name with a bracket, or with blanks at its end, is left to the reader of all layouts.
+    // A name with a bracket, with blanks at its end, with none in front, or with the end of a line in it, is
+    // left to the reader of all layouts.
     let name = u128_at(head, 0);
     let brackets = name ^ (ONES_16 * 0x5b);
-    let bracket = brackets.wrapping_sub(ONES_16) & !brackets & (ONES_16 << 7);
+    let bracket = brackets.wrapping_sub(ONES_16) & !brackets;
+    let control = name.wrapping_sub(ONES_16 * 0x20) & !name;
+    let odd = (bracket | control) & (ONES_16 << 7);
     let first = (name ^ (ONES_16 * 0x20)).trailing_zeros() as usize / 8;
-    if bracket != 0 || first >= 16 {
+    if odd != 0 || !(1..16).contains(&first) {
         return None;
     }
     task_is_plain(&head[first..16])?;

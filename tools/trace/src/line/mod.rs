@@ -36,7 +36,7 @@ mod source;
 
 use crate::Fault;
 
-pub(crate) use fast::Before;
+pub(crate) use fast::{Before, start};
 pub(crate) use fields::{Fields, How, Kind, Shape, shape_of};
 use latency::{glued, latency};
 use list::listed;
@@ -44,7 +44,6 @@ pub(crate) use made::{Columns, Draft, Made, Maker};
 use other::{is_bare, is_raw, lost, special};
 pub use reader::{Buffer, Reader, Summary};
 pub use source::{Input, Source};
-use std::ops::Range;
 
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
 const CPUS_MOST: u32 = 1 << 16;
@@ -143,25 +142,16 @@ pub(crate) enum Met<'a> {
     Other(Line<'a>),
 }
 
-/// Reads the line at this place of `text` (without its end) that follows another one.
-#[inline(always)]
-pub(crate) fn places<'a>(
-    text: &'a str,
-    place: Range<usize>,
-    before: &mut Before,
-) -> Result<Met<'a>, Fault> {
-    match fast::parse(&text.as_bytes()[place.clone()], before) {
-        Some(places) => Ok(Met::Record(places)),
-        None => slow_places(&text[place]),
-    }
-}
-
+/// Reads a line, without its end.
 #[inline(never)]
-fn slow_places(line: &str) -> Result<Met<'_>, Fault> {
+pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
+    if let Some(places) = fast::parse(line.as_bytes()) {
+        return Ok(Met::Record(places));
+    }
     // Of an instance: the rest is as any other.
     let rest = without_instance(line);
     if rest.len() != line.len()
-        && let Some(places) = fast::parse(rest.as_bytes(), &mut Before::default())
+        && let Some(places) = fast::parse(rest.as_bytes())
     {
         let record = places.on(rest, 0, 0);
         return Ok(Met::Record(Places::of(line, &record)));
@@ -189,6 +179,12 @@ pub(crate) struct Places {
 pub(crate) const STACKS: [&str; 2] = ["<stack trace>", "kernel_stack"];
 
 impl Places {
+    /// How far a line is known whose end is not.
+    #[inline(always)]
+    fn known(&self) -> usize {
+        self.text.0 as usize
+    }
+
     /// Adds the line that ends here, counted from the record's own, to the text of a stack. What is no stack
     /// stays as it is.
     fn extend(&mut self, line: &str, end: usize) {

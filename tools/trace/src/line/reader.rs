@@ -9,10 +9,10 @@
 //! `while let Some(record) = reader.next_record()? { … }`.
 
 use super::source::Source;
-use crate::line::{Line, Places, Unit};
+use crate::line::{Line, Unit};
 use crate::{Error, Faults, LINE_MOST, Record};
 use ahead::Ahead;
-use block::Block;
+use block::{Block, PlacedRecord};
 use lines::Lines;
 use serde::Serialize;
 
@@ -141,7 +141,7 @@ impl<R: Source> Reader<R> {
             }
             self.next_block()?;
         }
-        Ok(self.block.next_record(&mut self.summary))
+        Ok(self.block.next_record())
     }
 
     #[cold]
@@ -151,11 +151,12 @@ impl<R: Source> Reader<R> {
             LineSource::Ahead(ahead) => ahead.next_block(&mut self.block)?,
         }
         self.block.before = self.summary.lines;
-        self.summary.add(self.block.met());
+        let first = self.block.first_line();
+        self.summary.add(self.block.met(), first);
         Ok(())
     }
 
-    /// What was met so far; lines that are no records are counted up to 128 KiB earlier than those that are.
+    /// What was met so far, up to the end of a block: 128 KiB of lines, or 2048 records that have no lines.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -193,21 +194,44 @@ impl<R: Source + Send + 'static> Reader<R> {
 }
 
 impl Summary {
-    #[inline(always)]
-    fn note(&mut self, record: &Places, line: u64) {
-        self.records += 1;
-        self.cpu_highest = self.cpu_highest.max(Some(record.cpu));
-        self.unitless += u64::from(record.unit == Unit::None);
-        if self.last_ns.is_some_and(|last| record.time_ns < last) {
-            self.backwards += 1;
-            self.backwards_at.get_or_insert(line);
+    /// Counts the records of a block, the first of it.
+    fn note(&mut self, entries: &[PlacedRecord]) {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+            return;
+        };
+        (self.first_ns, self.last_ns) = (Some(first.places.time_ns), Some(last.places.time_ns));
+        self.records = entries.len() as u64;
+        let (mut cpu, mut before) = (0, 0);
+        for PlacedRecord { line, places, .. } in entries {
+            cpu = cpu.max(places.cpu);
+            self.unitless += u64::from(places.unit == Unit::None);
+            if places.time_ns < before {
+                self.backwards += 1;
+                self.backwards_at.get_or_insert((*line).into());
+            }
+            before = places.time_ns;
         }
-        self.first_ns.get_or_insert(record.time_ns);
-        self.last_ns = Some(record.time_ns);
+        self.cpu_highest = Some(cpu);
     }
 
-    /// Counts the lines of the next block that are no records.
-    fn add(&mut self, met: Summary) {
+    /// Counts the next block, whose first record is on this line of it.
+    fn add(&mut self, met: Summary, first: u64) {
+        let falls_back = self
+            .last_ns
+            .zip(met.first_ns)
+            .is_some_and(|(last, next)| next < last);
+        self.backwards += met.backwards + u64::from(falls_back);
+        let at = if falls_back {
+            Some(first)
+        } else {
+            met.backwards_at
+        };
+        self.backwards_at = self.backwards_at.or(at.map(|line| self.lines + line));
+        self.first_ns = self.first_ns.or(met.first_ns);
+        self.last_ns = met.last_ns.or(self.last_ns);
+        self.records += met.records;
+        self.cpu_highest = self.cpu_highest.max(met.cpu_highest);
+        self.unitless += met.unitless;
         self.malformed.join(self.lines, &met.malformed);
         self.lines += met.lines;
         self.cpus_stated = met.cpus_stated.or(self.cpus_stated);

@@ -19,7 +19,7 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
     let findings = diagnose(&machine);
     let printed = match options.json {
         true => report(options, &machine, &findings).to_json() + "\n",
-        false => doctor::text(&machine, &findings),
+        false => doctor::text(&machine, &findings, output::columns()),
     };
     output::print(printed.as_bytes())?;
     Ok(code(&findings))

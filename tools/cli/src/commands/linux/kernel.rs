@@ -39,7 +39,7 @@ fn bench(options: &KernelBench) -> Result<u8, Error> {
         false => format!(
             "{}\n\n{}{}",
             report.host.line(),
-            show::text(&found),
+            show::text(&found, output::columns()),
             if stopped {
                 "\nstopped: some figures were not measured\n"
             } else {

@@ -19,9 +19,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The width of text whose destination is no terminal.
-const WIDTH: usize = 120;
-
 /// The interval of checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -93,7 +90,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
         } else {
             let about = source.about();
             let head = format!("{about}, {:.1} s\n", interval.length.as_secs_f64());
-            let body = text(&interval, &view, WIDTH);
+            let body = text(&interval, &view, output::columns());
             if !output::print_on(format!("{head}{body}\n").as_bytes())? {
                 return Ok(DONE);
             }

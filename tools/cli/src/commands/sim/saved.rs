@@ -126,7 +126,7 @@ impl Point<'_> {
 }
 
 /// The variants that no other one beats in both cost and latency, and those that are beaten.
-pub fn recommendation(report: &Report, variants: &[Variant]) -> String {
+pub fn recommendation(report: &Report, variants: &[Variant], width: usize) -> String {
     let point = |it: &'_ Variant| -> Option<(&Row, &Row)> {
         let cost = first_of(report, &it.case, &COSTS)?;
         Some((cost, first_of(report, &it.case, &LATENCIES)?))
@@ -185,7 +185,7 @@ pub fn recommendation(report: &Report, variants: &[Variant]) -> String {
                 figure(cheap.cost)
             )
         });
-    table.render() + &ends
+    table.within(width) + &ends
 }
 
 #[cfg(test)]

@@ -22,14 +22,11 @@ const KERNEL_LEAVES_OUT: &str = "A model: it leaves out caches and memory, frequ
                                  idle_table names some, all other work of a kernel, and the work of a task \
                                  in a section. Costs are medians of traces of one virtual machine.";
 
-/// The largest number of variants of one table: more do not fit in a line.
-const MOST_COLUMNS: usize = 4;
-
 /// Machines with more CPUs have no table of their CPUs; the JSON has the rows.
 const MOST_CPUS: u64 = 8;
 
 /// The workloads, and the settings of a machine.
-pub fn list() -> String {
+pub fn list(width: usize) -> String {
     let mut text = String::from("Workloads:\n");
     for workload in Workload::built_in() {
         let about = workload.about().unwrap_or_default();
@@ -57,7 +54,7 @@ pub fn list() -> String {
         let (key, value) = (it.key, it.get(&options));
         text += &format!("  {key}={value}  {}; {}\n", it.about, it.allowed);
     }
-    folded(&text, WIDTH, 6)
+    folded(&text, width, 6)
 }
 
 /// The same as one line of JSON: in `options`, lists of objects.
@@ -125,23 +122,23 @@ fn changed(machine: &Options) -> String {
 }
 
 /// The report as text: the first screen, or everything.
-pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> String {
+pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool, width: usize) -> String {
     let about = report.options["about"].as_str().unwrap_or_default();
     let workload = report.options["workload"].as_str().unwrap_or_default();
-    let mut text = format!("{workload}: {about}\n");
+    let mut text = lines(about, &format!("{workload}: "), width);
     if full {
-        text += &assumptions(report);
-        text += &settings(&variants[0], seeds, report.seed);
+        text += &assumptions(report, width);
+        text += &settings(&variants[0], seeds, report.seed, width);
     }
     let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let warnings = report.options["warnings"].as_array();
     for warning in warnings.into_iter().flatten() {
-        text += &format!("warning: {}\n", word(warning));
+        text += &lines(&word(warning), "warning: ", width);
     }
     let said = saved::sentence(report, variants);
     if !said.is_empty() {
         text += "\n";
-        text += &lines(said.trim_end(), "");
+        text += &lines(said.trim_end(), "  ", width);
     }
     let saved = format!("{workload}{}", saved::SAVED);
     let mut columns: Vec<Column> = variants
@@ -159,12 +156,15 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> St
     let cpus = report.options.get("cpus").and_then(|it| it.as_u64());
     let are_few = |part: &(&str, &str)| part.1 != "cpu" || cpus <= Some(MOST_CPUS);
     for part in parts(report).into_iter().filter(are_few) {
-        text += &tables(&shown, &columns, part);
+        let table = table(&shown, &columns, part);
+        if !table.is_empty() {
+            text += &format!("\n{}", table.within(width));
+        }
     }
     if report.options["stopped"] == true {
         text += "\nstopped: some runs are missing\n";
     }
-    text += &("\n".to_owned() + &lines(leaves_out(variants[0].plan.options.kind), ""));
+    text += &("\n".to_owned() + &lines(leaves_out(variants[0].plan.options.kind), "  ", width));
     if !full {
         let more = report.rows.len() - shown.len();
         let assumed = report.options["assumes"].as_array().map_or(0, Vec::len);
@@ -174,40 +174,20 @@ pub fn text(report: &Report, variants: &[Variant], seeds: u64, full: bool) -> St
     text
 }
 
-/// The tables of a part: as many columns in each as fit in [`WIDTH`], in turn.
-fn tables(rows: &[&Row], mut columns: &[Column], part: (&str, &str)) -> String {
-    let mut text = String::new();
-    while !columns.is_empty() {
-        let mut count = columns.len().min(MOST_COLUMNS);
-        let rendered = loop {
-            let rendered = table(rows, &columns[..count], part).render();
-            let width = rendered.lines().map(|line| line.chars().count()).max();
-            if count == 1 || width <= Some(WIDTH) {
-                break rendered;
-            }
-            count -= 1;
-        };
-        if rendered.lines().count() > 2 {
-            text += &format!("\n{rendered}");
-        }
-        columns = &columns[count..];
-    }
-    text
-}
-
 /// What the workload and the tables of the machine assume, and what was fitted.
-fn assumptions(report: &Report) -> String {
+fn assumptions(report: &Report, width: usize) -> String {
     let mut text = String::new();
     for (name, sentences) in [("assumes", "assumes"), ("FITTED", "fitted")] {
         for sentence in report.options[sentences].as_array().into_iter().flatten() {
-            text += &lines(sentence.as_str().unwrap_or_default(), &format!("{name}: "));
+            let sentence = sentence.as_str().unwrap_or_default();
+            text += &lines(sentence, &format!("  {name}: "), width);
         }
     }
     text
 }
 
 /// Every setting.
-fn settings(first: &Variant, seeds: u64, seed: u64) -> String {
+fn settings(first: &Variant, seeds: u64, seed: u64, width: usize) -> String {
     let text = match seeds {
         1 => format!("\nseed {seed}\n"),
         _ => format!("\nseeds {seed} to {}\n", seed.wrapping_add(seeds - 1)),
@@ -224,16 +204,13 @@ fn settings(first: &Variant, seeds: u64, seed: u64) -> String {
         .chain(machine)
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    text + &lines(&all.join(" "), "")
+    text + &lines(&all.join(" "), "  ", width)
 }
 
-/// Words, in lines of at most [`WIDTH`] columns.
-fn lines(words: &str, before: &str) -> String {
-    folded(&format!("  {before}{words}"), WIDTH, 2 + before.len()) + "\n"
+/// Words, in lines of at most so many columns, below each other.
+fn lines(words: &str, before: &str, width: usize) -> String {
+    folded(&format!("{before}{words}"), width, before.len()) + "\n"
 }
-
-/// The width of a line.
-const WIDTH: usize = 118;
 
 /// The rows of each table: the text between case and name, the column's head.
 pub const PARTS: [(&str, &str); 11] = [

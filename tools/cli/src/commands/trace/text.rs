@@ -2,29 +2,33 @@
 
 use crate::arguments::trace::Trace;
 use clap::ValueEnum;
-use quiescent_report::text::Table;
+use quiescent_report::text::{Table, folded, shortened};
 use quiescent_trace::{About, Bounds, Findings, Table as Found};
 
 /// The default number of rows of a table.
 const ROWS: usize = 20;
 
-/// The whole text.
+/// The whole text, in lines of at most `width` columns where words and figures can be parted.
 pub fn text(
     options: &Trace,
     kind: &str,
     findings: &Findings,
     remedies: Option<&Found>,
     stopped: bool,
+    width: usize,
 ) -> String {
-    let mut text = head(&options.file.display().to_string(), kind, &findings.about);
+    let file = options.file.display().to_string();
+    let room = width.saturating_sub(kind.chars().count() + 2);
+    let mut text = format!("{}: {kind}\n", shortened(&file, room));
+    text += &folded(&head(&findings.about), width, 2);
     for table in findings.tables.iter().chain(remedies) {
-        text += &format!("\n{}\n\n{}", table.title, rows(table, options.limit));
+        text += &format!("\n{}\n\n{}", table.title, rows(table, options.limit, width));
     }
     if !findings.notes.is_empty() {
         text.push('\n');
     }
     for note in &findings.notes {
-        text += &format!("note: {note}\n");
+        text += &folded(&format!("note: {note}\n"), width, 2);
     }
     if let (Some(path), None) = (&options.output, options.analysis.kind()) {
         text += &format!("\ntimeline: {}\n", path.display());
@@ -53,7 +57,7 @@ pub fn limit(asked: Option<u64>, otherwise: usize) -> usize {
 }
 
 /// The part that was read, and every doubt about it.
-fn head(file: &str, kind: &str, about: &About) -> String {
+fn head(about: &About) -> String {
     let (start, end) = (about.window.start_ns, about.window.end_ns);
     let by = match about.window_by {
         Bounds::Given => "as requested",
@@ -69,10 +73,7 @@ fn head(file: &str, kind: &str, about: &About) -> String {
         ),
         _ => format!("{start} to {end} of a clock without a unit ({by})"),
     };
-    let mut text = format!(
-        "{file}: {kind}; {} records, {} CPUs; {window}\n",
-        about.records, about.cpus
-    );
+    let mut text = format!("{} records, {} CPUs; {window}\n", about.records, about.cpus);
     if !about.buffers.is_empty() {
         let named = about
             .buffers
@@ -93,7 +94,7 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
-fn rows(found: &Found, asked: Option<u64>) -> String {
+fn rows(found: &Found, asked: Option<u64>, width: usize) -> String {
     let figures = found.columns.iter().map(|column| column.head);
     let head: Vec<&str> = found.labels.iter().copied().chain(figures).collect();
     let mut table = Table::new(&head, found.labels.len());
@@ -113,7 +114,7 @@ fn rows(found: &Found, asked: Option<u64>) -> String {
         });
         table.row(line.labels.iter().cloned().chain(figures));
     }
-    let mut text = table.render();
+    let mut text = table.within(width);
     if lines.len() > shown {
         text += &format!(
             "… {} more rows (--limit 0 shows all)\n",

@@ -87,7 +87,7 @@ fn threads_say_which_cpus_they_serve() {
         .offloaded(&[0, 3])
         .thread_at(102, "rcuog/2", "2", 7);
     let machine = made.machine();
-    let text = super::super::text(&machine, &[]);
+    let text = super::super::text(&machine, &[], 110);
     for line in [
         "rcuog/0         100  0-3        other        grace periods for callbacks of CPUs 0",
         "rcuog/2         102  2          fifo 7       grace periods for callbacks of CPUs 3",
@@ -96,6 +96,7 @@ fn threads_say_which_cpus_they_serve() {
         assert!(text.contains(line), "{line} in\n{text}");
     }
     assert!(
-        super::super::text(&Made::usual().contained().machine(), &[]).contains("not to be seen")
+        super::super::text(&Made::usual().contained().machine(), &[], 110)
+            .contains("not to be seen")
     );
 }

@@ -51,7 +51,7 @@ fn three_columns_and_where_each_setting_is_from() {
     let changed = of("changed").median;
     assert!(of("changed_least").median <= changed && changed <= of("changed_most").median);
     assert!(changed < of("model").median);
-    let text = text(&answer);
+    let text = text(&answer, 118);
     for words in [
         "recorded  model as recorded",
         "idle_loop=retain (trace)",
@@ -69,7 +69,7 @@ fn a_bad_fit_is_said_before_the_figures() {
     let answer = answer.unwrap().unwrap();
     assert!(answer.misfits().count() > 0);
     assert!(answer.doubts[0].contains("does not fit") && answer.doubts[0].contains("--as"));
-    let text = text(&answer);
+    let text = text(&answer, 118);
     assert!(
         text.find("warning: the model does not fit") < text.find("recorded  model as recorded")
     );

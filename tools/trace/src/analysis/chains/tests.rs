@@ -200,14 +200,16 @@ fn a_group_sleeps_by_its_own_words_and_a_timer_shows() {
 #[test]
 fn causes_and_chains_have_their_bounds_and_say_so() {
     let mut text = String::new();
-    let wakers = crate::analysis::NAMES_MOST + 2;
-    for n in 0..wakers {
+    // Two kinds of threads, woken by each of so many tasks.
+    let causes = crate::analysis::NAMES_MOST + 2;
+    for n in 0..causes {
+        let (waker, kind) = (n / 2, ["rcuop", "rcuos"][n % 2]);
         text += &format!(
-            "w{n}-5 [000] d..1. 1.5: sched_wakeup: comm=rcuop/1 pid=27 prio=120 target_cpu=000\n"
+            "w{waker}-5 [000] d..1. 1.5: sched_wakeup: comm={kind}/1 pid=27 prio=120 target_cpu=000\n"
         );
     }
     let found = run(Kind::Wakeups, &text);
-    assert_eq!(found.tables[1].rows.len(), wakers - 2);
+    assert_eq!(found.tables[1].rows.len(), causes - 2);
     let note = "2 wake-ups or grace periods had no room";
     assert!(
         found.notes.iter().any(|said| said.starts_with(note)),

@@ -24,7 +24,7 @@ pub(super) struct Block {
     next: usize,
     /// Lines before this block: set by the thread that takes it.
     pub(super) before: u64,
-    /// What its lines say that are no records.
+    /// What was met in its lines.
     met: Summary,
     /// The input has ended with it.
     pub(super) last: bool,
@@ -63,6 +63,7 @@ impl Block {
             }
         }
         lines.read += self.met.lines;
+        self.met.note(&self.entries);
         Ok(())
     }
 
@@ -71,12 +72,17 @@ impl Block {
         let mut start = 0;
         let bytes = self.text.as_bytes();
         while start < bytes.len() {
-            let length = memchr::memchr(b'\n', &bytes[start..]).unwrap_or(bytes.len() - start);
+            let rest = &bytes[start..];
+            let begun = line::start(rest, &mut line_before);
+            let known = begun.as_ref().map_or(0, Places::known);
+            let length = memchr::memchr(b'\n', &rest[known..]);
+            let length = length.map_or(rest.len(), |at| known + at);
             let end = start + length;
             self.met.lines += 1;
-            let met = match length <= super::LINE_MOST {
-                true => line::places(&self.text, start..end, &mut line_before),
-                false => Err(Fault::Long),
+            let met = match begun {
+                _ if length > super::LINE_MOST => Err(Fault::Long),
+                Some(places) => Ok(Met::Record(places.until(&rest[..length]))),
+                None => line::places(&self.text[start..end]),
             };
             match met {
                 Ok(Met::Record(places)) => self.entries.push(PlacedRecord {
@@ -104,12 +110,11 @@ impl Block {
         self.next == self.entries.len()
     }
 
-    /// The next record, counted in `summary`.
+    /// The next record.
     #[inline(always)]
-    pub(super) fn next_record(&mut self, summary: &mut Summary) -> Option<Record<'_>> {
+    pub(super) fn next_record(&mut self) -> Option<Record<'_>> {
         let entry = self.entries.get(self.next)?;
         let number = self.before + u64::from(entry.line);
-        summary.note(&entry.places, number);
         let mut record = entry.places.on(&self.text, entry.start, number);
         if let Some(Some(fields)) = self.fields.get(self.next) {
             record.event = fields.shape.event;
@@ -119,7 +124,12 @@ impl Block {
         Some(record)
     }
 
-    /// What the lines say that are no records; it is given once.
+    /// The line of its first record.
+    pub(super) fn first_line(&self) -> u64 {
+        self.entries.first().map_or(0, |entry| entry.line.into())
+    }
+
+    /// What was met in its lines; it is given once.
     pub(super) fn met(&mut self) -> Summary {
         mem::take(&mut self.met)
     }

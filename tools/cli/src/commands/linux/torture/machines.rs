@@ -165,8 +165,8 @@ fn again(found: &Found, kept: Option<&Path>) -> String {
 }
 
 fn jobs(options: &Torture) -> usize {
-    let here = || std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    options.machines.jobs.unwrap_or_else(here) as usize
+    let given = options.machines.jobs.map(|jobs| jobs as usize);
+    given.unwrap_or_else(batch::processors)
 }
 
 fn smallest(seed: u64) -> Found {

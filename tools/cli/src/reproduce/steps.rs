@@ -1,0 +1,333 @@
+//! The parts of `reproduce`, in turn, so that nothing computes while another part times.
+//!
+//! The trickle comes last. Its processes sleep nearly always, so that all run at the same time; and when the
+//! last block has been handed over they only wait for what a library keeps for seconds. What times nothing
+//! runs meanwhile: wake-ups at rest and instructions are counted, and the model is in virtual time. Delays of
+//! seconds may be longer by the milliseconds that a thread then waits for a processor.
+
+use super::{ReproduceOptions, Reproduced, benchmark, threads};
+use quiescent_bench::cases::mixed::{self, MixedOptions};
+use quiescent_bench::cases::read::{self, ReadOptions};
+use quiescent_bench::cases::retire::{self, RetireCase, RetireOptions};
+use quiescent_bench::cases::sync::{self, Idle, SyncOptions};
+use quiescent_bench::cases::trickle::{self, TrickleOptions};
+use quiescent_bench::deferral::swap::Content;
+use quiescent_bench::instructions::{self, InstructionOptions};
+use quiescent_report::{Control, Error, OURS, Report, Silent};
+use quiescent_sim::batch;
+use quiescent_sim::experiments::{self, show};
+use serde_json::{Map, Value};
+use std::time::{Duration, Instant};
+
+/// The option of the report with the seconds that each part took.
+pub(super) const SECONDS: &str = "seconds";
+
+/// A part; it leaves out the rest of itself when stopped.
+type Step = (&'static str, fn(&mut Run<'_>) -> Result<(), Error>);
+
+/// The parts.
+const STEPS: [Step; 8] = [
+    ("bench read", |run| run.read()),
+    ("bench sync", |run| run.sync()),
+    ("bench retire", |run| run.retire()),
+    ("bench retire of 20M", |run| run.peak()),
+    ("bench mixed", |run| run.mixed()),
+    ("the synchronize benchmark", |run| run.benchmark()),
+    ("bench trickle", |run| run.trickle()),
+    ("the model of threads", |run| run.threads()),
+];
+
+/// What runs during the last part of the trickle.
+const MEANWHILE: [Step; 2] = [
+    ("instructions", |run| run.instructions()),
+    ("the model", |run| run.model()),
+];
+
+/// A run, as far as it has come.
+struct Run<'a> {
+    found: Reproduced,
+    idle: Option<Idle>,
+    seconds: Map<String, Value>,
+    options: &'a ReproduceOptions,
+    control: Control<'a>,
+}
+
+/// Runs all parts; when stopped, those that there was time for.
+pub(super) fn run(
+    found: Reproduced,
+    options: &ReproduceOptions,
+    control: Control<'_>,
+) -> Result<(Reproduced, Option<Idle>), Error> {
+    let mut run = Run {
+        found,
+        idle: None,
+        seconds: Map::new(),
+        options,
+        control,
+    };
+    run.found.report.option("quick", options.quick);
+    run.steps(&STEPS)?;
+    let Run {
+        mut found,
+        idle,
+        seconds,
+        ..
+    } = run;
+    show::report(&found.modelled, &mut found.report);
+    found.report.option(SECONDS, seconds);
+    Ok((found, idle))
+}
+
+/// What each part took.
+pub(super) fn text(report: &Report) -> Option<String> {
+    let seconds = report.options.get(SECONDS)?.as_object()?;
+    let of = |steps: &[Step]| -> (f64, String) {
+        let took = |it: &Step| Some((it.0, seconds.get(it.0)?.as_f64()?));
+        let took: Vec<(&str, f64)> = steps.iter().filter_map(took).collect();
+        let words = took.iter().map(|(name, took)| format!("{name} {took:.1}"));
+        let words: Vec<String> = words.collect();
+        (took.iter().map(|it| it.1).sum(), words.join(", "))
+    };
+    let ((all, steps), (_, meanwhile)) = (of(&STEPS), of(&MEANWHILE));
+    Some(format!(
+        "Seconds\n- {all:.0} in all: {steps}\n- during the trickle: {meanwhile}\n"
+    ))
+}
+
+impl Run<'_> {
+    fn steps(&mut self, steps: &[Step]) -> Result<(), Error> {
+        for (name, step) in steps {
+            if self.control.stopped() {
+                break;
+            }
+            let begin = Instant::now();
+            step(self)?;
+            let took = begin.elapsed().as_secs_f64();
+            self.seconds.insert((*name).into(), took.into());
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        let read = read::run(&read_options(self.options), self.control)?;
+        self.absorb(read);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
+        let options = sync_options(self.options);
+        let sync = sync::run(&options, self.control)?;
+        self.absorb(sync);
+        self.idle = sync::idle(&options, 300)?;
+        Ok(())
+    }
+
+    fn retire(&mut self) -> Result<(), Error> {
+        let mut options = retire_options(self.options);
+        // Processes at rest are watched during the trickle.
+        let now = |case: &RetireCase| self.options.quick || *case != RetireCase::AtRest;
+        options.cases.retain(now);
+        let retire = retire::run(&options, self.control)?;
+        self.absorb(retire);
+        Ok(())
+    }
+
+    /// `bench retire` again, with many objects for the peak memory.
+    fn peak(&mut self) -> Result<(), Error> {
+        if self.options.quick {
+            return self.note("peak memory with 20 million objects: left out by --quick");
+        }
+        let mut peak = retire::run(&peak_options(self.options), self.control)?;
+        peak.command += " of 20M";
+        for row in &mut peak.rows {
+            let case = PEAK_CASES.iter().find(|case| case.name() == row.case);
+            row.case = case.map_or(row.case.clone(), |case| case.peak_name());
+        }
+        // That of `bench retire` itself is the median of more rounds.
+        peak.rows.retain(|row| !row.case.starts_with("empty"));
+        self.absorb(peak);
+        Ok(())
+    }
+
+    fn mixed(&mut self) -> Result<(), Error> {
+        let mixed = mixed::run(&mixed_options(self.options), self.control)?;
+        self.absorb(mixed);
+        Ok(())
+    }
+
+    fn benchmark(&mut self) -> Result<(), Error> {
+        let (quick, sync) = (self.options.quick, sync_options(self.options));
+        let benchmark = benchmark::run(quick, &sync, self.control)?;
+        let report = &mut self.found.report;
+        report.option("benchmark_runs", benchmark.runs);
+        report.option("benchmark_calls", benchmark.calls);
+        if let Some(kernel) = &benchmark.kernel {
+            report.option("kernel bench", kernel.json());
+        }
+        report.rows.extend(benchmark.rows.iter().cloned());
+        self.found.notes.extend(benchmark.notes.iter().cloned());
+        self.found.benchmark = Some(benchmark);
+        Ok(())
+    }
+
+    fn instructions(&mut self) -> Result<(), Error> {
+        if self.options.quick {
+            return self.note("instructions: left out by --quick; see ci/instructions");
+        }
+        if let Err(why) = instructions::check_valgrind() {
+            return self.note(&format!("instructions: {why}"));
+        }
+        let counted = InstructionOptions {
+            seed: self.options.seed,
+            program: self.options.program.clone(),
+            compare: true,
+            only: [OURS, "liburcu-memb", "liburcu-qsbr", "ck"]
+                .map(String::from)
+                .to_vec(),
+        };
+        let report = instructions::run(&counted, self.control)?;
+        self.absorb(report);
+        Ok(())
+    }
+
+    fn trickle(&mut self) -> Result<(), Error> {
+        if self.options.quick {
+            self.steps(&MEANWHILE)?;
+            return self.note("trickle: left out by --quick; see bench trickle");
+        }
+        let (wanted, flag) = (trickle_options(self.options), self.control.flag());
+        let at_rest = RetireOptions {
+            cases: vec![RetireCase::AtRest],
+            ..retire_options(self.options)
+        };
+        let silent = || Control::new(flag, &Silent);
+        let (trickle, mut rest) = std::thread::scope(|scope| {
+            let measured = scope.spawn(|| trickle::measure(&wanted, silent()));
+            let progress = self.control.progress;
+            let until = wanted.ms / 1_000 + STARTING_S;
+            progress.begin("bench trickle", until);
+            for _ in 0..until {
+                if !self.control.stopped() && !measured.is_finished() {
+                    std::thread::sleep(Duration::from_secs(1));
+                    progress.advance(1);
+                }
+            }
+            progress.end();
+            let rest = scope.spawn(|| retire::run(&at_rest, silent()));
+            self.steps(&MEANWHILE)?;
+            let [trickle, rest] = [measured, rest].map(|it| it.join().expect("it does not panic"));
+            Ok::<_, Error>((trickle?, rest?))
+        })?;
+        self.absorb(trickle);
+        rest.command += " at rest";
+        self.absorb(rest);
+        Ok(())
+    }
+
+    fn model(&mut self) -> Result<(), Error> {
+        let (seed, control) = (self.options.seed, self.control);
+        self.found.modelled = experiments::run(seed, batch::processors(), control);
+        Ok(())
+    }
+
+    fn threads(&mut self) -> Result<(), Error> {
+        let report = &self.found.report;
+        for part in threads::beside(report, self.options.seed, self.control) {
+            self.found.modelled.add(part);
+        }
+        Ok(())
+    }
+
+    /// Says why a part was not measured.
+    fn note(&mut self, why: &str) -> Result<(), Error> {
+        self.found.notes.push(why.into());
+        Ok(())
+    }
+
+    /// Adds the rows of a part; its options under the part's name.
+    fn absorb(&mut self, part: Report) {
+        let report = &mut self.found.report;
+        report.rows.extend(part.rows);
+        report.host.more.extend(part.host.more);
+        let options: serde_json::Map<_, _> = part.options.into_iter().collect();
+        report.option(&part.command, options);
+    }
+}
+
+fn read_options(options: &ReproduceOptions) -> ReadOptions {
+    ReadOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 30 } else { 60 },
+        cell_us: if options.quick { 300 } else { 2_000 },
+        ..ReadOptions::default()
+    }
+}
+
+fn sync_options(options: &ReproduceOptions) -> SyncOptions {
+    SyncOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 30 } else { 60 },
+        calls: if options.quick { 100 } else { 500 },
+        ..SyncOptions::new(options.program.clone())
+    }
+}
+
+/// What is run once more with many objects.
+const PEAK_CASES: [RetireCase; 6] = [
+    RetireCase::AllIn(1),
+    RetireCase::AllIn(2),
+    RetireCase::Empty(1),
+    RetireCase::Empty(2),
+    RetireCase::Swap(Content::Short),
+    RetireCase::Swap(Content::Long),
+];
+
+fn retire_options(options: &ReproduceOptions) -> RetireOptions {
+    RetireOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 1 } else { 3 },
+        objects: if options.quick { 20_000 } else { 2_000_000 },
+        rest_ms: if options.quick { 300 } else { 3_000 },
+        ..RetireOptions::new(options.program.clone())
+    }
+}
+
+fn peak_options(options: &ReproduceOptions) -> RetireOptions {
+    RetireOptions {
+        cases: PEAK_CASES.to_vec(),
+        only: [OURS, "ck", "liburcu-memb", "arc-swap"]
+            .map(String::from)
+            .to_vec(),
+        rounds: 1,
+        objects: retire::PEAK_OBJECTS,
+        ..retire_options(options)
+    }
+}
+
+fn mixed_options(options: &ReproduceOptions) -> MixedOptions {
+    MixedOptions {
+        compare: true,
+        seed: options.seed,
+        rounds: if options.quick { 1 } else { 5 },
+        ms: if options.quick { 10 } else { 60 },
+        ..MixedOptions::new(options.program.clone())
+    }
+}
+
+/// The trickle lasts longer than a flush may take, so that one is seen; then the last block may take as long.
+fn trickle_options(options: &ReproduceOptions) -> TrickleOptions {
+    TrickleOptions {
+        compare: true,
+        seed: options.seed,
+        rates: vec![10, 100, 1_000],
+        ms: 13_000,
+        capacity: u64::MAX,
+        ..TrickleOptions::new(options.program.clone())
+    }
+}
+
+/// In so many seconds all processes of the trickle have started.
+const STARTING_S: u64 = 2;
