@@ -8,6 +8,7 @@
 //!
 //! ```
 //! use quiescent::telemetry;
+//! # if !quiescent::stats::guarantees().telemetry { return Ok(()); }
 //!
 //! telemetry::start()?;
 //! quiescent::defer(|| println!("all readers of before are gone"));

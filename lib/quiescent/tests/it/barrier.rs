@@ -164,7 +164,7 @@ fn with_nothing_queued_it_starts_nothing() {
         assert_eq!((after.helper_threads, after.fences_gp), (0, 0));
         assert_eq!((after.fences_take, after.timer_armed), (0, false));
         assert!(!after.busy);
-        assert_eq!(kernel_threads(), threads);
+        assert!(kernel_threads() <= threads, "one more");
         inside.end();
         // And when everything has been run before: no grace period, no wake-up.
         idle.iter().for_each(|_| defer(|| ()));

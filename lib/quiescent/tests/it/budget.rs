@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::deferral::{Gate, Ledger};
-use crate::common::{PATIENCE, Reader, in_both_modes, isolated, until};
+use crate::common::{PATIENCE, Reader, healed, in_both_modes, isolated, until};
 use quiescent::report::{Report, on_report, set_stall_after};
 use quiescent::stats::Fullness;
 use quiescent::tuning::set_budget;
@@ -256,9 +256,11 @@ fn callbacks_count_and_waiting_for_them_runs_none() {
         let gate = Gate::new();
         static RAN_HERE: AtomicBool = AtomicBool::new(false);
         let here = thread::current().id();
-        defer(move || gate.pass());
+        // Each waits: the worker's stand-by goes on behind the first, and so does the next, sixteen times.
+        healed::expected();
         for _ in 0..200 {
             defer(move || {
+                gate.pass();
                 let same = thread::current().id() == here;
                 RAN_HERE.fetch_or(same, Ordering::Relaxed);
             });

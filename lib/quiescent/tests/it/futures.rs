@@ -64,10 +64,8 @@ fn without_readers_the_first_poll_is_ready() {
         let threads = kernel_threads();
         for _ in 0..100 {
             assert!(poll_once(&mut grace_period()).is_ready());
-            assert_eq!(
-                (statistics().helper_threads, kernel_threads()),
-                (0, threads)
-            );
+            // The kernel may still count threads of before.
+            assert!(statistics().helper_threads == 0 && kernel_threads() <= threads);
         }
         block_on(async {
             let cell = RcuCell::new(1);
