@@ -2,6 +2,7 @@
 
 use super::{Force, count};
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -25,7 +26,7 @@ pub struct Sim {
     #[arg(long, conflicts_with_all = ["workload", "set", "sweep", "trace"])]
     pub list: bool,
     /// A setting of the machine or a parameter of the workload, such as `early_qs=init` (may be repeated)
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting())]
     pub set: Vec<String>,
     /// Of `sim replay`: the trace, as --set trace=FILE, by any name
     #[arg(long, value_name = "FILE")]
@@ -63,6 +64,14 @@ pub struct Sim {
     pub trace: Option<PathBuf>,
     #[command(flatten)]
     pub force: Force,
+}
+
+/// All settings are text; the only name of a file among them has an option of its own.
+fn setting() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().try_map(|it| {
+        let remedy = "not UTF-8: give a trace of any name with --recorded FILE";
+        it.into_string().map_err(|_| remedy)
+    })
 }
 
 fn seeds(text: &str) -> Result<u64, String> {

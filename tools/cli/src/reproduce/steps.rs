@@ -137,15 +137,18 @@ impl Run<'_> {
         if self.options.quick {
             return self.note("peak memory with 20 million objects: left out by --quick");
         }
-        let mut peak = retire::run(&peak_options(self.options), self.control)?;
-        peak.command += " of 20M";
-        for row in &mut peak.rows {
-            let case = PEAK_CASES.iter().find(|case| case.name() == row.case);
-            row.case = case.map_or(row.case.clone(), |case| case.peak_name());
+        for (cases, peers) in PEAKS {
+            let options = peak_options(self.options, cases, peers);
+            let mut peak = retire::run(&options, self.control)?;
+            peak.command += " of 20M";
+            for row in &mut peak.rows {
+                let case = cases.iter().find(|case| case.name() == row.case);
+                row.case = case.map_or(row.case.clone(), |case| case.peak_name());
+            }
+            // That of `bench retire` itself is the median of more rounds.
+            peak.rows.retain(|row| !row.case.starts_with("empty"));
+            self.absorb(peak);
         }
-        // That of `bench retire` itself is the median of more rounds.
-        peak.rows.retain(|row| !row.case.starts_with("empty"));
-        self.absorb(peak);
         Ok(())
     }
 
@@ -274,14 +277,24 @@ fn sync_options(options: &ReproduceOptions) -> SyncOptions {
     }
 }
 
-/// What is run once more with many objects.
-const PEAK_CASES: [RetireCase; 6] = [
-    RetireCase::AllIn(1),
-    RetireCase::AllIn(2),
-    RetireCase::Empty(1),
-    RetireCase::Empty(2),
-    RetireCase::Swap(Content::Short),
-    RetireCase::Swap(Content::Long),
+/// What is run once more with many objects, and the peers beside this library.
+const PEAKS: [(&[RetireCase], &[&str]); 2] = [
+    (
+        &[
+            RetireCase::AllIn(1),
+            RetireCase::AllIn(2),
+            RetireCase::Empty(1),
+            RetireCase::Empty(2),
+        ],
+        &["ck", "liburcu-memb"],
+    ),
+    (
+        &[
+            RetireCase::Swap(Content::Short),
+            RetireCase::Swap(Content::Long),
+        ],
+        &["arc-swap"],
+    ),
 ];
 
 fn retire_options(options: &ReproduceOptions) -> RetireOptions {
@@ -289,18 +302,17 @@ fn retire_options(options: &ReproduceOptions) -> RetireOptions {
         compare: true,
         seed: options.seed,
         rounds: if options.quick { 1 } else { 3 },
-        objects: if options.quick { 20_000 } else { 2_000_000 },
+        objects: if options.quick { 20_000 } else { 1_500_000 },
         rest_ms: if options.quick { 300 } else { 3_000 },
         ..RetireOptions::new(options.program.clone())
     }
 }
 
-fn peak_options(options: &ReproduceOptions) -> RetireOptions {
+fn peak_options(options: &ReproduceOptions, cases: &[RetireCase], peers: &[&str]) -> RetireOptions {
+    let only = [OURS].iter().chain(peers);
     RetireOptions {
-        cases: PEAK_CASES.to_vec(),
-        only: [OURS, "ck", "liburcu-memb", "arc-swap"]
-            .map(String::from)
-            .to_vec(),
+        cases: cases.to_vec(),
+        only: only.map(|name| (*name).into()).collect(),
         rounds: 1,
         objects: retire::PEAK_OBJECTS,
         ..retire_options(options)
@@ -312,7 +324,7 @@ fn mixed_options(options: &ReproduceOptions) -> MixedOptions {
         compare: true,
         seed: options.seed,
         rounds: if options.quick { 1 } else { 5 },
-        ms: if options.quick { 10 } else { 60 },
+        ms: if options.quick { 10 } else { 50 },
         ..MixedOptions::new(options.program.clone())
     }
 }
@@ -323,7 +335,7 @@ fn trickle_options(options: &ReproduceOptions) -> TrickleOptions {
         compare: true,
         seed: options.seed,
         rates: vec![10, 100, 1_000],
-        ms: 13_000,
+        ms: 12_000,
         capacity: u64::MAX,
         ..TrickleOptions::new(options.program.clone())
     }

@@ -184,6 +184,11 @@ fn names_of_files_may_be_of_any_bytes() {
         assert_ne!(output.status.code(), Some(2), "{command:?}: {output:?}");
         assert!(written(path) > 100, "{command:?}: {output:?}");
     }
+    // A setting is text; the remedy is the option that takes any name.
+    let set = OsStr::from_bytes(b"trace=tr\xffce");
+    let output = run(&["sim".as_ref(), "replay".as_ref(), "--set".as_ref(), set]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("--recorded"), "{output:?}");
 }
 
 #[test]

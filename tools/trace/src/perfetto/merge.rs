@@ -12,6 +12,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Bytes that are held to bring events into order. A bundle more may come on top.
 pub(super) const HELD_MOST: usize = 32 << 20;
 
+/// Events that are handed out in a row: a block in the making may be full.
+const RUN_MOST: usize = 64;
+
 /// The bundles that are held.
 #[derive(Debug, Default)]
 pub(super) struct Merge {
@@ -47,17 +50,25 @@ impl Merge {
         self.held >= HELD_MOST
     }
 
-    /// Hands out the earliest event; false if there is none.
+    /// Hands out the earliest event, and those of the same CPU that follow before any other's; false if there
+    /// is none.
     pub(super) fn next(&mut self, mut see: impl FnMut(&Bundle, Entry)) -> bool {
+        // The next event of the other CPUs is the first of the two behind the top.
+        let others = self.heap.as_slice().iter().skip(1).take(2);
+        let other = others.map(|it| it.0).min();
         let Some(mut top) = self.heap.peek_mut() else {
             return false;
         };
-        let queue = &mut self.queues[top.0.2];
+        let (_, cpu, place) = top.0;
+        let queue = &mut self.queues[place];
         let Some(bundle) = queue.front_mut() else {
             return false;
         };
-        see(bundle, bundle.entries[bundle.next]);
-        bundle.next += 1;
+        let rest = &bundle.entries[bundle.next..];
+        let before = |it: &&Entry| other.is_none_or(|other| (it.time, cpu, place) < other);
+        let run = rest.iter().take(RUN_MOST).take_while(before);
+        let run = run.inspect(|entry| see(bundle, **entry)).count();
+        bundle.next += run;
         if bundle.next == bundle.entries.len() {
             self.held -= bundle.size();
             queue.pop_front();
