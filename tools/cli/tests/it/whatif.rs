@@ -216,6 +216,7 @@ fn a_thread_that_runs_out_of_trace_leaves_no_figure() {
     let output = run(&["whatif", file, "--set", "rcu_expedited=1"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stdout);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("has no input left") && said.contains("record for longer"),
         "{said}"

@@ -151,8 +151,7 @@ impl<R: Source> Reader<R> {
             LineSource::Ahead(ahead) => ahead.next_block(&mut self.block)?,
         }
         self.block.before = self.summary.lines;
-        let first = self.block.first_line();
-        self.summary.add(self.block.met(), first);
+        self.summary.add(self.block.met());
         Ok(())
     }
 
@@ -194,39 +193,27 @@ impl<R: Source + Send + 'static> Reader<R> {
 }
 
 impl Summary {
-    /// Counts the records of a block, the first of it.
-    fn note(&mut self, entries: &[PlacedRecord]) {
-        let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
-            return;
-        };
-        (self.first_ns, self.last_ns) = (Some(first.places.time_ns), Some(last.places.time_ns));
+    /// Counts the records of a block; `last` is the time of the record in front of them.
+    fn note(&mut self, entries: &[PlacedRecord], last: &mut u64) {
         self.records = entries.len() as u64;
-        let (mut cpu, mut before) = (0, 0);
+        self.first_ns = entries.first().map(|it| it.places.time_ns);
+        self.cpu_highest = entries.iter().map(|it| it.places.cpu).max();
         for PlacedRecord { line, places, .. } in entries {
-            cpu = cpu.max(places.cpu);
             self.unitless += u64::from(places.unit == Unit::None);
-            if places.time_ns < before {
+            if places.time_ns < *last {
                 self.backwards += 1;
                 self.backwards_at.get_or_insert((*line).into());
             }
-            before = places.time_ns;
+            *last = places.time_ns;
         }
-        self.cpu_highest = Some(cpu);
+        self.last_ns = entries.last().map(|it| it.places.time_ns);
     }
 
-    /// Counts the next block, whose first record is on this line of it.
-    fn add(&mut self, met: Summary, first: u64) {
-        let falls_back = self
-            .last_ns
-            .zip(met.first_ns)
-            .is_some_and(|(last, next)| next < last);
-        self.backwards += met.backwards + u64::from(falls_back);
-        let at = if falls_back {
-            Some(first)
-        } else {
-            met.backwards_at
-        };
-        self.backwards_at = self.backwards_at.or(at.map(|line| self.lines + line));
+    /// Counts the next block.
+    fn add(&mut self, met: Summary) {
+        let at = met.backwards_at.map(|line| self.lines + line);
+        self.backwards_at = self.backwards_at.or(at);
+        self.backwards += met.backwards;
         self.first_ns = self.first_ns.or(met.first_ns);
         self.last_ns = met.last_ns.or(self.last_ns);
         self.records += met.records;

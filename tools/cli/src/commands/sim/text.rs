@@ -250,20 +250,12 @@ const LEAST_PCT: f64 = 0.05;
 /// The case of a column's rows, and its head.
 type Column<'a> = (&'a str, &'a str);
 
-/// A table of the rows of a part: a line for each row of the report, a column for each variant.
-fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
-    let heads = all.iter().map(|it| match it.1 {
-        "" => "value", // nothing varies
-        varies => varies,
-    });
-    let cases: Vec<&str> = all.iter().map(|it| it.0).collect();
-    let words: &[&str] = match part {
-        "" => &[head, "unit"],
-        _ => &[head, "figure", "unit"],
-    };
-    let heads: Vec<&str> = words.iter().copied().chain(heads).collect();
-    let mut table = Table::new(&heads, words.len());
-    let mut lines: Vec<(&str, &str, &str)> = Vec::new();
+/// A line of a table: name, metric, unit.
+type Line<'a> = (&'a str, &'a str, &'a str);
+
+/// The lines that the rows of a part make.
+fn lines_of<'a>(rows: &[&'a Row], cases: &[&str], part: &str) -> Vec<Line<'a>> {
+    let mut lines: Vec<Line> = Vec::new();
     for row in rows {
         for case in cases.iter().filter(|it| !it.ends_with(saved::SAVED)) {
             let Some(name) = named(row, case, part) else {
@@ -276,11 +268,35 @@ fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
             }
         }
     }
+    lines
+}
+
+/// A table of the rows of a part: a line for each row of the report, a column for each variant. A figure that
+/// is that of all names stands in the head.
+fn table(rows: &[&Row], all: &[Column], (part, head): (&str, &str)) -> Table {
+    let cases: Vec<&str> = all.iter().map(|it| it.0).collect();
+    let lines = lines_of(rows, &cases, part);
+    let first = lines.first().filter(|_| !part.is_empty());
+    let only = first.filter(|first| lines.iter().all(|it| it.1 == first.1));
+    let only = only.map(|(_, metric, unit)| format!("{head}: {metric}, {unit}"));
+    let words: &[&str] = match (part, &only) {
+        ("", _) => &[head, "unit"],
+        (_, Some(only)) => &[only],
+        (_, None) => &[head, "figure", "unit"],
+    };
+    let heads = all.iter().map(|it| match it.1 {
+        "" => "value", // nothing varies
+        varies => varies,
+    });
+    let heads: Vec<&str> = words.iter().copied().chain(heads).collect();
+    let mut table = Table::new(&heads, words.len());
     for (name, metric, unit) in lines {
-        let mut cells: Vec<String> = [name, metric, unit].map(String::from).into();
-        if part.is_empty() {
-            cells.remove(0);
-        }
+        let words: &[&str] = match (part, &only) {
+            ("", _) => &[metric, unit],
+            (_, Some(_)) => &[name],
+            (_, None) => &[name, metric, unit],
+        };
+        let mut cells: Vec<String> = words.iter().map(|it| (*it).into()).collect();
         for case in &cases {
             let of = |row: &&&Row| named(row, case, part) == Some(name) && row.metric == metric;
             let row = rows.iter().find(of);

@@ -63,7 +63,7 @@ impl Block {
             }
         }
         lines.read += self.met.lines;
-        self.met.note(&self.entries);
+        self.met.note(&self.entries, &mut lines.last_ns);
         Ok(())
     }
 
@@ -122,11 +122,6 @@ impl Block {
         }
         self.next += 1;
         Some(record)
-    }
-
-    /// The line of its first record.
-    pub(super) fn first_line(&self) -> u64 {
-        self.entries.first().map_or(0, |entry| entry.line.into())
     }
 
     /// What was met in its lines; it is given once.

@@ -23,6 +23,8 @@ pub(super) struct Lines<R> {
     skipping: bool,
     /// Lines of all blocks so far.
     pub(super) read: u64,
+    /// The time of their last record.
+    pub(super) last_ns: u64,
 }
 
 impl<R: Source> Lines<R> {
@@ -33,6 +35,7 @@ impl<R: Source> Lines<R> {
             carried: Vec::new(),
             skipping: false,
             read: 0,
+            last_ns: 0,
         }
     }
 
