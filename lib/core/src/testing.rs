@@ -1,6 +1,7 @@
 //! A program for unit tests: each test has its own environment, without workers. It counts what it is asked.
 
 use std::cell::RefCell;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
@@ -58,7 +59,8 @@ pub fn program() -> &'static Program {
     let place = Box::leak(Box::<Program>::new_uninit()).as_mut_ptr();
     // SAFETY: the environment is created at the address it is given.
     unsafe {
-        let env = Env::new(&raw const (*place).env, State::config(), &*place);
+        let host = Box::leak(Box::new(Host(place)));
+        let env = Env::new(&raw const (*place).env, State::config(), host);
         let asked = Asked::default();
         place.write(Program { env, asked });
         (*place).env.threads.mode.resolve();
@@ -115,11 +117,9 @@ impl Program {
     pub fn in_section(&self) -> bool {
         self.env.threads.in_section(&self.local())
     }
-}
 
-// SAFETY: each thread has one local for each program.
-unsafe impl Keeper for Program {
-    fn local(&self) -> Here {
+    /// The local of this thread.
+    pub fn local(&self) -> Here {
         LOCALS.with_borrow_mut(|locals| {
             let known = locals.iter().find(|(of, _)| std::ptr::eq(*of, self));
             let known = known.map(|(_, local)| *local);
@@ -137,9 +137,33 @@ unsafe impl Keeper for Program {
     }
 }
 
-impl Meter for Program {}
+/// A program for its environment, which is made before there can be references to the program.
+#[derive(Debug)]
+struct Host(*const Program);
 
-impl Shell for Program {
+// SAFETY: programs can be shared, and live forever.
+unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
+
+impl Deref for Host {
+    type Target = Program;
+    fn deref(&self) -> &Program {
+        // SAFETY: an environment asks nothing before its program is complete.
+        unsafe { &*self.0 }
+    }
+}
+
+// SAFETY: each thread has one local for each program.
+unsafe impl Keeper for Host {
+    fn local(&self) -> Here {
+        (**self).local()
+    }
+}
+
+impl Meter for Host {}
+
+impl Shell for Host {
     fn start_worker(&self) -> bool {
         self.asked.worker.fetch_add(1, Relaxed);
         self.asked.has_no_worker.load(Relaxed) == 0
@@ -205,7 +229,7 @@ impl State {
             head: Head::new(),
             runs,
         }));
-        let parcel = Parcel::Head(NonNull::from(&mut counted.head), run_head);
+        let parcel = Parcel::Head(NonNull::from(counted).cast(), run_head);
         self.deliver(parcel, Terms::of(urgency));
     }
 }

@@ -207,11 +207,11 @@ fn slots_for_so_many_threads_come_in_leaves() {
 
 #[test]
 fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
-    use crate::parts::shell::Shell;
     let program = program();
-    assert!(program.hire() && !program.is_heard());
+    let shell = program.env.shell;
+    assert!(shell.hire() && !shell.is_heard());
     program.asked.has_no_worker.store(1, Relaxed);
-    assert!(!program.hire());
+    assert!(!shell.hire());
 }
 
 /// A question reaches a thread where it queues and reads: also in a domain of the program.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::reader::registration::Keeper;
 use crate::testing::{Program, program};
 
 fn noted(program: &'static Program, counted: &'static Counted) -> Option<*const Tally> {

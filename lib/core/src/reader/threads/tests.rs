@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::reader::registration::Keeper as _;
 
 thread_local! {
     /// Number of leaves that claims of this thread have inspected.
