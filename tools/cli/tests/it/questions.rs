@@ -1,6 +1,8 @@
 //! `quiescent sim`: questions before a setting is chosen.
 
-use crate::common::{nonsense, report, run, text};
+use crate::common::{nonsense, quiescent, report, run, text};
+use std::io::{Read, Write};
+use std::process::Stdio;
 
 #[test]
 fn of_two_variants_it_says_what_the_second_saves_seed_by_seed() {
@@ -105,4 +107,61 @@ fn of_many_variants_it_names_those_that_no_other_one_beats() {
             "two values",
         ),
     ]);
+}
+
+/// What a command prints on a terminal of so many columns, line by line.
+fn on_a_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
+    const END: &[u8] = b"the end";
+    let (mut ours, mut theirs) = crate::kernel::terminal(50, columns);
+    let mut child = quiescent()
+        .args(arguments)
+        .stdout(theirs.try_clone().expect("a terminal"))
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command");
+    let reading = std::thread::spawn(move || {
+        let (mut said, mut part) = (Vec::new(), [0; 4096]);
+        while !said.ends_with(END) {
+            let n = ours.read(&mut part).expect("an open terminal");
+            said.extend(&part[..n]);
+        }
+        said
+    });
+    let end = child.wait().expect("it ends");
+    theirs.write_all(END).expect("an open terminal");
+    let said = reading.join().expect("what it printed");
+    assert!(end.success(), "{arguments:?}");
+    let said = text(&said[..said.len() - END.len()]);
+    said.lines().map(|it| it.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn on_a_terminal_every_line_fits() {
+    let trace = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../data/traces/classic-b-nocb-file100.txt.xz"
+    );
+    let compared = "sim laptop-idle --compare rcu=offload,lazy --seeds 2 --seconds 5";
+    let listed = "sim --list";
+    let batches = format!("trace {trace} batches");
+    let changed = format!("whatif {trace} --set early_qs=init");
+    for words in [compared, listed, &batches, &changed] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said = on_a_terminal(80, &words);
+        assert!(said.len() > 5, "{words:?}: {said:?}");
+        let wide = said.iter().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "{words:?}");
+    }
+    // The name of a file is shortened in the middle, and where there is room nothing is.
+    let words: Vec<&str> = batches.split(' ').collect();
+    let head = |columns| on_a_terminal(columns, &words)[0].clone();
+    assert!(head(80).contains('…') && head(80).contains("file100.txt.xz: ftrace text, xz"));
+    assert_eq!(head(200), format!("{trace}: ftrace text, xz"));
+    let tables = |columns| {
+        let said = on_a_terminal(columns, &words);
+        said.iter()
+            .filter(|line| line.starts_with("invoker "))
+            .count()
+    };
+    assert_eq!([80, 200].map(tables), [2, 1]);
 }
