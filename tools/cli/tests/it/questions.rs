@@ -153,15 +153,25 @@ fn on_a_terminal_every_line_fits() {
         assert_eq!(wide, None, "{words:?}");
     }
     // The name of a file is shortened in the middle, and where there is room nothing is.
-    let words: Vec<&str> = batches.split(' ').collect();
+    let folder = std::env::temp_dir().join(format!(
+        "long-name-{}{}",
+        std::process::id(),
+        "-".repeat(80)
+    ));
+    std::fs::create_dir(&folder).expect("a place for a file");
+    let copy = folder.join("file100.txt.xz");
+    std::fs::copy(trace, &copy).expect("a copy");
+    let copy = copy.to_str().expect("a plain name");
+    let words = ["trace", copy, "batches"];
     let head = |columns| on_a_terminal(columns, &words)[0].clone();
     assert!(head(80).contains('…') && head(80).contains("file100.txt.xz: ftrace text, xz"));
-    assert_eq!(head(200), format!("{trace}: ftrace text, xz"));
+    assert_eq!(head(1000), format!("{copy}: ftrace text, xz"));
     let tables = |columns| {
         let said = on_a_terminal(columns, &words);
         said.iter()
             .filter(|line| line.starts_with("invoker "))
             .count()
     };
-    assert_eq!([80, 200].map(tables), [2, 1]);
+    assert_eq!([80, 1000].map(tables), [2, 1]);
+    std::fs::remove_dir_all(&folder).expect("our own");
 }

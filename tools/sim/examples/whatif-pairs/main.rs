@@ -26,13 +26,10 @@ use std::sync::atomic::AtomicBool;
 use quiescent_report::{Control, Silent};
 use quiescent_sim::batch;
 use quiescent_sim::chance::Chance;
-use quiescent_sim::whatif::{self, Answer, Line, Request, Trace};
+use quiescent_sim::whatif::{self, Answer, Direction, Line, Request, SMALL, Trace};
 
 /// Near enough, as a share.
 const NEAR: f64 = 0.20;
-
-/// The direction of a change by a smaller share is a matter of chance.
-const CHANGE: f64 = 0.05;
 
 /// The figures that decide.
 const FIGURES: [&str; 3] = ["wakeups_per_s", "grace_periods_per_s", "idle_ticks_per_s"];
@@ -72,6 +69,8 @@ struct Count {
     figures: u32,
     near: u32,
     wrong_way: u32,
+    /// Said to be about the same, and changed by more than what is near.
+    not_same: u32,
     in_range: u32,
 }
 
@@ -82,8 +81,10 @@ impl Count {
         self.figures += 1;
         self.near += u32::from(near);
         let (expected, happened) = (line.changed / line.modelled - 1.0, real / before - 1.0);
-        let sure = happened.abs() > CHANGE && expected.abs() > CHANGE / 10.0;
+        let sure = happened.abs() > SMALL && expected.abs() > SMALL / 10.0;
         self.wrong_way += u32::from(sure && expected * happened < 0.0 && !said);
+        let same = line.direction() == Direction::Same;
+        self.not_same += u32::from(same && happened.abs() > NEAR);
         let range = line.spread.unwrap_or((line.changed, line.changed));
         self.in_range += u32::from((range.0..=range.1).contains(&real));
         near
@@ -92,8 +93,9 @@ impl Count {
     fn text(&self) -> String {
         let share = 100 * self.near / self.figures.max(1);
         format!(
-            "{} of {} within 20 % ({share} %), {} in their range, {} in the wrong direction, unsaid",
-            self.near, self.figures, self.in_range, self.wrong_way
+            "{} of {} within 20 % ({share} %), {} in their range, {} in the wrong direction, unsaid, {} said \
+             to be about the same that changed by more than 20 %",
+            self.near, self.figures, self.in_range, self.wrong_way, self.not_same
         )
     }
 }
@@ -171,7 +173,7 @@ fn show(it: &Judged, [same, other, unchanged]: &mut [Count; 3]) {
         let Some(line) = it.answer.lines.iter().find(|it| it.metric == metric) else {
             continue;
         };
-        let said = marked || !line.direction_known();
+        let said = marked || matches!(line.direction(), Direction::Unknown | Direction::Same);
         let before = it.recorded[n];
         let mut near = same.add(line, before, it.same[n], said);
         if let Some(real) = it.other {

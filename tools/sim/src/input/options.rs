@@ -54,6 +54,8 @@ pub struct Costs {
     pub switch: u64,
     /// A pass of the idle loop.
     pub idle: u64,
+    /// The same on top, where it looks whether the tick can stop.
+    pub tick_off: u64,
     /// The grace-period thread, each time it is woken.
     pub gp_thread: u64,
     /// The same, for each CPU that a scan looks at.
@@ -83,7 +85,8 @@ impl Costs {
             softirq: 3000,
             callback: 700,
             switch: 2000,
-            idle: 2000,
+            idle: 1000,
+            tick_off: 1000,
             gp_thread: 6000,
             scan: 700,
             rcuog: 9000,

@@ -164,7 +164,7 @@ impl Machine {
     pub(crate) fn housekeeping(&self, task: usize, target: CpuId) -> CpuId {
         let it = &self.tasks[task];
         let confined = match it.kind {
-            Kind::GpThread => Some(target),
+            Kind::GpThread | Kind::ExpWorker => Some(target),
             Kind::Rcuog(group) => Some(group),
             Kind::Rcuop(whose) => Some(whose),
             _ => None,

@@ -33,7 +33,7 @@ impl Machine {
         if !std::mem::replace(&mut core.passing, true) {
             core.ticked_in_idle &= core.idle; // a new period begins if it comes from a task
             core.idle = true;
-            return Act::Busy(self.options.costs.idle);
+            return Act::Busy(self.pass_costs(cpu));
         }
         self.cores[cpu as usize].passing = false;
         self.deliver_wake(cpu);
@@ -59,6 +59,21 @@ impl Machine {
         Act::Halt
     }
 
+    /// What the pass costs: more where it looks whether the tick can stop.
+    fn pass_costs(&self, cpu: CpuId) -> u64 {
+        let costs = self.options.costs;
+        match self.retains(cpu) {
+            true => costs.idle,
+            false => costs.idle + costs.tick_off,
+        }
+    }
+
+    /// Is the tick left to itself until it has come once?
+    fn retains(&self, cpu: CpuId) -> bool {
+        let ticked = self.cores[cpu as usize].ticked_in_idle;
+        self.options.idle_loop == IdleLoop::Retain && !ticked
+    }
+
     /// The tick stops, or runs, as the CPU needs it.
     fn look_after_tick(&mut self, cpu: CpuId, needs: IdleNeeds) {
         let now = self.jiffies();
@@ -69,9 +84,8 @@ impl Machine {
         let own = self.wheel.next_own(cpu);
         let soon = own.into_iter().chain(clock).any(|at| at <= now + 1);
         let keeps = self.asks_governor(cpu, needs, soon, clock);
-        let core = &mut self.cores[cpu as usize];
-        let retains = self.options.idle_loop == IdleLoop::Retain && !core.ticked_in_idle;
-        let rung = std::mem::take(&mut core.rung);
+        let retains = self.retains(cpu);
+        let rung = std::mem::take(&mut self.cores[cpu as usize].rung);
         if needs == IdleNeeds::Tick || self.keeps_time(cpu) || !self.options.nohz {
             self.wheel.start_tick(cpu);
         } else if !(self.wheel.ticks(cpu) && (retains || soon || keeps)) {

@@ -3,7 +3,8 @@
 use quiescent_report::{Control, Error};
 
 use super::doings::Awaited;
-use super::{Elsewhere, Fit, Line, Placement, Trace, Windows, doubts, lines, spread};
+use super::feed::uninterrupted;
+use super::{Direction, Elsewhere, Feed, Fit, Line, Placement, Trace, doubts, lines, spread};
 use crate::input::options::Options;
 use crate::load::settings;
 use crate::record::stats::Stats;
@@ -176,7 +177,7 @@ pub fn ask(
     let Some(Both {
         before,
         after,
-        windows,
+        feed,
         ran_out,
     }) = both(trace, &machines, times, stop)
     else {
@@ -188,7 +189,7 @@ pub fn ask(
     if let Some(it) = &ran_out {
         it.forget(&mut lines);
     }
-    let Some(mut others) = elsewhere(trace, &fit, &machines, windows, change, control)? else {
+    let Some(mut others) = elsewhere(trace, &fit, &machines, feed, change, control)? else {
         return Ok(None);
     };
     if ran_out.is_none() {
@@ -217,7 +218,7 @@ pub fn ask(
         gps: [recorded_gps(trace), lengths(&before), lengths(&after)],
         machines,
         lines,
-        again: windows != Windows::of(times),
+        again: feed != Feed::of(times),
         ran_out,
         unread: trace.unread,
         doubts: Vec::new(),
@@ -231,7 +232,7 @@ struct Both {
     before: Stats,
     after: Stats,
     /// What they were fed.
-    windows: Windows,
+    feed: Feed,
     ran_out: Option<RanOut>,
 }
 
@@ -247,8 +248,8 @@ fn both(
     times: u64,
     stop: impl Fn() -> bool,
 ) -> Option<Both> {
-    let run = |windows| {
-        let run = |it| trace.run_with(it, windows, Placement::Recorded, &stop);
+    let run = |feed| {
+        let run = |it| trace.run_with(it, feed, Placement::Recorded, &stop);
         let (before, after) = (run(&machines[0])?, run(&machines[1])?);
         let ran_out = [(&before, false), (&after, true)]
             .into_iter()
@@ -256,42 +257,46 @@ fn both(
         Some(Both {
             before,
             after,
-            windows,
+            feed,
             ran_out,
         })
     };
-    let first = run(Windows::of(times))?;
+    let first = run(Feed::of(times))?;
     let lacks = first
         .ran_out
         .as_ref()
         .map(|it| it.seconds / length(trace, times));
-    match lacks.and_then(|it| first.windows.more(it)) {
-        Some(windows) => run(windows),
+    match lacks.and_then(|it| first.feed.more(it)) {
+        Some(feed) => run(feed),
         None => Some(first),
     }
 }
 
-/// The change once more, where a scheduler might have had RCU's threads elsewhere, and on machines that the
-/// trace does not tell apart.
+/// The change once more, where a scheduler might have had RCU's threads elsewhere, on machines that the trace
+/// does not tell apart, and where work that may be in the kernel is.
 fn elsewhere(
     trace: &Trace,
     fit: &Fit,
     machines: &[Options; 2],
-    windows: Windows,
+    feed: Feed,
     change: impl Fn(&Options) -> Result<Options, Error>,
     control: Control<'_>,
 ) -> Result<Option<Vec<Elsewhere>>, Error> {
     let stop = || control.stopped();
     let mut all = Vec::new();
     for placement in trace.placements(&machines[1]) {
-        let run = trace.run_with(&machines[1], windows, placement, stop);
+        let run = trace.run_with(&machines[1], feed, placement, stop);
         all.push(run.map(|it| (None, it)));
     }
+    let mut pairs = Vec::new();
     for machine in &fit.alike {
-        let changed = change(machine)?;
-        let runs =
-            [machine, &changed].map(|it| trace.run_with(it, windows, Placement::Recorded, stop));
-        let [before, after] = runs;
+        pairs.push(([machine.clone(), change(machine)?], feed));
+    }
+    let in_kernel = uninterrupted(&trace.recorded, &trace.doings, feed);
+    pairs.extend(in_kernel.map(|it| (machines.clone(), it)));
+    for (machines, feed) in pairs {
+        let run = |it| trace.run_with(it, feed, Placement::Recorded, stop);
+        let [before, after] = machines.each_ref().map(run);
         all.push(
             before
                 .zip(after)
@@ -348,7 +353,8 @@ impl Answer {
 
     /// Lines of which it is not known whether the change makes them more or less.
     pub fn unclear(&self) -> impl Iterator<Item = &Line> {
-        self.lines.iter().filter(|it| !it.direction_known())
+        let unknown = |it: &&Line| it.changed.is_finite() && it.direction() == Direction::Unknown;
+        self.lines.iter().filter(unknown)
     }
 
     /// May the prediction be used? Not where the model does not fit, a thread ran out of trace, or the trace

@@ -21,7 +21,8 @@ use crate::input::op::{Op, Work};
 use crate::input::options::Options;
 use crate::kernel::machine::Machine;
 
-/// Longer work of a thread may be interrupted, and is taken as user space, in nanoseconds.
+/// Longer work of a thread is taken as user space, where it can be interrupted, in nanoseconds. A trace does
+/// not tell; see [`Feed::in_kernel`].
 const SHORT: u64 = 100_000;
 
 /// A thread that is later than this skips its sleep, in nanoseconds.
@@ -52,6 +53,8 @@ struct Again {
     /// What a switch costs the machine: one before and one after a run, which the trace has in the time on a
     /// CPU.
     switch: u64,
+    /// See [`Feed::in_kernel`].
+    in_kernel: u64,
 }
 
 impl Again {
@@ -90,7 +93,7 @@ impl Work for Again {
                     let ns = ns.saturating_sub(self.switch);
                     match ns {
                         0 => continue,
-                        ns if ns <= SHORT => return Op::Kernel(ns),
+                        ns if ns <= self.in_kernel => return Op::Kernel(ns),
                         ns => return Op::Compute(ns),
                     }
                 }
@@ -157,46 +160,67 @@ impl FedMachine {
     }
 }
 
-/// How often the window is lived through, and how often it is fed: threads that wait less with a change need
-/// more than they are looked at.
+/// How a machine is fed: how often the window is lived through, and how often it is fed, since threads that
+/// wait less with a change need more than they are looked at; and what is taken as work in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Windows {
+pub struct Feed {
     /// The run is so many windows long.
     pub times: u64,
     /// The input is. 1: the trace as it is, with what lies behind the window.
     pub fed: u64,
+    /// Work of threads up to so long is in the kernel, where nothing interrupts it, in nanoseconds.
+    pub in_kernel: u64,
 }
 
 /// The input is so many times as long as the run at most.
 const MOST_FED: u64 = 8;
 
-impl Windows {
+impl Feed {
     /// So many, with the usual input.
-    pub fn of(times: u64) -> Windows {
+    pub fn of(times: u64) -> Feed {
         let times = times.max(1);
         let spare = if times > 1 { times.div_ceil(2) } else { 0 };
-        Windows {
+        Feed {
             times,
             fed: times + spare,
+            in_kernel: SHORT,
         }
     }
 
     /// As much input as a thread needs that lacks it for this share of the run; none if that is too much.
-    pub fn more(self, lacks: f64) -> Option<Windows> {
+    pub fn more(self, lacks: f64) -> Option<Feed> {
         let factor = 1.0 / (1.0 - lacks) + 0.5;
         let fed = (self.fed as f64 * factor).ceil() as u64;
-        (fed <= self.times * MOST_FED).then_some(Windows { fed, ..self })
+        (fed <= self.times * MOST_FED).then_some(Feed { fed, ..self })
     }
 }
 
+/// More work of threads than this share of the window, in pieces that are neither short nor longer than a
+/// jiffy, is worth a look at what follows if nothing interrupts it.
+const LONG_WORK: f64 = 0.01;
+
+/// With all work of up to a jiffy in the kernel, where nothing interrupts it; none if there is little.
+pub(super) fn uninterrupted(recorded: &Recorded, doings: &Doings, feed: Feed) -> Option<Feed> {
+    let jiffy = 1_000_000_000 / u64::from(recorded.hz.max(1));
+    let window = recorded.window;
+    let runs = doings.lives.iter().flat_map(|it| &it.runs);
+    let steps = runs
+        .filter(|it| window.contains(it.at))
+        .flat_map(|it| &it.steps);
+    let long = steps.filter_map(|it| match it {
+        Step::Busy(ns) if (SHORT + 1..jiffy).contains(ns) => Some(*ns),
+        _ => None,
+    });
+    let share = long.sum::<u64>() as f64 / 1e9 / window.seconds();
+    (share > LONG_WORK).then_some(Feed {
+        in_kernel: jiffy,
+        ..feed
+    })
+}
+
 /// A machine that has all of it before it.
-pub fn machine(
-    recorded: &Recorded,
-    doings: &Doings,
-    options: Options,
-    windows: Windows,
-) -> FedMachine {
-    let Windows { times, fed } = windows;
+pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Feed) -> FedMachine {
+    let Feed { times, fed, .. } = feed;
     let mut machine = Machine::new(options);
     place(&mut machine, recorded, doings, times);
     let calls = recorded.arrivals.iter().map(|it| {
@@ -214,7 +238,7 @@ pub fn machine(
     };
     let mut threads = Vec::new();
     for life in &doings.lives {
-        threads.extend(spawn(&mut machine, recorded, life, &calls));
+        threads.extend(spawn(&mut machine, recorded, life, &calls, feed.in_kernel));
     }
     machine.outside_ticks(&doings.ticks);
     machine.outside_interrupts(&doings.interrupts);
@@ -270,6 +294,7 @@ fn spawn(
     recorded: &Recorded,
     life: &Life,
     calls: &Rc<[Call]>,
+    in_kernel: u64,
 ) -> Option<Fed> {
     let first = life.runs.first()?;
     let (at, cpu) = (first.at, first.cpu.min(recorded.cpus - 1));
@@ -284,6 +309,7 @@ fn spawn(
         shift: Rc::clone(&shift),
         waits: None,
         switch: machine.costs().switch,
+        in_kernel,
     };
     machine.spawn(&life.name, cpu, at, work);
     machine.defer(first.deferred);

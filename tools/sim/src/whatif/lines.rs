@@ -54,16 +54,19 @@ impl Line {
         MEAN_WAITS.contains(&self.metric)
     }
 
-    /// Is it known whether the change makes it more or less? Not where its range has figures on both sides of
-    /// what it is changed from (the model as recorded, or what was recorded), by more than 0.5 %.
-    pub fn direction_known(&self) -> bool {
-        let Some((least, most)) = self.spread else {
-            return true;
-        };
-        let before = [Some(self.modelled), self.recorded].into_iter().flatten();
-        before
-            .into_iter()
-            .all(|it| most <= it * (1.0 + NOTHING) || it * (1.0 - NOTHING) <= least)
+    /// Does the change make it more or less? `before` is what it is changed from: the model as recorded, and
+    /// what was recorded.
+    pub fn direction(&self) -> Direction {
+        let (least, most) = self.spread.unwrap_or((self.changed, self.changed));
+        let before = || [Some(self.modelled), self.recorded].into_iter().flatten();
+        let below = |share: f64| before().all(|it| most <= it * (1.0 + share));
+        let above = |share: f64| before().all(|it| it * (1.0 - share) <= least);
+        match (below(NOTHING), above(NOTHING)) {
+            _ if below(SMALL) && above(SMALL) => Direction::Same,
+            (true, _) => Direction::Less,
+            (_, true) => Direction::More,
+            _ => Direction::Unknown,
+        }
     }
 
     /// What the change does to it, in per cent of the model as recorded.
@@ -72,8 +75,24 @@ impl Line {
     }
 }
 
+/// What a change does to a figure, as far as that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// All of its range is above what it is changed from, but for 0.5 %.
+    More,
+    /// Below.
+    Less,
+    /// All of its range is within 5 %: two records of one machine differ by as much, so this says neither.
+    Same,
+    /// Its range has figures on both sides.
+    Unknown,
+}
+
 /// A change by a smaller share is none.
 const NOTHING: f64 = 0.005;
+
+/// By so much two records of one machine differ.
+pub const SMALL: f64 = 0.05;
 
 /// Figures of a run that have names.
 #[derive(Clone, Copy, Debug, Default)]

@@ -65,10 +65,10 @@ pub mod replay;
 mod show;
 
 pub use ask::{Answer, Fed, Origin, RanOut, Request, ask, check, origins};
-pub use feed::Windows;
+pub use feed::Feed;
 pub use fit::{FITTED, Fit};
 pub use inferred::Inferred;
-pub use lines::{Elsewhere, Line, lines, recorded, spread};
+pub use lines::{Direction, Elsewhere, Line, SMALL, lines, recorded, spread};
 pub use placement::Placement;
 pub use show::{report, text};
 
@@ -191,19 +191,19 @@ impl Trace {
 
     /// Replays it on a machine, the window this number of times. None if `stop` said so.
     pub fn run(&self, options: &Options, times: u64, stop: impl Fn() -> bool) -> Option<Stats> {
-        self.run_with(options, Windows::of(times), Placement::Recorded, stop)
+        self.run_with(options, Feed::of(times), Placement::Recorded, stop)
     }
 
     /// The same, with RCU's threads placed so.
     pub fn run_with(
         &self,
         options: &Options,
-        windows: Windows,
+        feed: Feed,
         placement: Placement,
         stop: impl Fn() -> bool,
     ) -> Option<Stats> {
-        let times = windows.times;
-        let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), windows);
+        let times = feed.times;
+        let mut fed = feed::machine(&self.recorded, &self.doings, options.clone(), feed);
         let machine = &mut fed.machine;
         placement.apply(machine, options.cpus);
         let end = feed::end(&self.recorded, times);

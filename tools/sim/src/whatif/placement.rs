@@ -4,7 +4,10 @@
 //! thread takes its timer, and each thread that wakes elsewhere ends another CPU's halt. A change may make
 //! the scheduler choose otherwise, so a prediction is made for several placements.
 
+use std::collections::BTreeMap;
+
 use quiescent_engine::CpuId;
+use quiescent_trace::{Role, role};
 
 use super::Trace;
 use crate::input::options::Options;
@@ -54,8 +57,8 @@ impl Placement {
 
 impl Trace {
     /// Other placements, for a look at how much depends on it: the CPU where `rcuog` begins, the one on which
-    /// most callbacks are queued, and one that is neither; where callbacks are offloaded, with the threads of
-    /// offloading there as well.
+    /// the grace-period thread was recorded, the one on which most callbacks are queued, and one that is none
+    /// of these; where callbacks are offloaded, with the threads of offloading there as well.
     pub fn placements(&self, options: &Options) -> Vec<Placement> {
         let mut queued = vec![0u64; self.recorded.cpus as usize];
         for arrival in self.recorded.in_window() {
@@ -64,10 +67,14 @@ impl Trace {
             }
         }
         let busiest = (0..self.recorded.cpus).max_by_key(|&it| queued[it as usize]);
-        let mut places: Vec<CpuId> = std::iter::once(options.gp_cpu).chain(busiest).collect();
-        let neither = (0..self.recorded.cpus).rfind(|it| !places.contains(it));
-        places.extend(neither);
-        places.dedup();
+        let mut places = vec![options.gp_cpu];
+        for cpu in self.gp_thread().into_iter().chain(busiest) {
+            if !places.contains(&cpu) {
+                places.push(cpu);
+            }
+        }
+        let none = (0..self.recorded.cpus).rfind(|it| !places.contains(it));
+        places.extend(none);
         let gp_thread = places.iter().map(|&cpu| Placement::GpThread(cpu));
         let mut all: Vec<Placement> = gp_thread.collect();
         if !options.offloaded().is_empty() {
@@ -76,5 +83,21 @@ impl Trace {
             all.push(Placement::AtHome);
         }
         all
+    }
+
+    /// The CPU on which the grace-period thread was for the largest part of the window.
+    fn gp_thread(&self) -> Option<CpuId> {
+        let window = self.recorded.window;
+        let mut there: BTreeMap<CpuId, u64> = BTreeMap::new();
+        let threads = self.recorded.placements.iter();
+        for (_, places) in threads.filter(|it| role(it.0) == Role::GracePeriods) {
+            for (n, place) in places.iter().enumerate() {
+                let until = places.get(n + 1).map_or(window.end_ns, |it| it.time_ns);
+                let from = place.time_ns.max(window.start_ns);
+                *there.entry(place.cpu).or_default() +=
+                    until.min(window.end_ns).saturating_sub(from);
+            }
+        }
+        there.into_iter().max_by_key(|it| it.1).map(|it| it.0)
     }
 }

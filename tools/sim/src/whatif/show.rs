@@ -7,7 +7,7 @@ use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, folded};
 use quiescent_report::{Report, Row};
 
-use super::{Answer, BAD_FIT, Line};
+use super::{Answer, BAD_FIT, Direction, Line, SMALL};
 use crate::input::options::Options;
 use crate::load::settings;
 
@@ -34,8 +34,17 @@ pub fn report(answer: &Answer, stopped: bool) -> Report {
     report.option("barriers", answer.fed.barriers);
     report.option("fits", answer.misfits().next().is_none());
     report.option("warnings", answer.doubts.clone());
-    let unclear: Vec<&str> = answer.unclear().map(|it| it.metric).collect();
-    report.option("direction_unknown", unclear);
+    for (key, direction) in [
+        ("direction_unknown", Direction::Unknown),
+        ("about_the_same", Direction::Same),
+    ] {
+        let those = answer
+            .lines
+            .iter()
+            .filter(|it| it.changed.is_finite() && it.direction() == direction);
+        let those: Vec<&str> = those.map(|it| it.metric).collect();
+        report.option(key, those);
+    }
     report.option(
         "ran_out",
         answer.ran_out.as_ref().map(|it| it.thread.clone()),
@@ -95,7 +104,8 @@ pub(super) fn cells(line: &Line) -> [String; 7] {
         known(line.changed),
         change.map_or("new".into(), |it| match it {
             it if it.is_nan() => "-".into(),
-            it if !line.direction_known() => format!("? {it:+.1} %"),
+            it if line.direction() == Direction::Unknown => format!("? {it:+.1} %"),
+            it if line.direction() == Direction::Same => format!("~ {it:+.1} %"),
             // An increase of more than ten times is shown as a factor.
             it if it > 900.0 => format!("x {}", short(it / 100.0 + 1.0)),
             it => format!("{it:+.1} %"),
@@ -136,8 +146,10 @@ pub fn text(answer: &Answer, width: usize) -> String {
         "ratio: model as recorded over recorded; the first three lines decide, `!` is more than {:.0} % \
          off. range: least and most of the model with the change, wherever RCU's threads run, on all \
          machines that fit, and as a factor of what was recorded; `?`: it has figures on both sides, so the \
-         direction is not known. `fitted`: chosen because it fits. What each line is: docs/tools.md\n",
-        100.0 * BAD_FIT
+         direction is not known; `~`: all of it is within {:.0} %, by which two records of one machine \
+         differ. `fitted`: chosen because it fits. What each line is: docs/tools.md\n",
+        100.0 * BAD_FIT,
+        100.0 * SMALL
     );
     text + &folded(&legend, width, 0)
 }

@@ -1,7 +1,7 @@
 //! Expedited grace periods: microseconds on an idle machine, beside normal ones, and as the options
 //! prescribe.
 
-use quiescent_sim::{Caller, Hog, Machine, Op, Options, Smp, Stats, Work};
+use quiescent_sim::{Caller, Hog, IdleLoop, Machine, Op, Options, Smp, Stats, Work, settings};
 
 /// Calls of one kind, a given number of them, with a pause after each.
 struct Waits {
@@ -133,4 +133,50 @@ fn a_caller_of_normal_ones_gets_what_was_there_before() {
     machine.spawn("caller", 1, 500_000, Caller::new(20, 0));
     assert!(machine.run_tasks(1_000_000_000));
     assert_eq!(machine.stats().wakeups_of("kworker/rcu_exp"), 0);
+}
+
+/// The mean of 50 calls, in nanoseconds, on two CPUs: one has the caller, the other the worker that drives
+/// expedited grace periods. Each goes idle while the other one works.
+fn across(idle_loop: IdleLoop, smp: Smp, sets: &[(&str, &str)]) -> u64 {
+    let mut options = Options {
+        idle_loop,
+        smp,
+        ..Options::kernel_6_12(2, 1000)
+    };
+    settings::apply(&mut options, sets).unwrap();
+    let mut machine = Machine::new(options);
+    machine.place("kworker/rcu_exp", vec![(0, 0)]);
+    let waits = Waits::new(Op::SynchronizeExpedited, 50, 300_000);
+    machine.spawn("caller", 1, 500_000, waits);
+    assert!(machine.run_tasks(20_000_000_000), "a task waits for ever");
+    let stats = machine.stats();
+    latencies(&stats).sum::<u64>() / stats.calls.len() as u64
+}
+
+#[test]
+fn an_idle_loop_that_looks_whether_the_tick_can_stop_makes_expedited_waits_longer() {
+    // Where one CPU executes at a time, the caller's CPU goes idle before the worker runs, and the worker's
+    // before the caller does.
+    let [classic, retain] =
+        [IdleLoop::Classic, IdleLoop::Retain].map(|it| across(it, Smp::Serial, &[]));
+    let longer = classic.saturating_sub(retain);
+    assert!(
+        (1_800..=2_100).contains(&longer),
+        "{classic} and {retain} ns"
+    );
+}
+
+#[test]
+fn an_idle_state_that_takes_long_to_leave_makes_expedited_waits_longer() {
+    let with = |governor| {
+        let sets = [("idle_table", "alder-lake"), ("governor", governor)];
+        across(IdleLoop::Classic, Smp::Parallel, &sets)
+    };
+    let [shallowest, deepest] = ["shallowest", "deepest"].map(with);
+    // C1 takes 1 us to leave and C10 680; the worker's CPU leaves one, and then the caller's does.
+    let longer = deepest.saturating_sub(shallowest);
+    assert!(
+        (1_300_000..1_400_000).contains(&longer),
+        "{shallowest} and {deepest} ns"
+    );
 }

@@ -5,8 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use quiescent_report::{Control, Silent};
 use quiescent_sim::whatif::doings::Step;
-use quiescent_sim::whatif::{self, Answer, Line, Placement, Request, Trace, Windows};
-use quiescent_sim::{Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Options, Smp, settings};
+use quiescent_sim::whatif::{self, Answer, Direction, Feed, Line, Placement, Request, Trace};
+use quiescent_sim::{
+    Arrivals, Caller, Churn, Hog, IdleLoop, Machine, Options, Smp, Workload, settings,
+};
 use quiescent_trace::{Options as Known, Window};
 
 const MS: u64 = 1_000_000;
@@ -273,9 +275,7 @@ fn the_range_has_all_placements_of_rcus_threads() {
     }
     let mut found = Vec::new();
     for it in placements {
-        let stats = trace
-            .run_with(changed, Windows::of(1), it, || false)
-            .unwrap();
+        let stats = trace.run_with(changed, Feed::of(1), it, || false).unwrap();
         let lines = whatif::lines(&trace, &stats, &stats);
         let ticks = of(&lines, "idle_entries_per_s").changed;
         let (least, most) = of(&answer.lines, "idle_entries_per_s").spread.unwrap();
@@ -294,8 +294,48 @@ fn the_range_has_all_placements_of_rcus_threads() {
 }
 
 #[test]
-fn a_range_on_both_sides_leaves_the_direction_open() {
-    let line = |recorded, changed, spread| Line {
+fn the_range_has_all_threads_where_the_grace_period_thread_was_recorded() {
+    let text = computes(Smp::Parallel, &[], &[("gp_cpu", "2")]);
+    let trace = read(&text, FROM, UNTIL);
+    let mut changed = trace.options();
+    changed.nocbs = (0..4).collect();
+    assert_eq!(changed.gp_cpu, 0, "rcuog begins elsewhere");
+    let placements = trace.placements(&changed);
+    for it in [Placement::GpThread(2), Placement::Together(2)] {
+        assert!(placements.contains(&it), "{it:?} {placements:?}");
+    }
+    for (n, it) in placements.iter().enumerate() {
+        assert!(!placements[..n].contains(it), "{it:?} twice");
+    }
+}
+
+#[test]
+fn the_range_has_work_that_nothing_interrupts() {
+    // Eight tasks work 0.3 ms at a time, and one CPU executes at a time.
+    let sets = "cpus=16 gp_cpu=1 smp=serial rate=100 tasks=8 seed=301400".split(' ');
+    let sets: Vec<_> = sets.filter_map(|it| it.split_once('=')).collect();
+    let plan = Workload::named("fork").unwrap().plan(&sets).unwrap();
+    let mut machine = plan.machine();
+    machine.keep_trace();
+    machine.run(UNTIL + 200 * MS);
+    let trace = read(&written(&machine, FROM), FROM, UNTIL);
+    let answer = asked(&trace, "rcu=offload");
+    let mut feed = Feed::of(1);
+    feed.in_kernel = MS;
+    let stats = trace.run_with(&answer.machines[1], feed, Placement::Recorded, || false);
+    let stats = stats.unwrap();
+    let lines = whatif::lines(&trace, &stats, &stats);
+    let gps = of(&lines, "grace_periods_per_s").changed;
+    let line = of(&answer.lines, "grace_periods_per_s");
+    let (least, most) = line.spread.unwrap();
+    let inside = least <= gps && gps <= most;
+    assert!(inside && gps > 1.1 * line.changed, "{gps}, {line:?}");
+    assert_eq!(line.direction(), Direction::Unknown);
+}
+
+/// The model as recorded has 100 of it.
+fn line(recorded: Option<f64>, changed: f64, spread: Option<(f64, f64)>) -> Line {
+    Line {
         metric: "wakeups_per_s",
         unit: "1/s",
         recorded,
@@ -304,12 +344,29 @@ fn a_range_on_both_sides_leaves_the_direction_open() {
         spread,
         count: None,
         decides: true,
-    };
-    assert!(line(None, 90.0, Some((80.0, 100.0))).direction_known());
-    assert!(!line(None, 90.0, Some((80.0, 101.0))).direction_known());
-    assert!(line(None, 120.0, Some((110.0, 130.0))).direction_known());
-    assert!(!line(Some(115.0), 120.0, Some((110.0, 130.0))).direction_known());
-    assert!(line(None, 90.0, None).direction_known());
+    }
+}
+
+#[test]
+fn a_range_on_both_sides_leaves_the_direction_open() {
+    let is = |recorded, changed, spread| line(recorded, changed, spread).direction();
+    assert_eq!(is(None, 90.0, Some((80.0, 100.0))), Direction::Less);
+    assert_eq!(is(None, 90.0, Some((80.0, 101.0))), Direction::Unknown);
+    assert_eq!(is(None, 120.0, Some((110.0, 130.0))), Direction::More);
+    let both = Some((110.0, 130.0));
+    assert_eq!(is(Some(115.0), 120.0, both), Direction::Unknown);
+    assert_eq!(is(None, 90.0, None), Direction::Less);
+}
+
+#[test]
+fn a_range_within_what_two_records_differ_by_is_no_direction() {
+    let is = |recorded, changed, spread| line(recorded, changed, spread).direction();
+    assert_eq!(is(None, 102.0, Some((99.0, 104.0))), Direction::Same);
+    assert_eq!(is(None, 102.0, None), Direction::Same);
+    assert_eq!(is(None, 104.0, Some((102.0, 106.0))), Direction::More);
+    // It has to be near what was recorded, too.
+    let above = Some((100.0, 104.0));
+    assert_eq!(is(Some(90.0), 102.0, above), Direction::More);
 }
 
 #[test]

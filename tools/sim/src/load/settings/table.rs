@@ -374,6 +374,7 @@ pub static SETTINGS: &[Setting] = table! {
     cost "cost.callback_ns" (costs.callback) "a callback";
     cost "cost.switch_ns" (costs.switch) "a context switch";
     cost "cost.idle_ns" (costs.idle) "a pass of the idle loop";
+    cost "cost.tick_off_ns" (costs.tick_off) "on top, where it looks whether the tick can stop";
     cost "cost.gp_thread_ns" (costs.gp_thread) "the grace-period thread, each time it is woken";
     cost "cost.scan_ns" (costs.scan) "the same, for each CPU that a scan looks at";
     cost "cost.rcuog_ns" (costs.rcuog) "an offload group's thread: one look at its members";
