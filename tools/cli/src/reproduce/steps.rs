@@ -271,7 +271,7 @@ fn sync_options(options: &ReproduceOptions) -> SyncOptions {
     SyncOptions {
         compare: true,
         seed: options.seed,
-        rounds: if options.quick { 30 } else { 60 },
+        rounds: if options.quick { 30 } else { 40 },
         calls: if options.quick { 100 } else { 500 },
         ..SyncOptions::new(options.program.clone())
     }

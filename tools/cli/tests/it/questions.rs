@@ -142,10 +142,10 @@ fn on_a_terminal_every_line_fits() {
         "/../../data/traces/classic-b-nocb-file100.txt.xz"
     );
     let compared = "sim laptop-idle --compare rcu=offload,lazy --seeds 2 --seconds 5";
-    let listed = "sim --list";
+    let (listed, scenarios) = ("sim --list", "torture --list");
     let batches = format!("trace {trace} batches");
     let changed = format!("whatif {trace} --set early_qs=init");
-    for words in [compared, listed, &batches, &changed] {
+    for words in [compared, listed, scenarios, &batches, &changed] {
         let words: Vec<&str> = words.split(' ').collect();
         let said = on_a_terminal(80, &words);
         assert!(said.len() > 5, "{words:?}: {said:?}");

@@ -206,6 +206,12 @@ fn traces_out_of_order_or_without_a_window_are_errors_everywhere() {
     }
 }
 
+/// What was printed, in one line.
+fn unfolded(printed: &[u8]) -> String {
+    let words: Vec<String> = text(printed).split_whitespace().map(String::from).collect();
+    words.join(" ")
+}
+
 #[test]
 fn a_thread_that_runs_out_of_trace_leaves_no_figure() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,8 +221,7 @@ fn a_thread_that_runs_out_of_trace_leaves_no_figure() {
     assert!(made.status.success(), "{made:?}");
     let output = run(&["whatif", file, "--set", "rcu_expedited=1"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = text(&output.stdout);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = unfolded(&output.stdout);
     assert!(
         said.contains("has no input left") && said.contains("record for longer"),
         "{said}"
@@ -233,7 +238,7 @@ fn a_replay_takes_what_the_trace_tells_and_says_so() {
     );
     let output = run(&["sim", "replay", "--set", trace]);
     assert!(output.status.success(), "{output:?}");
-    let said = text(&output.stdout);
+    let said = unfolded(&output.stdout);
     for words in [
         "jiffies_till_first_fqs=32 (trace)",
         "rcu_nocbs=0-3 (trace)",
@@ -250,7 +255,7 @@ fn a_replay_takes_what_the_trace_tells_and_says_so() {
         "--set",
         "jiffies_till_first_fqs=8",
     ]);
-    assert!(text(&given.stdout).contains("jiffies_till_first_fqs=8 (given)"));
+    assert!(unfolded(&given.stdout).contains("jiffies_till_first_fqs=8 (given)"));
 }
 
 #[test]
@@ -262,7 +267,7 @@ fn a_replay_that_drops_waits_is_a_finding() {
     );
     let output = run(&["sim", "replay", "--set", trace]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = text(&output.stdout);
+    let said = unfolded(&output.stdout);
     assert!(
         said.contains("100 waits") && said.contains("`quiescent whatif` replays waits"),
         "{said}"

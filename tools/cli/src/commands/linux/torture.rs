@@ -15,6 +15,7 @@ use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::pages;
 use quiescent_report::pages::About;
+use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report};
 use quiescent_torture::Broken;
 use quiescent_torture::campaign::{Campaign, CampaignEvent, Run};
@@ -34,7 +35,7 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
         let listed = match options.json {
             true => list_json()? + "\n",
-            false => list()?,
+            false => list(output::columns())?,
         };
         return output::print(listed.as_bytes()).map(|()| DONE);
     }
@@ -157,7 +158,7 @@ fn draw() -> u64 {
 }
 
 /// The scenarios, and the parts that each stresses.
-fn list() -> Result<String, Error> {
+fn list(width: usize) -> Result<String, Error> {
     let mut text = String::new();
     for name in names() {
         let scenario = Scenario::named(name).map_err(usage)?;
@@ -166,7 +167,7 @@ fn list() -> Result<String, Error> {
             text += &format!("         - {stressed}\n");
         }
     }
-    Ok(text)
+    Ok(folded(&text, width, 11))
 }
 
 /// The same as one line of JSON: in `options`, a list of objects.

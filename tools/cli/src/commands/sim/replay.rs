@@ -15,8 +15,8 @@ use crate::show::file::{self, Permit};
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, STOPPED};
 use crate::show::progress::Bar;
-use quiescent_report::text::Table;
 use quiescent_report::text::number::short;
+use quiescent_report::text::{Table, folded};
 use quiescent_report::{Error, Report, Row};
 use quiescent_sim::experiments::replays::{Background, Pair, pairs};
 use quiescent_sim::whatif::{Origin, Trace, origins};
@@ -212,20 +212,21 @@ fn text(report: &Report, machine: &Machine, trace: &Trace, pairs: &[Pair]) -> St
     let set: Vec<String> = origins
         .map(|it| format!("{}={} ({})", it.0, it.1, it.2))
         .collect();
-    let mut text = format!(
-        "{} CPUs at {} ticks a second, {} callbacks queued in {:.1} s; {}\n\n{}",
+    let head = format!(
+        "{} CPUs at {} ticks a second, {} callbacks queued in {:.1} s; {}\n\n",
         recorded.cpus,
         recorded.hz,
         recorded.arrivals.len(),
         recorded.window.seconds(),
         set.join(" "),
-        table.render()
     );
-    text += "\ntrace: the trace tells it; fitted: no event shows it, and it fits best; --set gives what is \
-             neither.\nTicks and idle entries of the model lack the recorded machine's work other \
-             than callbacks.\n";
+    let mut legend = "\ntrace: the trace tells it; fitted: no event shows it, and it fits best; --set gives what \
+                      is neither.\nTicks and idle entries of the model lack the recorded machine's work other \
+                      than callbacks.\n"
+        .to_owned();
     for warning in report.options["warnings"].as_array().into_iter().flatten() {
-        text += &format!("warning: {}\n", warning.as_str().unwrap_or_default());
+        legend += &format!("warning: {}\n", warning.as_str().unwrap_or_default());
     }
-    text
+    let width = output::columns();
+    folded(&head, width, 2) + &table.within(width) + &folded(&legend, width, 2)
 }

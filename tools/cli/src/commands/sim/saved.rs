@@ -4,8 +4,8 @@
 //! other one beats in both latency and cost; the choice between them is the user's.
 
 use super::Variant;
-use quiescent_report::text::Table;
 use quiescent_report::text::number::{short, spread};
+use quiescent_report::text::{Table, folded};
 use quiescent_report::{Report, Row};
 use quiescent_sim::report::Figure;
 
@@ -185,7 +185,7 @@ pub fn recommendation(report: &Report, variants: &[Variant], width: usize) -> St
                 figure(cheap.cost)
             )
         });
-    table.within(width) + &ends
+    table.within(width) + &folded(&ends, width, 2)
 }
 
 #[cfg(test)]
