@@ -192,6 +192,12 @@ fn report(file: &str, machine: &Machine, trace: &Trace, pairs: &[Pair]) -> Repor
     report
 }
 
+/// What the words behind settings and the last figures mean.
+const LEGEND: &str = "
+trace: the trace tells it; fitted: no event shows it, and it fits best; --set gives what is neither.
+Ticks and idle entries of the model lack the recorded machine's work other than callbacks.
+";
+
 fn text(report: &Report, machine: &Machine, trace: &Trace, pairs: &[Pair]) -> String {
     let mut table = Table::new(&["", "recorded", "model", "ratio"], 1);
     for &(metric, unit, real, model) in pairs {
@@ -220,10 +226,7 @@ fn text(report: &Report, machine: &Machine, trace: &Trace, pairs: &[Pair]) -> St
         recorded.window.seconds(),
         set.join(" "),
     );
-    let mut legend = "\ntrace: the trace tells it; fitted: no event shows it, and it fits best; --set gives what \
-                      is neither.\nTicks and idle entries of the model lack the recorded machine's work other \
-                      than callbacks.\n"
-        .to_owned();
+    let mut legend = LEGEND.to_owned();
     for warning in report.options["warnings"].as_array().into_iter().flatten() {
         legend += &format!("warning: {}\n", warning.as_str().unwrap_or_default());
     }
