@@ -1,6 +1,7 @@
 //! A measured kernel and its prediction, as text.
 
 use super::beside::Beside;
+use super::facts::Fact;
 use super::predict::Prediction;
 use super::verdict::fits;
 use quiescent_report::rows::stats;
@@ -19,28 +20,32 @@ const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU repor
 pub fn text(found: &Beside, width: usize) -> String {
     format!(
         "{}\n{}\nThis kernel: {}",
-        facts(found),
+        facts(found, width),
         measured(found),
         predicted(found, width)
     )
 }
 
-/// The facts about this kernel, with their sources.
-fn facts(found: &Beside) -> String {
-    let mut table = Table::new(&["fact", "value", "read from"], 3);
-    for fact in &found.facts.list {
-        let value = match fact.assumed {
-            true => format!("unknown -> {}", fact.value),
-            false => fact.value.clone(),
-        };
-        table.row([fact.name.to_owned(), value, fact.from.clone()]);
+/// The facts about this kernel, with their sources: on a narrow terminal below.
+fn facts(found: &Beside, width: usize) -> String {
+    let row = |fact: &Fact| {
+        let assumed = if fact.assumed { "unknown -> " } else { "" };
+        let value = format!("{assumed}{}", fact.value);
+        [fact.name.to_owned(), value, fact.from.clone()]
+    };
+    let head = ["fact", "value", "read from"].map(String::from);
+    let rows: Vec<_> = std::iter::once(head)
+        .chain(found.facts.list.iter().map(row))
+        .collect();
+    let [names, values] = [0, 1].map(|at| rows.iter().map(|it| it[at].chars().count()).max());
+    let (names, values) = (names.unwrap_or(0), values.unwrap_or(0));
+    let mut text = "This kernel (what could not be read is assumed)\n\n".to_owned();
+    for [name, value, from] in rows {
+        let line = format!("{name:<names$}  {value:<values$}  {from}\n");
+        text += &folded(&line, width, 4);
     }
-    let mut text = format!(
-        "This kernel (what could not be read is assumed)\n\n{}",
-        table.render()
-    );
     for warning in &found.facts.warnings {
-        text += &format!("warning: {warning}\n");
+        text += &folded(&format!("warning: {warning}\n"), width, 2);
     }
     text
 }

@@ -69,11 +69,11 @@ fn head(machine: &Machine, width: usize) -> String {
         let allowed = cpus(&it.allowed);
         let policy = it.policy.as_deref().unwrap_or("not known");
         let serves = it.serves(tasks);
-        let _ = writeln!(
-            text,
+        let line = format!(
             "{:<names$} {:>7}  {allowed:<10} {policy:<12} {serves}",
             it.name, it.pid
         );
+        text += &(folded(&line, width, INDENT) + "\n");
     }
     text
 }
