@@ -99,6 +99,11 @@ fn no_more_than_asked_for_and_every_queue_gets_its_turn() {
 fn a_bounded_drain_does_not_wait() {
     in_both_modes(|| {
         set_drained(true);
+        // No time comes at which the worker looks at the queue.
+        set_flush_times(FlushTimes {
+            lazy: Duration::MAX,
+            prompt: Duration::MAX,
+        });
         let reader = crate::common::Reader::inside("reads");
         defer(note);
         let before = statistics();

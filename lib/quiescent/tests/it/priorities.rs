@@ -210,6 +210,7 @@ fn until_rarely(what: &str, mut condition: impl FnMut() -> bool) {
 
 #[test]
 fn callbacks_of_a_real_time_thread_run_though_a_driver_is_starved() {
+    needs!(native);
     Permitted::tell();
     in_both_modes(|| {
         // The worker has been started, with the priority of the thread that started it: threads inherit it.

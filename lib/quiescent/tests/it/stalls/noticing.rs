@@ -88,12 +88,12 @@ fn of_many_that_wait_one_tells() {
             callers
                 .into_iter()
                 .for_each(|caller| caller.join().expect("no panic"));
-            // Those who tell may overtake each other.
+            // Those who tell may overtake each other; what is due while one tells is left out.
             let reports = reported();
             let mut numbers: Vec<u32> = reports.iter().map(|(report, _)| report.report).collect();
             numbers.sort_unstable();
-            let expected: Vec<u32> = (1..).take(numbers.len()).collect();
-            assert_eq!(numbers, expected, "each was made once");
+            let once = numbers.is_sorted_by(|one, next| one < next);
+            assert!(once, "each was made once: {numbers:?}");
         });
     });
 }
