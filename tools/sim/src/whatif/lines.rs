@@ -62,11 +62,18 @@ impl Line {
         let below = |share: f64| before().all(|it| most <= it * (1.0 + share));
         let above = |share: f64| before().all(|it| it * (1.0 - share) <= least);
         match (below(NOTHING), above(NOTHING)) {
-            _ if below(SMALL) && above(SMALL) => Direction::Same,
+            _ if below(self.chance()) && above(self.chance()) => Direction::Same,
             (true, _) => Direction::Less,
             (_, true) => Direction::More,
             _ => Direction::Unknown,
         }
+    }
+
+    /// By what share two records of one machine differ by chance: 5 %, or two standard deviations of the
+    /// difference of two counts like this one.
+    fn chance(&self) -> f64 {
+        let count = self.count.map_or(f64::INFINITY, |it| it.max(1) as f64);
+        SMALL.max(2.0 * (2.0 / count).sqrt())
     }
 
     /// What the change does to it, in per cent of the model as recorded.
@@ -82,7 +89,7 @@ pub enum Direction {
     More,
     /// Below.
     Less,
-    /// All of its range is within 5 %: two records of one machine differ by as much, so this says neither.
+    /// All of its range is within what two records of one machine differ by, so this says neither.
     Same,
     /// Its range has figures on both sides.
     Unknown,
@@ -91,7 +98,7 @@ pub enum Direction {
 /// A change by a smaller share is none.
 const NOTHING: f64 = 0.005;
 
-/// By so much two records of one machine differ.
+/// By so much two records of one machine differ, however many events they count.
 pub const SMALL: f64 = 0.05;
 
 /// Figures of a run that have names.

@@ -81,8 +81,9 @@ fn figures(answer: &Answer) -> Markup {
      the model fits. Range: the least and \
                   the most of the model with the change, wherever a scheduler has RCU's threads run, on all \
                   machines that fit, and as a factor of what was recorded. `?`: the range has figures on \
-                  both sides, so the direction is not known. `~`: all of it is within 5 %, by which two \
-                  records of one machine differ. Fitted: chosen because it fits.";
+                  both sides, so the direction is not known. `~`: all of it is within what two \
+                  records of one machine differ by (5 %; more for few events). Fitted: chosen because it \
+                  fits.";
     html! {
         (table(answer))
         p class="soft" { (prose(legend)) }

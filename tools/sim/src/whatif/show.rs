@@ -146,8 +146,8 @@ pub fn text(answer: &Answer, width: usize) -> String {
         "ratio: model as recorded over recorded; the first three lines decide, `!` is more than {:.0} % \
          off. range: least and most of the model with the change, wherever RCU's threads run, on all \
          machines that fit, and as a factor of what was recorded; `?`: it has figures on both sides, so the \
-         direction is not known; `~`: all of it is within {:.0} %, by which two records of one machine \
-         differ. `fitted`: chosen because it fits. What each line is: docs/tools.md\n",
+         direction is not known; `~`: all of it is within what two records of one machine differ by \
+         ({:.0} %; more for few events). `fitted`: chosen because it fits. What each line is: docs/tools.md\n",
         100.0 * BAD_FIT,
         100.0 * SMALL
     );

@@ -352,21 +352,24 @@ fn a_range_on_both_sides_leaves_the_direction_open() {
     let is = |recorded, changed, spread| line(recorded, changed, spread).direction();
     assert_eq!(is(None, 90.0, Some((80.0, 100.0))), Direction::Less);
     assert_eq!(is(None, 90.0, Some((80.0, 101.0))), Direction::Unknown);
-    assert_eq!(is(None, 120.0, Some((110.0, 130.0))), Direction::More);
-    let both = Some((110.0, 130.0));
-    assert_eq!(is(Some(115.0), 120.0, both), Direction::Unknown);
-    assert_eq!(is(None, 90.0, None), Direction::Less);
+    let above = Some((110.0, 130.0));
+    assert_eq!(is(None, 120.0, above), Direction::More);
+    assert_eq!(is(Some(115.0), 120.0, above), Direction::Unknown);
 }
 
 #[test]
 fn a_range_within_what_two_records_differ_by_is_no_direction() {
     let is = |recorded, changed, spread| line(recorded, changed, spread).direction();
     assert_eq!(is(None, 102.0, Some((99.0, 104.0))), Direction::Same);
-    assert_eq!(is(None, 102.0, None), Direction::Same);
     assert_eq!(is(None, 104.0, Some((102.0, 106.0))), Direction::More);
+    // A hundred events differ by more than a thousand.
+    let mut counted = line(None, 120.0, None);
+    for (count, direction) in [(100, Direction::Same), (1000, Direction::More)] {
+        counted.count = Some(count);
+        assert_eq!(counted.direction(), direction);
+    }
     // It has to be near what was recorded, too.
-    let above = Some((100.0, 104.0));
-    assert_eq!(is(Some(90.0), 102.0, above), Direction::More);
+    assert_eq!(is(Some(90.0), 102.0, None), Direction::More);
 }
 
 #[test]
