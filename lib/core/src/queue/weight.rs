@@ -163,14 +163,13 @@ mod tests {
     #[test]
     fn counted_bytes_are_close_to_the_allocator() {
         // Measured by the addresses of neighbours: with any allocator, blocks are at most a quarter further
-        // apart than what is counted (without the entry).
+        // apart than what is counted (without the entry). Other threads' blocks may lie between some.
         let boxes: Vec<Box<[u8; 64]>> = (0..1000).map(|_| Box::new([0; 64])).collect();
         let mut places: Vec<usize> = boxes.iter().map(|it| &raw const **it as usize).collect();
         places.sort_unstable();
-        let mut apart: Vec<usize> = places.windows(2).map(|it| it[1] - it[0]).collect();
-        apart.sort_unstable();
-        let median = apart[apart.len() / 2];
+        let apart = places.windows(2).map(|it| it[1] - it[0]);
+        let least = apart.min().expect("there are neighbours");
         let counted = boxed::<[u8; 64]>() - ENTRY;
-        assert!(64 <= median && median <= counted + counted / 4, "{median}");
+        assert!(64 <= least && least <= counted + counted / 4, "{least}");
     }
 }
