@@ -182,10 +182,13 @@ fn all(options: &Sim, variants: &[Variant], control: Control<'_>) -> Vec<Vec<Sta
         );
         plan.run(|| stop.load(Ordering::Relaxed))
     };
-    let mut results = batch::run(jobs, variants.len() * seeds, one, || bar.advance(1));
+    let results = batch::run(jobs, variants.len() * seeds, one, || bar.advance(1));
     bar.end();
-    let of = |runs: &mut [Option<Stats>]| runs.iter_mut().filter_map(Option::take).collect();
-    results.chunks_mut(seeds).map(of).collect()
+    let mut all: Vec<Vec<Stats>> = variants.iter().map(|_| Vec::new()).collect();
+    for (index, stats) in results {
+        all[index / seeds].push(stats);
+    }
+    all
 }
 
 /// One run, written as text to `path`.

@@ -142,18 +142,15 @@ pub fn text(found: &Reproduced) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiescent_report::Silent;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn stopped_at_once_it_says_so_and_starts_nothing() {
-        let stop = AtomicBool::new(true);
         let options = ReproduceOptions {
             program: "/nowhere/quiescent".into(),
             quick: true,
             seed: 1,
         };
-        let found = run(&options, Control::new(&stop, &Silent)).unwrap();
+        let found = run(&options, Control::cancelled()).unwrap();
         found.report.check().unwrap();
         assert!(found.report.rows.is_empty());
         let text = text(&found);

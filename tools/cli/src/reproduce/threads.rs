@@ -155,8 +155,6 @@ fn coarse_hz() -> u32 {
 mod tests {
     use super::*;
     use quiescent_report::Row;
-    use quiescent_report::Silent;
-    use std::sync::atomic::AtomicBool;
 
     fn measured(rows: &[(&str, &str, f64)]) -> Report {
         let mut report = Report::new("reproduce", 1);
@@ -171,8 +169,7 @@ mod tests {
     }
 
     fn beside(report: &Report) -> Vec<Part> {
-        let stop = AtomicBool::new(false);
-        super::beside(report, 1, Control::new(&stop, &Silent))
+        super::beside(report, 1, Control::none())
     }
 
     #[test]

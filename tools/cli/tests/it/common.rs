@@ -64,25 +64,7 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int)
     }
     filter.push(op(give, 0, libc::SECCOMP_RET_ALLOW));
     filter.push(op(give, 0, libc::SECCOMP_RET_ERRNO | error as u32));
-    let install = move || {
-        let program = libc::sock_fprog {
-            len: filter.len() as u16,
-            filter: filter.as_mut_ptr(),
-        };
-        // SAFETY: plain numbers, and a filter program that outlives the call.
-        let refused = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-                || libc::prctl(
-                    libc::PR_SET_SECCOMP,
-                    libc::SECCOMP_MODE_FILTER,
-                    &raw const program,
-                ) != 0
-        };
-        match refused {
-            true => Err(std::io::Error::last_os_error()),
-            false => Ok(()),
-        }
-    };
+    let install = move || quiescent_bench::cases::sync::fence_count::install(&mut filter);
     // SAFETY: between fork and exec, it makes two system calls and allocates nothing.
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, install) };
 }

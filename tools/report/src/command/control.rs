@@ -36,6 +36,18 @@ impl<'a> Control<'a> {
         Control { stop, progress }
     }
 
+    /// It is never stopped, and its progress is not shown.
+    pub fn none() -> Control<'static> {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        Control::new(&STOP, &Silent)
+    }
+
+    /// It was stopped before its beginning.
+    pub fn cancelled() -> Control<'static> {
+        static STOP: AtomicBool = AtomicBool::new(true);
+        Control::new(&STOP, &Silent)
+    }
+
     /// The stop flag, for other threads.
     pub fn flag(&self) -> &'a AtomicBool {
         self.stop

@@ -21,9 +21,7 @@
 mod drawn;
 mod real;
 
-use std::sync::atomic::AtomicBool;
-
-use quiescent_report::{Control, Silent};
+use quiescent_report::Control;
 use quiescent_sim::batch;
 use quiescent_sim::chance::Chance;
 use quiescent_sim::whatif::{self, Answer, Direction, Line, Request, SMALL, Trace};
@@ -46,8 +44,7 @@ fn ask(trace: &Trace, was: &[&str], set: Vec<String>) -> Answer {
         set,
         ..Request::default()
     };
-    let stop = AtomicBool::new(false);
-    let answer = whatif::ask(trace, &request, Control::new(&stop, &Silent));
+    let answer = whatif::ask(trace, &request, Control::none());
     answer
         .expect("the change is one")
         .expect("it is not stopped")
@@ -116,18 +113,18 @@ fn judged() -> Vec<(String, Judged)> {
     let all = match args.first().is_some_and(|it| it == "real") {
         true => {
             let all = real::pairs();
-            let one = |n: usize| wanted(n).then(|| (all[n].name(), all[n].judge()));
+            let one = |n: usize| Some(wanted(n).then(|| (all[n].name(), all[n].judge())));
             batch::run(jobs, all.len(), one, || {})
         }
         false => {
             let mut chance = Chance::new(number(1).unwrap_or(1));
             let pairs = (0..number(0).unwrap_or(30)).map(|_| drawn::Pair::draw(&mut chance));
             let all: Vec<drawn::Pair> = pairs.collect();
-            let one = |n: usize| wanted(n).then(|| (all[n].name(), all[n].judge()));
+            let one = |n: usize| Some(wanted(n).then(|| (all[n].name(), all[n].judge())));
             batch::run(jobs, all.len(), one, || {})
         }
     };
-    all.into_iter().flatten().collect()
+    all.into_iter().filter_map(|(_, it)| it).collect()
 }
 
 fn main() {

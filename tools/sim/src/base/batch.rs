@@ -1,7 +1,7 @@
 //! Many runs on a few threads.
 //!
-//! Runs are independent and each result is stored at its run's index, so the output does not depend on the
-//! number of threads.
+//! Runs are independent and results are in the order of the runs, so the output does not depend on the number
+//! of threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -11,21 +11,20 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, Into::into)
 }
 
-/// Makes the runs `0..n` on `jobs` threads; none for a run that did not finish. `finished` hears of each that
-/// did, on the calling thread.
+/// Makes the runs `0..n` on `jobs` threads; returns the results, each with its run. A run without a result
+/// was stopped: its thread begins no other one. `finished` hears of each result, on the calling thread.
 ///
 /// ```
 /// let squares = quiescent_sim::batch::run(3, 5, |it| Some(it * it), || {});
-/// assert_eq!(squares, [0, 1, 4, 9, 16].map(Some));
+/// assert_eq!(squares, [(0, 0), (1, 1), (2, 4), (3, 9), (4, 16)]);
 /// ```
 pub fn run<T: Send>(
     jobs: usize,
     n: usize,
     one: impl Fn(usize) -> Option<T> + Sync,
     mut finished: impl FnMut(),
-) -> Vec<Option<T>> {
-    let mut results: Vec<Option<T>> = Vec::new();
-    results.resize_with(n, || None);
+) -> Vec<(usize, T)> {
+    let mut results = Vec::new(); // grows with the runs: `n` may be more than there is memory for
     // Relaxed: the number is all that is shared by it; the results go through the channel.
     let next = AtomicUsize::new(0);
     let (send, receive) = mpsc::channel();
@@ -38,19 +37,21 @@ pub fn run<T: Send>(
                     if index >= n {
                         return;
                     }
-                    if let Some(result) = one(index) {
-                        send.send((index, result))
-                            .expect("the receiver waits for all");
-                    }
+                    let Some(result) = one(index) else {
+                        return;
+                    };
+                    send.send((index, result))
+                        .expect("the receiver waits for all");
                 }
             });
         }
         drop(send);
-        for (index, result) in receive {
-            results[index] = Some(result);
+        for result in receive {
+            results.push(result);
             finished();
         }
     });
+    results.sort_unstable_by_key(|(index, _)| *index);
     results
 }
 
@@ -62,10 +63,21 @@ mod tests {
     fn the_order_is_that_of_the_runs_whatever_the_jobs() {
         for jobs in [0, 1, 2, 7, 100] {
             let mut heard = 0;
-            let odd = run(jobs, 20, |it| (it % 2 == 1).then_some(it), || heard += 1);
-            let expected: Vec<_> = (0..20).map(|it| (it % 2 == 1).then_some(it)).collect();
-            assert_eq!((odd, heard), (expected, 10));
+            let all = run(jobs, 20, Some, || heard += 1);
+            let expected: Vec<_> = (0..20).map(|it| (it, it)).collect();
+            assert_eq!((all, heard), (expected, 20));
         }
         assert!(run(4, 0, Some, || {}).is_empty());
+    }
+
+    #[test]
+    fn what_is_stopped_ends_at_once_however_much_is_left() {
+        for jobs in [1, 7] {
+            let some = run(jobs, usize::MAX, |it| (it < 5).then_some(()), || {});
+            assert_eq!(
+                some.into_iter().map(|it| it.0).collect::<Vec<_>>(),
+                [0, 1, 2, 3, 4]
+            );
+        }
     }
 }

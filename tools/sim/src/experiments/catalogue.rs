@@ -108,7 +108,7 @@ pub fn run(seed: u64, jobs: usize, control: Control<'_>) -> Modelled {
     control.progress.begin("the model", n as u64);
     let parts = batch::run(jobs, n, one, || control.progress.advance(1));
     control.progress.end();
-    Modelled::of(parts.into_iter().flatten().collect())
+    Modelled::of(parts.into_iter().map(|(_, part)| part).collect())
 }
 
 impl Modelled {
@@ -164,8 +164,7 @@ mod tests {
     use crate::experiments::Source;
     use crate::experiments::show::{report, table, text, unjudged};
     use crate::experiments::sources::Places;
-    use quiescent_report::{Report, Row, Silent};
-    use std::sync::atomic::AtomicBool;
+    use quiescent_report::{Report, Row};
 
     /// `docs/model.md` has this table between two marks of its name; `QUIESCENT_BLESS=1` writes it there.
     fn docs_have(name: &str, table: &str) {
@@ -224,8 +223,7 @@ mod tests {
 
     #[test]
     fn each_real_figure_has_the_models_beside_it() {
-        let stop = AtomicBool::new(false);
-        let modelled = run(1, 2, Control::new(&stop, &Silent));
+        let modelled = run(1, 2, Control::none());
         let mut found = Report::new("reproduce", 1);
         report(&modelled, &mut found);
         found.check().unwrap();

@@ -126,7 +126,12 @@ impl Case {
             file: file.into(),
             line: why.line(),
             column: why.column(),
-            why: why.to_string(),
+            why: why
+                .to_string()
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .into(),
         })?;
         let mut options = Options::kernel_6_12(1, 1000);
         let sets: Vec<(&str, &str)> = parsed.machine.iter().map(|(k, v)| (&**k, &**v)).collect();

@@ -1,9 +1,7 @@
 //! `whatif`: threads without switches in the trace, whether CPUs execute at the same time, what is not known
 //! of a prediction, and damaged traces.
 
-use std::sync::atomic::AtomicBool;
-
-use quiescent_report::{Control, Silent};
+use quiescent_report::Control;
 use quiescent_sim::whatif::doings::Step;
 use quiescent_sim::whatif::{self, Answer, Direction, Feed, Line, Placement, Request, Trace};
 use quiescent_sim::{
@@ -71,13 +69,12 @@ fn written(machine: &Machine, from: u64) -> String {
 }
 
 fn asked(trace: &Trace, set: &str) -> Answer {
-    let stop = AtomicBool::new(false);
     let request = Request {
         file: "text".into(),
         set: vec![set.into()],
         ..Request::default()
     };
-    let answer = whatif::ask(trace, &request, Control::new(&stop, &Silent));
+    let answer = whatif::ask(trace, &request, Control::none());
     answer.unwrap().unwrap()
 }
 

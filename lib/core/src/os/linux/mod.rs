@@ -25,12 +25,7 @@ pub const HAS: Has = Has {
     telemetry: true,
     silent_timer: true,
     threads: true,
-    ends: cfg!(any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "x86",
-        target_arch = "s390x"
-    )),
+    ends: threads::ENDS,
     pages: true,
     stays: true,
 };

@@ -200,6 +200,14 @@ unsafe extern "C-unwind" {
     fn pthread_exit(value: *mut c_void) -> !;
 }
 
+/// Whether [`end_here`] knows this processor; on others it sleeps.
+pub(super) const ENDS: bool = cfg!(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "x86",
+    target_arch = "s390x"
+));
+
 /// Ends this thread without unwinding the frames above.
 ///
 /// The unwinder takes a return address of zero for the end of the stack. The C library then has no frame left
@@ -256,22 +264,12 @@ pub unsafe fn end_here() -> ! {
             options(noreturn),
         );
     }
-    #[cfg(any(
-        miri,
-        not(any(
-            target_arch = "x86_64",
-            target_arch = "aarch64",
-            target_arch = "x86",
-            target_arch = "s390x"
-        ))
-    ))]
-    {
+    // On other processors another thread does its work; this one sleeps.
+    #[allow(unreachable_code)]
+    loop {
         let _ = pthread_exit as *const c_void;
-        // Another thread does its work; this one sleeps.
-        loop {
-            // SAFETY: waits for a signal.
-            unsafe { libc::pause() };
-        }
+        // SAFETY: waits for a signal.
+        unsafe { libc::pause() };
     }
 }
 

@@ -251,13 +251,11 @@ pub fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::fixture::nonsense;
     use quiescent_report::Row;
-    use quiescent_report::Silent;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn nothing_to_do_is_a_usage_error() {
-        let stop = AtomicBool::new(false);
         for (rounds, ms, readers) in [(0, 1, 1), (1, 0, 1), (1, 1, 0), (1, 1, 1 << 40)] {
             let options = MixedOptions {
                 rounds,
@@ -265,8 +263,7 @@ mod tests {
                 readers,
                 ..MixedOptions::new("true".into())
             };
-            let error = run(&options, Control::new(&stop, &Silent)).unwrap_err();
-            assert!(matches!(error, Error::Usage(_)), "{error}");
+            nonsense(|control| run(&options, control));
         }
     }
 

@@ -325,13 +325,7 @@ fn describe(report: &mut Report, options: &RetireOptions) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiescent_report::Silent;
-    use std::sync::atomic::AtomicBool;
-
-    fn refused(options: &RetireOptions) -> Error {
-        let stop = AtomicBool::new(false);
-        run(options, Control::new(&stop, &Silent)).unwrap_err()
-    }
+    use crate::cases::fixture::nonsense;
 
     #[test]
     fn nothing_to_do_is_a_usage_error() {
@@ -346,7 +340,7 @@ mod tests {
                 ..usual
             },
         ] {
-            assert!(matches!(refused(&options), Error::Usage(_)));
+            nonsense(|control| run(&options, control));
         }
     }
 
@@ -362,15 +356,15 @@ mod tests {
 
     #[test]
     fn a_process_that_says_nothing_is_an_error() {
-        let error = refused(&RetireOptions::new("true".into())).to_string();
+        let options = RetireOptions::new("true".into());
+        let error = run(&options, Control::none()).unwrap_err().to_string();
         assert!(error.contains("quiescent, push"), "{error}");
     }
 
     #[test]
     fn a_stopped_run_starts_little_and_reports_nothing() {
-        let stop = AtomicBool::new(true);
         let options = RetireOptions::new("true".into());
-        let report = run(&options, Control::new(&stop, &Silent)).unwrap();
+        let report = run(&options, Control::cancelled()).unwrap();
         report.check().unwrap();
         assert!(report.rows.is_empty());
     }

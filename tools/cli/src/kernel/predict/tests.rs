@@ -2,9 +2,7 @@
 //! placement.
 
 use super::*;
-use quiescent_report::Silent;
 use quiescent_sim::IdleLoop;
-use std::sync::atomic::AtomicBool;
 
 fn facts(cpus: u32, hz: u32, j: u64, wake_from_gp: bool) -> Facts {
     Facts {
@@ -30,8 +28,7 @@ fn predictions(facts: &Facts, load: Option<Load>) -> Vec<Prediction> {
         load,
         seed: 1,
     };
-    let stop = AtomicBool::new(false);
-    predict(facts, &calls, Control::new(&stop, &Silent))
+    predict(facts, &calls, Control::none())
 }
 
 fn of(all: &[Prediction], place: ThreadPlace, load: LoadKind) -> &Prediction {
@@ -113,7 +110,6 @@ fn a_measured_load_is_made_of_what_was_measured() {
 
 #[test]
 fn stopped_it_runs_nothing() {
-    let stop = AtomicBool::new(true);
     let calls = CallPattern {
         pause_ns: 0,
         gap_ns: 0,
@@ -121,12 +117,5 @@ fn stopped_it_runs_nothing() {
         load: None,
         seed: 1,
     };
-    assert!(
-        predict(
-            &facts(2, 250, 1, true),
-            &calls,
-            Control::new(&stop, &Silent)
-        )
-        .is_empty()
-    );
+    assert!(predict(&facts(2, 250, 1, true), &calls, Control::cancelled()).is_empty());
 }

@@ -1,7 +1,5 @@
 use super::*;
 use crate::whatif::{BAD_FIT, page, read, report, text};
-use quiescent_report::Silent;
-use std::sync::atomic::AtomicBool;
 
 fn trace() -> Trace {
     let path = concat!(
@@ -23,8 +21,7 @@ fn request(was: &[&str], set: &[&str]) -> Request {
 }
 
 fn asked(was: &[&str], set: &[&str]) -> Result<Option<Answer>, Error> {
-    let stop = AtomicBool::new(false);
-    ask(&trace(), &request(was, set), Control::new(&stop, &Silent))
+    ask(&trace(), &request(was, set), Control::none())
 }
 
 #[test]
@@ -109,12 +106,7 @@ fn settings_that_are_the_traces_are_refused_with_a_remedy() {
 
 #[test]
 fn who_is_stopped_answers_nothing() {
-    let stop = AtomicBool::new(true);
-    let answer = ask(
-        &trace(),
-        &request(&[], &["rcu=lazy"]),
-        Control::new(&stop, &Silent),
-    );
+    let answer = ask(&trace(), &request(&[], &["rcu=lazy"]), Control::cancelled());
     assert!(answer.unwrap().is_none());
 }
 
@@ -145,8 +137,7 @@ fn a_barrier_is_fed_or_it_is_said_what_is_missing() {
             }),
         };
         let trace = read("text", text.as_bytes(), known).unwrap();
-        let stop = AtomicBool::new(false);
-        let control = Control::new(&stop, &Silent);
+        let control = Control::none();
         let answer = ask(&trace, &request(&[], &["rcu_normal=1"]), control);
         let answer = answer.unwrap().unwrap();
         assert_eq!(answer.fed.barriers, fed);

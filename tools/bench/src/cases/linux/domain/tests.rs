@@ -1,8 +1,7 @@
 use super::*;
+use crate::cases::fixture::nonsense;
 use crate::measure::once::Question;
 use quiescent_report::OURS;
-use quiescent_report::Silent;
-use std::sync::atomic::AtomicBool;
 
 fn tiny() -> DomainOptions {
     DomainOptions {
@@ -13,9 +12,8 @@ fn tiny() -> DomainOptions {
 
 #[test]
 fn a_row_for_every_subject_and_case() {
-    let stop = AtomicBool::new(false);
     let subjects = subjects_of(true);
-    let rows = sections(&subjects, &tiny(), Control::new(&stop, &Silent)).unwrap();
+    let rows = sections(&subjects, &tiny(), Control::none()).unwrap();
     for subject in &subjects {
         for case in READ.map(ReadCase::name) {
             let of_both = |row: &&Row| row.subject == subject.name && row.case == case;
@@ -41,12 +39,10 @@ fn ours_without_compare_and_each_once() {
 
 #[test]
 fn counts_out_of_range_are_refused_before_anything_is_measured() {
-    let stop = AtomicBool::new(false);
     let refused = |change: fn(&mut DomainOptions)| {
         let mut options = tiny();
         change(&mut options);
-        let error = run(&options, Control::new(&stop, &Silent)).unwrap_err();
-        assert!(matches!(error, Error::Usage(_)), "{error}");
+        nonsense(|control| run(&options, control));
     };
     refused(|options| options.sections.read.rounds = 0);
     refused(|options| options.sections.read.threads = 0);
@@ -58,8 +54,7 @@ fn counts_out_of_range_are_refused_before_anything_is_measured() {
 
 #[test]
 fn a_stopped_run_starts_nothing() {
-    let stop = AtomicBool::new(true);
-    let control = Control::new(&stop, &Silent);
+    let control = Control::cancelled();
     assert!(
         sections(&subjects_of(false), &tiny(), control)
             .unwrap()

@@ -127,29 +127,25 @@ pub fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiescent_report::Silent;
-    use std::sync::atomic::AtomicBool;
-
-    fn refused(rounds: u64, objects: u64) -> Error {
-        let stop = AtomicBool::new(false);
-        let options = PressureOptions {
-            rounds,
-            objects,
-            ..PressureOptions::new("true".into())
-        };
-        run(&options, Control::new(&stop, &Silent)).unwrap_err()
-    }
+    use crate::cases::fixture::nonsense;
 
     #[test]
     fn what_makes_no_sense_is_a_usage_error() {
         for (rounds, objects) in [(0, 1), (1, 0), (1, MOST_OBJECTS + 1)] {
-            assert!(matches!(refused(rounds, objects), Error::Usage(_)));
+            let options = PressureOptions {
+                rounds,
+                objects,
+                ..PressureOptions::new("true".into())
+            };
+            nonsense(|control| run(&options, control));
         }
     }
 
     #[test]
     fn a_process_that_says_nothing_is_an_error() {
-        let error = refused(1, 1).to_string();
+        let mut options = PressureOptions::new("true".into());
+        (options.rounds, options.objects) = (1, 1);
+        let error = run(&options, Control::none()).unwrap_err().to_string();
         assert!(error.contains("memory pressure"), "{error}");
     }
 }

@@ -1,13 +1,11 @@
 use super::*;
+use crate::cases::fixture::nonsense;
 use crate::cases::linux::sections::tiny;
 use quiescent_report::OURS;
-use quiescent_report::Silent;
-use std::sync::atomic::AtomicBool;
 
 #[test]
 fn a_row_for_every_subject_and_case() {
-    let stop = AtomicBool::new(false);
-    let control = Control::new(&stop, &Silent);
+    let control = Control::none();
     let subjects = held::of_srcu(true);
     let mut rows = pairs(&subjects, &tiny(), control).unwrap();
     rows.extend(handed(&subjects, &tiny(), control).unwrap());
@@ -28,8 +26,7 @@ fn a_row_for_every_subject_and_case() {
 
 #[test]
 fn a_stopped_run_has_no_rows() {
-    let stop = AtomicBool::new(true);
-    let control = Control::new(&stop, &Silent);
+    let control = Control::cancelled();
     let subjects = held::of_srcu(false);
     assert!(pairs(&subjects, &tiny(), control).unwrap().is_empty());
     assert!(handed(&subjects, &tiny(), control).unwrap().is_empty());
@@ -37,12 +34,10 @@ fn a_stopped_run_has_no_rows() {
 
 #[test]
 fn counts_out_of_range_are_refused_before_anything_is_measured() {
-    let stop = AtomicBool::new(false);
     for (rounds, threads) in [(0, 1), (1, 0), (1, usize::MAX)] {
         let mut options = tiny();
         (options.read.rounds, options.read.threads) = (rounds, threads);
-        let error = run(&options, Control::new(&stop, &Silent)).unwrap_err();
-        assert!(matches!(error, Error::Usage(_)), "{error}");
+        nonsense(|control| run(&options, control));
     }
 }
 

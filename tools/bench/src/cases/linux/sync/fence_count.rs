@@ -95,6 +95,15 @@ fn install_filter() -> io::Result<()> {
         op(give, 0, 0, libc::SECCOMP_RET_TRAP),
         op(give, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
+    install(&mut filter)
+}
+
+/// Installs a filter of system calls in the calling thread and those that it starts later. Makes two system
+/// calls and allocates nothing.
+///
+/// # Errors
+/// What the kernel says when it refuses a filter.
+pub fn install(filter: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog {
         len: filter.len() as u16,
         filter: filter.as_mut_ptr(),

@@ -198,22 +198,18 @@ fn describe(report: &mut Report, options: &TrickleOptions) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::fixture::nonsense;
     use crate::measure::once::Question;
-    use quiescent_report::Silent;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn nonsense_is_a_usage_error() {
-        let stop = AtomicBool::new(false);
         for (rates, ms) in [(vec![], 1_000), (vec![10], 0), (vec![1, 10_000_001], 1_000)] {
             let options = TrickleOptions {
                 rates,
                 ms,
                 ..TrickleOptions::new("true".into())
             };
-            let error = run(&options, Control::new(&stop, &Silent)).unwrap_err();
-            assert!(matches!(&error, Error::Usage(_)), "{error}");
-            assert!(error.to_string().contains("give"), "{error}");
+            nonsense(|control| run(&options, control));
         }
     }
 

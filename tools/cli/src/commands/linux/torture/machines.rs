@@ -89,8 +89,8 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     let outcomes = batch::run(jobs(options), n as usize, one, || bar.advance(1));
     bar.end();
     let (mut all, mut done, mut failing) = (Outcome::default(), 0, Vec::new());
-    for (seed, outcome) in (first..).zip(outcomes) {
-        let Some(outcome) = outcome else { continue };
+    for (index, outcome) in outcomes {
+        let seed = first.wrapping_add(index as u64);
         failing.extend(outcome.finding.is_some().then_some(seed));
         all.add(outcome);
         done += 1;
@@ -181,13 +181,11 @@ fn smallest(seed: u64) -> Found {
 
 fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, Error> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|why| {
-        Error::Usage(format!(
-            "--replay {name}: {why}: give a file that --keep has written"
-        ))
-    })?;
-    let case = Case::from_text(&name.to_string(), &text);
-    let case = case.map_err(|why| Error::Usage(why.to_string()))?;
+    let refused = |why| format!("--replay {why}; give a file that --keep has written");
+    let text = std::fs::read_to_string(path)
+        .map_err(|why| Error::Usage(refused(format!("{name}: {why}"))))?;
+    let case = Case::from_text(&name.to_string(), &text)
+        .map_err(|why| Error::Usage(refused(why.to_string())))?;
     if let Some(place) = place {
         place.write(&trace(&case))?;
     }
