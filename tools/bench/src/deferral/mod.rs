@@ -366,28 +366,33 @@ mod tests {
             let Some(beside) = subject.beside(Content::Block) else {
                 continue;
             };
-            let (reader, updater) = (ReaderControl::default(), ReaderControl::default());
-            std::thread::scope(|scope| {
-                let reading = scope.spawn(|| {
-                    (subject.attach)();
-                    let reads = (beside.read)(&reader);
-                    (subject.detach)();
-                    reads
-                });
-                let updating = scope.spawn(|| {
-                    (subject.attach)();
-                    let mut pace = Pace::new(&updater.stop.0, None);
-                    (beside.update)(&mut pace);
-                    (subject.finish)();
-                    (subject.detach)();
-                    pace.done()
-                });
-                std::thread::sleep(std::time::Duration::from_millis(20));
-                reader.stop.0.store(1, Relaxed);
-                assert!(reading.join().unwrap() >= TURNS_A_LOOK, "{}", subject.name);
-                updater.stop.0.store(1, Relaxed);
-                assert!(updating.join().unwrap() >= TURNS_A_LOOK, "{}", subject.name);
-            });
+            // On a busy machine a thread may not have run at all for some time.
+            let done = |ms| {
+                let (reader, updater) = (ReaderControl::default(), ReaderControl::default());
+                std::thread::scope(|scope| {
+                    let reading = scope.spawn(|| {
+                        (subject.attach)();
+                        let reads = (beside.read)(&reader);
+                        (subject.detach)();
+                        reads
+                    });
+                    let updating = scope.spawn(|| {
+                        (subject.attach)();
+                        let mut pace = Pace::new(&updater.stop.0, None);
+                        (beside.update)(&mut pace);
+                        (subject.finish)();
+                        (subject.detach)();
+                        pace.done()
+                    });
+                    std::thread::sleep(std::time::Duration::from_millis(ms));
+                    reader.stop.0.store(1, Relaxed);
+                    let reads = reading.join();
+                    updater.stop.0.store(1, Relaxed);
+                    reads.unwrap().min(updating.join().unwrap())
+                })
+            };
+            let mut times = [20, 200, 2000, 20_000].into_iter();
+            assert!(times.any(|ms| done(ms) >= TURNS_A_LOOK), "{}", subject.name);
             (subject.settle)();
         }
     }
