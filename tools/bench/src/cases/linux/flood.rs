@@ -404,7 +404,7 @@ mod tests {
     fn every_subject_is_flooded() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
         for (subject, verb) in todo(&deferral::all()) {
-            let ask = FloodAsk {
+            let mut ask = FloodAsk {
                 subject: subject.name.into(),
                 verb: verb.name.into(),
                 producers: 2,
@@ -414,9 +414,14 @@ mod tests {
                 assert!(measure(&ask).unwrap_err().contains("beside a reader"));
                 continue;
             }
-            let figures = measure(&ask).unwrap();
-            assert!(figures.iter().all(|figure| figure.case == ask.case()));
-            assert!(figures[0].value > 0.0, "{}: none was freed", subject.name);
+            let mut freed = || {
+                let figures = measure(&ask).unwrap();
+                assert!(figures.iter().all(|figure| figure.case == ask.case()));
+                ask.ms *= 10; // on a busy machine the first time may be too short
+                figures[0].value > 0.0
+            };
+            let freed = (0..4).any(|_| freed());
+            assert!(freed, "{}: none was freed", subject.name);
         }
     }
 
