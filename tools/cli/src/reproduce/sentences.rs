@@ -28,7 +28,7 @@ const COSTS: [Cost; 4] = [
         ],
     },
     Cost {
-        says: "A block with a destructor, from malloc to free, costs",
+        says: "A block with a destructor, malloc to free, costs",
         case: "drop 1t",
         metric: "cpu_ns",
         unit: "ns",
