@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use quiescent::statistics;
-use quiescent_core::os::needs;
 
 /// A thread that is replaced was starved for longer.
 const STARVED: Duration = Duration::from_millis(100);
@@ -95,9 +94,7 @@ impl Start {
     pub fn check_in_any_case(self) {
         let now = statistics();
         let starved = self.0.zip(starved()).map(|(before, now)| now - before);
-        // An emulator's threads also wait for each other.
-        let known = starved.filter(|_| !needs::emulated());
-        let allowed = known.map_or(u128::MAX, |it| it.as_millis() / STARVED.as_millis());
+        let allowed = starved.map_or(u128::MAX, |it| it.as_millis() / STARVED.as_millis());
         let healed = now.takeovers + now.late_wakeups + now.callbacks_stuck;
         assert!(
             now.stalls == 0 && u128::from(healed) <= allowed,
