@@ -109,15 +109,12 @@ impl Run<'_> {
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        let read = read::run(&read_options(self.options), self.control)?;
-        self.absorb(read);
-        Ok(())
+        self.absorb(read::run(&read_options(self.options), self.control))
     }
 
     fn sync(&mut self) -> Result<(), Error> {
         let options = sync_options(self.options);
-        let sync = sync::run(&options, self.control)?;
-        self.absorb(sync);
+        self.absorb(sync::run(&options, self.control))?;
         self.idle = sync::idle(&options, 300)?;
         Ok(())
     }
@@ -127,9 +124,7 @@ impl Run<'_> {
         // Processes at rest are watched during the trickle.
         let now = |case: &RetireCase| self.options.quick || *case != RetireCase::AtRest;
         options.cases.retain(now);
-        let retire = retire::run(&options, self.control)?;
-        self.absorb(retire);
-        Ok(())
+        self.absorb(retire::run(&options, self.control))
     }
 
     /// `bench retire` again, with many objects for the peak memory.
@@ -147,15 +142,13 @@ impl Run<'_> {
             }
             // That of `bench retire` itself is the median of more rounds.
             peak.rows.retain(|row| !row.case.starts_with("empty"));
-            self.absorb(peak);
+            self.absorb(Ok(peak))?;
         }
         Ok(())
     }
 
     fn mixed(&mut self) -> Result<(), Error> {
-        let mixed = mixed::run(&mixed_options(self.options), self.control)?;
-        self.absorb(mixed);
-        Ok(())
+        self.absorb(mixed::run(&mixed_options(self.options), self.control))
     }
 
     fn benchmark(&mut self) -> Result<(), Error> {
@@ -188,9 +181,7 @@ impl Run<'_> {
                 .map(String::from)
                 .to_vec(),
         };
-        let report = instructions::run(&counted, self.control)?;
-        self.absorb(report);
-        Ok(())
+        self.absorb(instructions::run(&counted, self.control))
     }
 
     fn trickle(&mut self) -> Result<(), Error> {
@@ -221,10 +212,9 @@ impl Run<'_> {
             let [trickle, rest] = [measured, rest].map(|it| it.join().expect("it does not panic"));
             Ok::<_, Error>((trickle?, rest?))
         })?;
-        self.absorb(trickle);
+        self.absorb(Ok(trickle))?;
         rest.command += " at rest";
-        self.absorb(rest);
-        Ok(())
+        self.absorb(Ok(rest))
     }
 
     fn model(&mut self) -> Result<(), Error> {
@@ -248,12 +238,14 @@ impl Run<'_> {
     }
 
     /// Adds the rows of a part; its options under the part's name.
-    fn absorb(&mut self, part: Report) {
+    fn absorb(&mut self, part: Result<Report, Error>) -> Result<(), Error> {
+        let part = part?;
         let report = &mut self.found.report;
         report.rows.extend(part.rows);
         report.host.more.extend(part.host.more);
         let options: serde_json::Map<_, _> = part.options.into_iter().collect();
         report.option(&part.command, options);
+        Ok(())
     }
 }
 
