@@ -255,6 +255,7 @@ pub fn begin(reader: &'static Reader) -> bool {
 fn begin_nested(reader: &'static Reader, word: u64) -> bool {
     // One bit suffices, since the limit is a power of two and never exceeded by more than 1.
     if word & NEST_LIMIT != 0 {
+        unlikely();
         return begin_fenced(reader, word);
     }
     // A release too: a scan that reads this store and finds a new generation credits the section before

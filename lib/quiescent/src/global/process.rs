@@ -73,9 +73,10 @@ pub(crate) fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
 }
 
 /// The same, as a value that can be kept.
+#[inline(always)]
 pub(crate) fn local() -> Here {
     // SAFETY: the calling thread's own, valid until that thread ends.
-    LOCAL.with(|local| unsafe { Here::new(local) })
+    with_local(|local| unsafe { Here::new(local) })
 }
 
 // SAFETY: each thread has its own, which has no destructor, and is made with these threads.
