@@ -21,6 +21,7 @@ use quiescent_bench::cases::read::{self, ReadOptions};
 use quiescent_bench::cases::retire::{self, RetireOptions};
 use quiescent_bench::subjects;
 use quiescent_report::pages;
+use quiescent_report::text::folded;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,17 +116,15 @@ fn measure(
     report.option("stopped", stopped);
     page.tables(|| match common.json {
         true => report.to_json() + "\n",
-        false => format!(
-            "{}\n\n{}{}{}",
-            report.host.line(),
-            text(&report),
-            absent(&report),
-            if stopped {
-                "\nstopped: some figures were not measured\n"
-            } else {
-                ""
-            }
-        ),
+        false => {
+            let head = report.host.line();
+            let end = match stopped {
+                true => "\nstopped: some figures were not measured\n",
+                false => "",
+            };
+            let text = format!("{head}\n\n{}{}{end}", text(&report), absent(&report));
+            folded(&text, output::columns(), 2)
+        }
     })?;
     page.write(stopped, |occasion| {
         pages::measured(&report, &about(&report.command), occasion)

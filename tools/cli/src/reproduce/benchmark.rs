@@ -180,7 +180,7 @@ pub fn text(benchmark: &Benchmark) -> String {
         text += &format!("  {}: {}\n", column.head, column.what);
     }
     text.push('\n');
-    text += &table(&benchmark.columns).render();
+    text += &table(&benchmark.columns).fitted();
     if let Some(kernel) = &benchmark.kernel {
         let predicted = show::predicted(kernel, usize::MAX);
         text += &format!(

@@ -145,7 +145,10 @@ fn on_a_terminal_every_line_fits() {
     let (listed, scenarios) = ("sim --list", "torture --list");
     let batches = format!("trace {trace} batches");
     let changed = format!("whatif {trace} --set early_qs=init");
-    for words in [compared, listed, scenarios, &batches, &changed] {
+    let (measured, machines) = ("bench read -q --rounds 1", "torture --sim -q --seeds 1");
+    for words in [
+        compared, listed, scenarios, &batches, &changed, measured, machines,
+    ] {
         let words: Vec<&str> = words.split(' ').collect();
         let said = on_a_terminal(80, &words);
         assert!(said.len() > 5, "{words:?}: {said:?}");

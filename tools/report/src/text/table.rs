@@ -1,8 +1,13 @@
 //! Text tables: the first column left, figures right, a rule under the head; no other decoration, so that
 //! they can be pasted.
 
+use super::folded;
+
 /// Columns of a terminal.
 const NARROW: usize = 80;
+
+/// A column of words is not made narrower than this.
+const WORDS: usize = 24;
 
 /// A table under construction.
 #[derive(Debug, Default, Clone)]
@@ -46,10 +51,18 @@ impl Table {
         self.within(NARROW)
     }
 
-    /// The same in lines of at most `most` columns: a table that is wider goes on below with its other
-    /// figures, after an empty line; each part has the columns of words.
+    /// The same in lines of at most `most` columns. In a table that is wider the last column of words is
+    /// folded, if that leaves enough room for them. Otherwise it goes on below with its other figures, after
+    /// an empty line; each part has the columns of words.
     pub fn within(&self, most: usize) -> String {
-        let widths = self.widths();
+        let mut widths = self.widths();
+        let all = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+        if let Some(words) = self.left.checked_sub(1).and_then(|it| widths.get_mut(it))
+            && let room = (most + *words).saturating_sub(all)
+            && (WORDS..*words).contains(&room)
+        {
+            *words = room;
+        }
         let words: Vec<usize> = (0..self.left.min(self.head.len())).collect();
         let room = |columns: &[usize]| columns.iter().map(|it| widths[*it] + 2).sum::<usize>();
         let mut parts = vec![words.clone()];
@@ -80,7 +93,27 @@ impl Table {
     fn part(&self, columns: &[usize], widths: &[usize]) -> String {
         let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
         let rows = [&self.head, &rule].into_iter().chain(&self.rows);
-        rows.map(|row| self.line(row, columns, widths)).collect()
+        let lines = rows.flat_map(|row| self.lines(row, widths));
+        lines
+            .map(|line| self.line(&line, columns, widths))
+            .collect()
+    }
+
+    /// A row's lines: words that are too wide go on below.
+    fn lines(&self, cells: &[String], widths: &[usize]) -> Vec<Vec<String>> {
+        let Some(words) = self.left.checked_sub(1).filter(|&it| it < cells.len()) else {
+            return vec![cells.to_vec()];
+        };
+        let folded = folded(&cells[words], widths[words], 2);
+        let line = |(n, part): (usize, &str)| {
+            let mut line = match n {
+                0 => cells.to_vec(),
+                _ => vec![String::new(); cells.len()],
+            };
+            line[words] = part.to_owned();
+            line
+        };
+        folded.split('\n').enumerate().map(line).collect()
     }
 
     fn line(&self, cells: &[String], columns: &[usize], widths: &[usize]) -> String {
@@ -130,6 +163,22 @@ mod tests {
         let mut table = Table::new(&["µs"], 1);
         table.row(["≤ 9"]);
         assert_eq!(table.render(), "µs\n---\n≤ 9\n");
+    }
+
+    #[test]
+    fn wide_words_go_on_below() {
+        let mut table = Table::new(&["target", "measured", "met?"], 1);
+        table.row(["memory of each of a thousand at rest: at most", "9", "NO"]);
+        assert_eq!(table.within(61), table.render(), "it fits");
+        assert_eq!(
+            table.within(42),
+            "target                      measured  met?\n\
+             --------------------------  --------  ----\n\
+             memory of each of a                9    NO\n  \
+               thousand at rest: at\n  most\n"
+        );
+        // Where fewer than 24 columns would be left, the figures go below.
+        assert_eq!(table.within(39).split("\n\n").count(), 2);
     }
 
     #[test]

@@ -140,5 +140,5 @@ pub fn text(targets: &[Target]) -> String {
             met.into(),
         ]);
     }
-    table.render()
+    table.fitted()
 }

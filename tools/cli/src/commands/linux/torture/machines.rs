@@ -8,10 +8,11 @@ use crate::commands::code;
 use crate::commands::sim;
 use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{DONE, FINDING};
+use crate::show::output::{DONE, FINDING, columns};
 use crate::show::paper::{Paper, quoted};
 use crate::show::progress::Bar;
 use quiescent_report::pages;
+use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};
 use quiescent_sim::{batch, points};
@@ -273,6 +274,7 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
     if machines > 1.0 {
         text += &reached(all);
     }
+    let mut text = folded(&text, columns(), 2); // no case below, which is for a file
     let Some(found) = found else {
         return text + "nothing found\n";
     };
