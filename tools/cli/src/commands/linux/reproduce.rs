@@ -10,7 +10,6 @@ use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
-use quiescent_report::text::folded;
 use quiescent_report::{Control, Error};
 
 /// Runs the command; returns the exit code.
@@ -42,7 +41,6 @@ fn printed(options: &Reproduce, found: &Reproduced) -> String {
         true => reproduce::text(found),
         false => reproduce::first::text(found),
     };
-    let text = folded(&text, output::columns(), 2);
     match output::colour() {
         true => output::paint(&text),
         false => text,

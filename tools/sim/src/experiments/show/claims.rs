@@ -48,7 +48,7 @@ pub(super) fn text(modelled: &Modelled) -> String {
     }
     format!(
         "Sentences that a run can contradict, and what stands beside them\n\n{}\n{sentences}",
-        table.fitted()
+        table.render()
     )
 }
 

@@ -62,7 +62,7 @@ pub(super) fn text(modelled: &Modelled) -> String {
         for line in &it.lines {
             table.row(cells(it, line));
         }
-        text += &format!("\n{}\n\n{}", title(it), table.fitted());
+        text += &format!("\n{}\n\n{}", title(it), table.render());
     }
     text
 }

@@ -35,7 +35,7 @@ pub fn text(modelled: &Modelled) -> String {
     format!(
         "The machine model beside real machines (virtual time; the same on every \
          machine)\n\n{}\n{}{}\n{notes}",
-        table.fitted(),
+        table.render(),
         claims::text(modelled),
         listings::text(modelled),
     )
