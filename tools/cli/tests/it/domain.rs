@@ -94,8 +94,8 @@ fn tables_state_the_targets() {
         "While a reader stays in a section of another domain",
         "Due in so many domains at the same time",
         "20 at rest, used at once",
-        "at most 2x the process's domain",
-        "reader stalled in another domain: 0 sleeps",
+        "read pair, one domain at hand: CPU",
+        "reader stalled in another domain: 0",
     ] {
         assert!(said.contains(words), "no `{words}` in {said}");
     }

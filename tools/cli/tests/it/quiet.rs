@@ -227,11 +227,11 @@ fn tables_for_people() {
         ),
         (
             &["flood", "--seconds", "0.02"],
-            ["blocks/s", "retire 2p", "blocks a second at least"],
+            ["blocks/s", "retire 2p", "blocks a second at"],
         ),
         (
             &["stall", "--seconds", "0.05", "--objects", "100"],
-            ["resident memory", "call", "is named"],
+            ["resident memory", "call", "stalled reader, call: the"],
         ),
         (
             &[
