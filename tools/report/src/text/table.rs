@@ -57,11 +57,11 @@ impl Table {
     pub fn within(&self, most: usize) -> String {
         let mut widths = self.widths();
         let all = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
-        if let Some(words) = self.left.checked_sub(1).and_then(|it| widths.get_mut(it))
-            && let room = (most + *words).saturating_sub(all)
-            && (WORDS..*words).contains(&room)
-        {
-            *words = room;
+        if let Some(words) = self.words() {
+            let room = (most + widths[words]).saturating_sub(all);
+            if (WORDS..widths[words]).contains(&room) {
+                widths[words] = room;
+            }
         }
         let words: Vec<usize> = (0..self.left.min(self.head.len())).collect();
         let room = |columns: &[usize]| columns.iter().map(|it| widths[*it] + 2).sum::<usize>();
@@ -99,9 +99,14 @@ impl Table {
             .collect()
     }
 
+    /// The last column of words, which may be folded.
+    fn words(&self) -> Option<usize> {
+        self.left.min(self.head.len()).checked_sub(1)
+    }
+
     /// A row's lines: words that are too wide go on below.
     fn lines(&self, cells: &[String], widths: &[usize]) -> Vec<Vec<String>> {
-        let Some(words) = self.left.checked_sub(1).filter(|&it| it < cells.len()) else {
+        let Some(words) = self.words() else {
             return vec![cells.to_vec()];
         };
         let folded = folded(&cells[words], widths[words], 2);
