@@ -233,7 +233,7 @@ pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
 pub use api::handle::{Global, Handle, Reads, Singleton, Unique};
-pub use api::kind::{Counted, Kind, PerThread, Single};
+pub use api::kind::{Counted, Kind, Many, PerThread, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
 pub use api::list::{ListIter, RcuList};

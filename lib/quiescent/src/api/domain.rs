@@ -10,7 +10,7 @@ use super::guard::Guard;
 use super::handle::Singleton;
 #[cfg(not(quiescent_model))]
 use super::kind::Single;
-use super::kind::{Kind, PerThread};
+use super::kind::{Kind, Many, PerThread};
 use super::statistics::{DomainStatistics, Holdout};
 use quiescent_core::const_new;
 use quiescent_core::prim::{AtomicPtr, Ordering};
@@ -109,7 +109,7 @@ pub struct RcuDomain<Tag: 'static, K: Kind> {
     is: PhantomData<fn() -> (Tag, K)>,
 }
 
-impl<K: Kind> RcuDomain<(), K> {
+impl<K: Many> RcuDomain<(), K> {
     const_new! {
         /// Makes a domain without a tag (with one: [`tagged`](Domain::tagged)). Allocates nothing before it
         /// is used.
@@ -292,7 +292,7 @@ impl<Tag: 'static, K: Kind> Drop for RcuDomain<Tag, K> {
     }
 }
 
-impl<K: Kind> Default for RcuDomain<(), K> {
+impl<K: Many> Default for RcuDomain<(), K> {
     fn default() -> RcuDomain<(), K> {
         RcuDomain::new()
     }

@@ -17,11 +17,14 @@ use super::kind::{Kind, Single, ThreadSection};
 /// | a type made by [`domain!`](crate::domain!) | the only domain of that type | 0 |
 ///
 /// Only these types implement it. [`Reads`] says which guard protects what.
+///
+/// # Safety
+/// Not for implementations outside of this crate: all handles of a brand must lead to domains of that brand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not lead to a domain",
     note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
 )]
-pub trait Handle: Clone + Reads<<Self as Handle>::Brand> {
+pub unsafe trait Handle: Clone + Reads<<Self as Handle>::Brand> {
     /// The brand: a type that all handles to the same domain share, also with other domains that have the
     /// same tag.
     type Brand: 'static;
@@ -31,21 +34,29 @@ pub trait Handle: Clone + Reads<<Self as Handle>::Brand> {
 ///
 /// Where several domains have the same brand (those without a tag, for example), a check at run time compares
 /// the domains.
+///
+/// # Safety
+/// Not for implementations outside of this crate. A guard of a handle that reads `B` opens the cells, lists
+/// and pointers of `B`, so a wrong implementation leads to freed memory. It is `unsafe` because a seal alone
+/// does not hold: the types of [`domain!`](crate::domain!) are handles, and are made in other crates.
 #[diagnostic::on_unimplemented(
     message = "a section of `{Self}` does not protect what belongs to `{B}`",
     label = "a guard of another domain",
     note = "open a section with `read_lock` of the domain that the cell, list or pointer belongs to"
 )]
-pub trait Reads<B>: sealed::Sealed {}
+pub unsafe trait Reads<B>: sealed::Sealed {}
 
 /// The brand of a domain that is the only one of its type: [`Global`], and what [`domain!`](crate::domain!)
 /// makes.
+///
+/// # Safety
+/// There is one domain of this brand in the process.
 #[diagnostic::on_unimplemented(
     message = "there may be several domains of the type `{Self}`: the pointer cannot know which is its own",
     label = "not a domain that is the only one of its type",
     note = "make the domain with `quiescent::domain!`, or use the unsafe `load_protected`"
 )]
-pub trait Unique {}
+pub unsafe trait Unique {}
 
 /// The process's domain, which the free functions of this crate use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,13 +199,16 @@ impl Sealed for Global {
     }
 }
 
-impl Handle for Global {
+// SAFETY: all values lead to the process's domain, and the brand is its own.
+unsafe impl Handle for Global {
     type Brand = Global;
 }
 
-impl Reads<Global> for Global {}
+// SAFETY: a section of it is one of that domain.
+unsafe impl Reads<Global> for Global {}
 
-impl Unique for Global {}
+// SAFETY: there is one process's domain.
+unsafe impl Unique for Global {}
 
 impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
     type OfBackend = K::Backend;
@@ -217,7 +231,8 @@ impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
     fn open_section(&self) -> K::Section {
-        match K::open(self.place()) {
+        // SAFETY: the place of a domain of this kind, or null.
+        match unsafe { K::open(self.place()) } {
             Some(section) => section,
             None => self.open_slowly(),
         }
@@ -237,13 +252,16 @@ impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
     }
 }
 
-impl<Tag: 'static, K: Kind> Handle for RcuDomain<Tag, K> {
+// SAFETY: it leads to a domain of its own type, always the same.
+unsafe impl<Tag: 'static, K: Kind> Handle for RcuDomain<Tag, K> {
     type Brand = RcuDomain<Tag, K>;
 }
 
-impl<Tag: 'static, K: Kind> Reads<RcuDomain<Tag, K>> for RcuDomain<Tag, K> {}
+// SAFETY: of several domains of this brand, `is_same` compares the identities.
+unsafe impl<Tag: 'static, K: Kind> Reads<RcuDomain<Tag, K>> for RcuDomain<Tag, K> {}
 
-impl<S: Singleton> Unique for RcuDomain<S, Single> {}
+// SAFETY: the promise of `Singleton`.
+unsafe impl<S: Singleton> Unique for RcuDomain<S, Single> {}
 
 /// A handle that wraps another one.
 macro_rules! forward {
@@ -297,14 +315,18 @@ macro_rules! forward {
 forward!(['a, Tag: 'static, K: Kind] &'a RcuDomain<Tag, K>, RcuDomain<Tag, K>, |this| *this);
 forward!([S: Singleton] S, RcuDomain<S, Single>, |_this| S::domain());
 
-impl<Tag: 'static, K: Kind> Handle for &RcuDomain<Tag, K> {
+// SAFETY: as the domain that it borrows.
+unsafe impl<Tag: 'static, K: Kind> Handle for &RcuDomain<Tag, K> {
     type Brand = RcuDomain<Tag, K>;
 }
 
-impl<Tag: 'static, K: Kind> Reads<RcuDomain<Tag, K>> for &RcuDomain<Tag, K> {}
+// SAFETY: as the domain that it borrows.
+unsafe impl<Tag: 'static, K: Kind> Reads<RcuDomain<Tag, K>> for &RcuDomain<Tag, K> {}
 
-impl<S: Singleton> Handle for S {
+// SAFETY: the promise of `Singleton`: all values lead to one domain, the only one of this brand.
+unsafe impl<S: Singleton> Handle for S {
     type Brand = RcuDomain<S, Single>;
 }
 
-impl<S: Singleton> Reads<RcuDomain<S, Single>> for S {}
+// SAFETY: a section of it is one of that domain.
+unsafe impl<S: Singleton> Reads<RcuDomain<S, Single>> for S {}

@@ -33,6 +33,17 @@ impl Kind for PerThread {}
 impl Kind for Single {}
 impl Kind for Counted {}
 
+/// A kind of readers of which a type may have any number of domains: [`PerThread`] or [`Counted`].
+#[diagnostic::on_unimplemented(
+    message = "a domain of the kind `{Self}` exists once for each type",
+    label = "not made by `new` or `default`",
+    note = "make it with `quiescent::domain!`; or take a `Domain` or an `Srcu`, of which there may be several"
+)]
+pub trait Many: Kind {}
+
+impl Many for PerThread {}
+impl Many for Counted {}
+
 /// The operations of a kind. A *place* is the address of a domain in the layers below.
 pub trait Readers: Sized + 'static {
     type Backend: Backend;
@@ -52,8 +63,11 @@ pub trait Readers: Sized + 'static {
         place
     }
 
-    /// Opens a section if the fast path allows it. The place may be null.
-    fn open(place: *const ()) -> Option<Self::Section>;
+    /// Opens a section if the fast path allows it.
+    ///
+    /// # Safety
+    /// The place is null or of this kind.
+    unsafe fn open(place: *const ()) -> Option<Self::Section>;
 
     /// Opens a section.
     fn open_slowly(backend: Self::Backend) -> Self::Section;
@@ -134,7 +148,7 @@ impl Readers for PerThread {
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    fn open(place: *const ()) -> Option<ThreadSection> {
+    unsafe fn open(place: *const ()) -> Option<ThreadSection> {
         let record = with_local(|local| local.noted_record(place))?;
         // SAFETY: a record; records are never freed.
         Some(ThreadSection::of(unsafe { &*record }.words.lock()))
@@ -185,8 +199,9 @@ impl Readers for Single {
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    fn open(place: *const ()) -> Option<ThreadSection> {
-        PerThread::open(place)
+    unsafe fn open(place: *const ()) -> Option<ThreadSection> {
+        // SAFETY: the caller's promise.
+        unsafe { PerThread::open(place) }
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
@@ -230,8 +245,8 @@ impl Readers for Counted {
     }
 
     #[inline(always)]
-    fn open(place: *const ()) -> Option<CountedSection> {
-        // SAFETY: null, or a domain, and those live for ever.
+    unsafe fn open(place: *const ()) -> Option<CountedSection> {
+        // SAFETY: the caller's promise: null, or a domain, and those live for ever.
         let domain: &'static Domain = unsafe { place.cast::<Domain>().as_ref() }?;
         // SAFETY: a place of this kind.
         let count = section::enter(unsafe { counted(domain) });

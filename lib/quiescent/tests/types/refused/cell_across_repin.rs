@@ -1,0 +1,11 @@
+//! [E0502] repin ends what was read.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let c = RcuCell::new(String::new());
+    let mut g = read_lock();
+    let x = c.load(&g);
+    g.repin();
+    println!("{x}");
+}

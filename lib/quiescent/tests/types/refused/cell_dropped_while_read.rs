@@ -1,0 +1,11 @@
+//! [E0505] the owner dropped.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let c = RcuCell::new(String::new());
+    let g = read_lock();
+    let x = c.load(&g);
+    drop(c);
+    println!("{x}");
+}

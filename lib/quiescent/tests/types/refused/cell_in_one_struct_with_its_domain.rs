@@ -1,0 +1,17 @@
+//! [E0597] self-reference: the struct has both.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+struct Both<'a> {
+    d: Domain,
+    x: std::cell::OnceCell<T<'a>>,
+}
+type T<'a> = RcuCell<u32, &'a Domain>;
+fn main() {
+    let b = Both {
+        d: Domain::new(),
+        x: Default::default(),
+    };
+    let d = &b.d;
+    let _ = b.x.set(RcuCell::new_in(1, d));
+}

@@ -1,0 +1,6 @@
+//! [E0425] an attribute macro that renames the type.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+quiescent::domain! { #[attributes::renamed] struct Routes; }
+fn main() {}

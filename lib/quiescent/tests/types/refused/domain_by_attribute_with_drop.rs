@@ -1,0 +1,6 @@
+//! [E0184] an attribute macro that gives the type a destructor.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+quiescent::domain! { #[attributes::with_drop] struct Routes; }
+fn main() {}

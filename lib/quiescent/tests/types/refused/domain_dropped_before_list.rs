@@ -1,0 +1,10 @@
+//! [E0505] the domain dropped first.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let d = Domain::new();
+    let x = RcuList::<u32, &Domain>::new_in(&d);
+    drop(d);
+    drop(x);
+}

@@ -1,0 +1,8 @@
+//! [E0425] its static cannot be named.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+quiescent::domain! { struct Routes; }
+fn main() {
+    let _ = &DOMAIN;
+}

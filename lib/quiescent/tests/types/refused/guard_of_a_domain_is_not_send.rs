@@ -1,0 +1,8 @@
+//! [E0277] guard that borrows a domain.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn is<T: Send>() {}
+fn main() {
+    is::<Guard<&'static Domain>>();
+}

@@ -1,0 +1,8 @@
+//! [E0509] nor taken apart.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn f(g: Guard) {
+    let Guard { section, .. } = g;
+}
+fn main() {}

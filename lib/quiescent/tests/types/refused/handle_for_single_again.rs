@@ -1,0 +1,9 @@
+//! [E0119, E0200] `Handle` a second time for a `domain!` type.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+quiescent::domain! { struct Routes; }
+impl Handle for Routes {
+    type Brand = Global;
+}
+fn main() {}

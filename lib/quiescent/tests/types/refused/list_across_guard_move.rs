@@ -1,0 +1,11 @@
+//! [E0505] the guard moved.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let c = RcuList::from_iter([String::new()]);
+    let g = read_lock();
+    let x = c.iter(&g);
+    let b = Box::new(g);
+    drop(x);
+}

@@ -1,0 +1,11 @@
+//! [E0502] the guard replaced.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let c = RcuList::from_iter([String::new()]);
+    let mut g = read_lock();
+    let x = c.iter(&g);
+    let old = std::mem::replace(&mut g, read_lock());
+    drop(x);
+}

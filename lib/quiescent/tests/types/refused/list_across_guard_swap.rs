@@ -1,0 +1,12 @@
+//! [E0502] the guard swapped away.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let c = RcuList::from_iter([String::new()]);
+    let mut g = read_lock();
+    let mut h = read_lock();
+    let x = c.iter(&g);
+    std::mem::swap(&mut g, &mut h);
+    drop(x);
+}

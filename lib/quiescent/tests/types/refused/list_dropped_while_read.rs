@@ -1,0 +1,11 @@
+//! [E0505] the owner dropped.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let c = RcuList::from_iter([String::new()]);
+    let g = read_lock();
+    let x = c.iter(&g);
+    drop(c);
+    drop(x);
+}

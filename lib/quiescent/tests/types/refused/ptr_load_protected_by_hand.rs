@@ -1,0 +1,8 @@
+//! [E0133] loading without a guard is unsafe.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let p = RcuPtr::new(Box::new(1));
+    p.load_protected();
+}

@@ -1,0 +1,8 @@
+//! [E0308] the other direction.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn f(c: &RcuCell<fn(&'static u32)>) -> &RcuCell<for<'a> fn(&'a u32)> {
+    c
+}
+fn main() {}

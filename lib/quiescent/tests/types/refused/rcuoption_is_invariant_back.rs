@@ -1,0 +1,8 @@
+//! [E0308] the other direction.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn f(c: &RcuOption<fn(&'static u32)>) -> &RcuOption<for<'a> fn(&'a u32)> {
+    c
+}
+fn main() {}

@@ -1,0 +1,8 @@
+//! [E0308] higher-ranked function types are no way to another value type either.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn f(c: &RcuPtr<for<'a> fn(&'a u32)>) -> &RcuPtr<fn(&'static u32)> {
+    c
+}
+fn main() {}

@@ -1,0 +1,10 @@
+//! [E0277] `RcuPtr<std::cell::Cell<u32>>`: the value must be Send and Sync.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn is<T>() {}
+fn main() {
+    is::<RcuPtr<std::cell::Cell<u32>>>();
+    let _ = std::mem::size_of::<RcuPtr<std::cell::Cell<u32>>>();
+}
+fn f(_: RcuPtr<std::cell::Cell<u32>>) {}

@@ -1,0 +1,8 @@
+//! [E0277] no `leak` either.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn f(r: Retired<std::cell::Cell<u32>>) -> &'static std::cell::Cell<u32> {
+    r.leak()
+}
+fn main() {}

@@ -1,0 +1,11 @@
+//! [E0616] an open section, taken out by a projection: its fields.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn of<D: Handle>(d: &D) -> D::OpenSection {
+    d.open_section()
+}
+fn main() {
+    let mut section = of(&Srcu::new());
+    section.count = 7;
+}

@@ -1,0 +1,8 @@
+//! [E0133] the hidden constructor is unsafe.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+quiescent::domain! { struct Routes; }
+fn main() {
+    let d = RcuDomain::<Routes, Single>::single();
+}

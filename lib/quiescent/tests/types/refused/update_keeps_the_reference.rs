@@ -1,0 +1,14 @@
+//! [E0521] the closure of `update` keeps what it is given.
+#![forbid(unsafe_code)]
+#![allow(unused)]
+use quiescent::*;
+fn main() {
+    let c = RcuCell::new(String::new());
+    let mut kept: Option<&String> = None;
+    c.update(|s| {
+        kept = Some(s);
+        s.clone()
+    })
+    .retire();
+    println!("{kept:?}");
+}
