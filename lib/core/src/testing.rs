@@ -54,6 +54,31 @@ thread_local! {
     static LOCALS: RefCell<Vec<(*const Program, &'static Local)>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Checks that `body` ends its process by an abort. The test of this name calls it; it is run again in a
+/// process of its own.
+pub fn aborts(name: &str, body: impl FnOnce()) {
+    const ABORTS: &str = "QUIESCENT_TEST_ABORTS";
+    if std::env::var_os(ABORTS).is_some() {
+        return body();
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().expect("this program"));
+    again
+        .args([name, "--exact", "--nocapture"])
+        .env(ABORTS, "1");
+    let output = again.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("running 1 test"), "{text}");
+    assert!(
+        !text.contains("test result"),
+        "it ended as any test does: {text}"
+    );
+    #[cfg(unix)]
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&output.status),
+        Some(libc::SIGABRT)
+    );
+}
+
 /// A new program, leaked.
 pub fn program() -> &'static Program {
     let place = Box::leak(Box::<Program>::new_uninit()).as_mut_ptr();
@@ -229,7 +254,10 @@ impl State {
             head: Head::new(),
             runs,
         }));
-        let parcel = Parcel::Head(NonNull::from(counted).cast(), run_head);
+        let parcel = Parcel::Head(crate::queue::parcel::Callback {
+            head: NonNull::from(counted).cast(),
+            run: run_head,
+        });
         self.deliver(parcel, Terms::of(urgency));
     }
 }

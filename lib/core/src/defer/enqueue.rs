@@ -17,7 +17,7 @@ use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::{Entry, Lane, Popped};
-use crate::queue::parcel::Parcel;
+use crate::queue::parcel::{self, Parcel};
 use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue, QueueCore};
 use crate::reader::mode::FenceMode;
 
@@ -120,7 +120,9 @@ impl State {
         match parcel {
             _ if !fits => {}
             // SAFETY: the caller's promise, passed on with the parcel.
-            Parcel::Head(head, run) => unsafe { core.push_head(queue.meter(), head, run) },
+            Parcel::Head(parcel::Callback { head, run }) => unsafe {
+                core.push_head(queue.meter(), head, run)
+            },
             Parcel::Entry(lane, entry, bytes) => {
                 let was_put;
                 (core, was_put) = queue.put_among_others(core, lane, entry, bytes);

@@ -86,7 +86,7 @@ impl<W> Chosen<W> {
 }
 
 /// Runs an entry of a lane of code that is done and taken out.
-pub fn code(state: &'static State, taken: Taken, entry: Entry) {
+pub(crate) fn code(state: &'static State, taken: Taken, entry: Entry) {
     // SAFETY: an entry of a lane of code.
     let kind = unsafe { kind::kind(entry.what) };
     state.contained(taken, kind.name, || {
@@ -96,7 +96,7 @@ pub fn code(state: &'static State, taken: Taken, entry: Entry) {
 }
 
 /// Runs an intrusive callback that is done and taken out.
-pub fn head(state: &'static State, taken: Taken, head: NonNull<Head>, run: RunHead) {
+pub(crate) fn head(state: &'static State, taken: Taken, head: NonNull<Head>, run: RunHead) {
     state.contained(taken, intrusive::head_name, || {
         // SAFETY: promised by the thread that queued it.
         unsafe { run(head) };
@@ -104,7 +104,7 @@ pub fn head(state: &'static State, taken: Taken, head: NonNull<Head>, run: RunHe
 }
 
 /// Frees what the owner popped before it took the slow path.
-pub fn free(kept: [Option<Entry>; 2]) {
+pub(crate) fn free(kept: [Option<Entry>; 2]) {
     for entry in kept.into_iter().flatten() {
         // SAFETY: done, and popped by its owner.
         unsafe { entry.free() };

@@ -36,7 +36,8 @@ impl Domain {
         if self.env().threads.is_dummy(reader) {
             return None; // it has no record
         }
-        let slot = Slot::of(reader);
+        // SAFETY: a local has the dummy, or the word of its slot.
+        let slot = unsafe { Slot::of(reader) };
         let attached = match &self.readers {
             Readers::Threads => return Some(local.queue()),
             Readers::Records(_) => {
@@ -64,7 +65,8 @@ impl Domain {
     pub fn lock_anew(&'static self, local: &Local) -> &'static Reader {
         let reader = local.reader();
         if !self.env().threads.is_dummy(reader)
-            && let Some(record) = Slot::of(reader).records.record(self.number)
+            // SAFETY: a local has the dummy, or the word of its slot.
+            && let Some(record) = unsafe { Slot::of(reader) }.records.record(self.number)
         {
             local.note_record(record);
             return record.words.lock();

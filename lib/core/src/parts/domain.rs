@@ -37,6 +37,8 @@ use crate::reader::threads::Slot;
 pub const OWNED: u32 = 1;
 /// The domain has no handle.
 pub const LEFT: u32 = 0;
+/// Handles of which the next one aborts the process: half of what can be counted.
+const MOST_HANDLES: u32 = u32::MAX / 2;
 
 /// The place of a domain's reader records. Stored in place, since domains live forever: a box would cost each
 /// reader one more load.
@@ -67,15 +69,15 @@ pub struct Domain {
     /// Identity: each owner has another number.
     pub id: AtomicU64,
     pub(crate) env: Fixed<Env>,
-    /// Number of handles, or [`LEFT`].
-    pub owner: AtomicU32,
+    /// Number of handles, at most about [`MOST_HANDLES`], or [`LEFT`].
+    pub(crate) owner: AtomicU32,
     /// The domain's number in telemetry while it has no name.
     pub place: u32,
     pub settings: RenewableLock<Settings>,
     /// The state; null before the first use, and for the process's domain.
-    pub state: AtomicPtr<State>,
+    pub(crate) state: AtomicPtr<State>,
     /// The domain created before this one.
-    pub made_before: AtomicPtr<Domain>,
+    pub(crate) made_before: AtomicPtr<Domain>,
     /// The guard of the settings' lock while this process forks.
     pub parked: crate::prim::parked::Parked<Settings>,
 }
@@ -184,9 +186,13 @@ impl Domain {
         }
     }
 
-    /// Adds a handle.
+    /// Adds a handle. Aborts the process at 2^31 handles: forgotten clones would make the count 0 while
+    /// handles exist, and another owner would take the domain over. (Between the addition and the abort other
+    /// threads may add handles: fewer than the other half of the range.)
     pub fn retain(&self) {
-        self.owner.fetch_add(1, Ordering::Relaxed);
+        if self.owner.fetch_add(1, Ordering::Relaxed) > MOST_HANDLES {
+            std::process::abort();
+        }
     }
 
     /// The domain was created in vain, or its last handle is gone. Takes no lock.
@@ -245,6 +251,17 @@ mod tests {
         );
         domain.forget_state();
         assert!(domain.state_if_any().is_none());
+    }
+
+    #[test]
+    fn forgotten_handles_end_the_process_before_their_count_is_zero() {
+        let domain = crate::testing::program().domain();
+        domain.owner.store(MOST_HANDLES, Ordering::Relaxed);
+        domain.retain();
+        assert_eq!(domain.owner.load(Ordering::Relaxed), MOST_HANDLES + 1);
+        let name =
+            "parts::domain::tests::forgotten_handles_end_the_process_before_their_count_is_zero";
+        crate::testing::aborts(name, || domain.retain());
     }
 
     #[test]

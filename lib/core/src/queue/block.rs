@@ -17,7 +17,7 @@ pub struct Block {
     first: [AtomicPtr<u8>; BLOCK],
     second: [AtomicU64; BLOCK],
     /// The next block of the chain, and the position of the first entry: under the queue's lock.
-    pub next: AtomicPtr<Block>,
+    pub(crate) next: AtomicPtr<Block>,
     pub base: AtomicU64,
 }
 
@@ -86,8 +86,8 @@ impl Block {
 /// Something to reclaim: the object, and how ([`kind`]: a layout, or the address of a table).
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    pub object: *mut u8,
-    pub what: u64,
+    pub(crate) object: *mut u8,
+    pub(crate) what: u64,
 }
 
 // SAFETY: what is retired or called is Send; the entry is its only owner.
@@ -100,9 +100,22 @@ impl Entry {
         what: 0,
     };
 
-    /// Memory of a box of `T`, to be freed without running any code of `T`.
+    /// An object, and the word that says how it is reclaimed.
+    ///
+    /// # Safety
+    /// `what` is the address of a [`Kind`](kind::Kind), exposed and as [`kind::dropped`] packs it, whose
+    /// function may be called once with the object, in any thread. The entry is queued once.
     #[inline(always)]
-    pub const fn plain<T>(object: *mut T, owned: Owned) -> Entry {
+    pub const unsafe fn new(object: *mut u8, what: u64) -> Entry {
+        Entry { object, what }
+    }
+
+    /// Memory of a box of `T`, to be freed without running any code of `T`.
+    ///
+    /// # Safety
+    /// `object` comes from `Box::into_raw`, and no other code frees it.
+    #[inline(always)]
+    pub const unsafe fn plain<T>(object: *mut T, owned: Owned) -> Entry {
         Entry {
             object: object.cast(),
             what: kind::plain::<T>(owned),

@@ -17,8 +17,8 @@ use crate::queue::lane::{Block, Lane};
 /// The blocks of a lane.
 #[derive(Debug)]
 pub struct Chain {
-    pub first: *mut Block,
-    pub last: *mut Block,
+    pub(crate) first: *mut Block,
+    pub(crate) last: *mut Block,
     /// The block of the end, or one before it: the start of the search for it.
     near_end: *mut Block,
     /// Not the owner consumes, but other threads.
@@ -50,7 +50,7 @@ impl Garbage {
     }
 
     /// Adds `block` and all blocks linked behind it.
-    pub fn push_all(&mut self, mut block: *mut Block) {
+    pub(crate) fn push_all(&mut self, mut block: *mut Block) {
         while !block.is_null() {
             let next = Chain::next(block);
             self.push(block);

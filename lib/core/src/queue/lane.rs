@@ -94,7 +94,7 @@ pub struct Lane {
     /// Everything below is queued.
     pub end: AtomicU64,
     /// The block of `end`.
-    pub block: AtomicPtr<Block>,
+    pub(crate) block: AtomicPtr<Block>,
     /// Bytes of credit left; the difference from what was given is what was queued.
     pub left: AtomicU64,
     /// The owner frees from here …
@@ -104,7 +104,7 @@ pub struct Lane {
     /// The slow path is taken when `end` reaches this. Other threads write this word and `asks` only.
     pub limit: AtomicU64,
     /// The block of `head`.
-    pub head_block: AtomicPtr<Block>,
+    pub(crate) head_block: AtomicPtr<Block>,
     /// The end of what was done when the engine was last called.
     pub done: AtomicU64,
     /// Pops per push: two if more is done than one per push would soon free.
@@ -116,7 +116,7 @@ pub struct Lane {
     /// Number of blocks to be linked behind the block of `end`, if the credit covers them.
     pub ahead: AtomicU32,
     /// The block behind that of `end`, if there is one; must not be dereferenced once the limit is lowered.
-    pub next: AtomicPtr<Block>,
+    pub(crate) next: AtomicPtr<Block>,
     /// `limit` may be raised up to here without a lock: the end of the credit, or of the last block.
     pub reach: AtomicU64,
     /// The published `gp_seq`, as of the last call of the engine.
@@ -131,7 +131,7 @@ pub struct Lane {
 
 impl Lane {
     const_new! {
-        pub fn new(block: *mut Block) -> Lane {
+        pub(crate) fn new(block: *mut Block) -> Lane {
             Lane {
                 end: AtomicU64::new(0),
                 block: AtomicPtr::new(block),

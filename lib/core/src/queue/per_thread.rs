@@ -76,9 +76,9 @@ pub struct Queue {
     /// The guard of its lock while this process forks.
     pub parked: crate::prim::parked::Parked<QueueCore>,
     /// The queue created before this one: [`Queues`](crate::queue::all::Queues).
-    pub made_before: AtomicPtr<Queue>,
+    pub(crate) made_before: AtomicPtr<Queue>,
     /// The next queue of the same slot, in another domain.
-    pub next_of_slot: AtomicPtr<Queue>,
+    pub(crate) next_of_slot: AtomicPtr<Queue>,
     pub common: Fixed<Common>,
     /// The state of its domain, whose type this layer does not know.
     pub state: Fixed<()>,

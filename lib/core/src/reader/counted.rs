@@ -81,7 +81,7 @@ impl Tally {
     }
 
     /// The queue's cell, and the cell in which its owner finds it without a lock.
-    pub fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
+    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
         [&self.queue, &self.attached]
     }
 
@@ -152,7 +152,8 @@ impl Counted {
         if threads.is_dummy(reader) || reader.is_fenced() {
             return None;
         }
-        self.tally(Slot::of(reader).cpu())
+        // SAFETY: a local has the dummy, or the word of its slot.
+        self.tally(unsafe { Slot::of(reader) }.cpu())
     }
 
     #[inline(always)]

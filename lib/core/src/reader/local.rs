@@ -187,6 +187,9 @@ impl Local {
     }
 }
 
+/// Sections on one side of which the next one aborts the process: half of what a side can count.
+const MOST_SECTIONS: u64 = 1 << (usize::BITS / 2 - 1);
+
 /// Open sections of a thread without a record; each half of the word counts those on one side of the two
 /// counters.
 ///
@@ -212,11 +215,17 @@ impl Unregistered {
     }
 
     /// Adds a section; returns its side. `newcomers` is the side for a thread that has none open.
+    ///
+    /// Aborts the process where a side has half the sections that its half of the word can count (32 768 on
+    /// 32-bit systems): forgotten guards would make it 0 while guards exist.
     pub fn join(&self, newcomers: u32) -> u32 {
         let side = match self.count() {
             0 => newcomers,
             _ => u32::from(self.sections(0) == 0),
         };
+        if self.sections(side) >= MOST_SECTIONS {
+            std::process::abort();
+        }
         self.restore(self.count() + Unregistered::unit(side));
         side
     }
@@ -263,8 +272,26 @@ impl Deref for Here {
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests {
+    use super::{MOST_SECTIONS, Unregistered};
     use crate::reader::records::ReaderRecords;
     use crate::testing::{program, queue};
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn forgotten_sections_without_a_slot_end_the_process_before_their_count_is_zero() {
+        for side in [0, 1] {
+            let sections = (MOST_SECTIONS - 1) as usize * Unregistered::unit(side);
+            let unregistered = Unregistered(AtomicUsize::new(sections));
+            assert_eq!(unregistered.join(side), side);
+            assert_eq!(unregistered.sections(side), MOST_SECTIONS);
+            assert_eq!(unregistered.sections(1 - side), 0);
+            let name = "reader::local::tests::\
+                forgotten_sections_without_a_slot_end_the_process_before_their_count_is_zero";
+            crate::testing::aborts(name, || {
+                unregistered.join(side);
+            });
+        }
+    }
 
     #[test]
     fn a_thread_notes_a_record_and_in_a_child_it_has_no_queue() {

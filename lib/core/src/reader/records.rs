@@ -110,7 +110,7 @@ impl ReaderRecord {
     }
 
     /// The queue's cell, and the cell in which its owner finds it without a lock.
-    pub fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
+    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
         [&self.queue, &self.attached]
     }
 

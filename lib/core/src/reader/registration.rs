@@ -125,7 +125,8 @@ impl Threads {
     /// The calling thread's slot, if it has one.
     pub fn own_slot(&self, local: &Local) -> Option<&'static Slot> {
         let reader = local.reader();
-        (!self.is_dummy(reader)).then(|| Slot::of(reader))
+        // SAFETY: a local has the dummy, or the word of its slot.
+        (!self.is_dummy(reader)).then(|| unsafe { Slot::of(reader) })
     }
 
     /// The calling thread releases its slot.
@@ -154,7 +155,8 @@ impl Threads {
     pub fn lock_slowly(&'static self, local: &Local) -> &'static Reader {
         let reader = local.reader();
         if !self.is_dummy(reader) {
-            return Slot::of(reader).words.lock_overflow();
+            // SAFETY: a local has the dummy, or the word of its slot.
+            return unsafe { Slot::of(reader) }.words.lock_overflow();
         }
         match self.own_slot_or_register(local) {
             Some(_) => self.lock(local),

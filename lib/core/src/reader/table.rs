@@ -30,7 +30,7 @@ impl Table {
     }
 
     /// The cell of this number; creates it. `None`: no memory for it.
-    pub fn cell(&self, number: u32) -> Option<&AtomicPtr<ReaderRecord>> {
+    pub(crate) fn cell(&self, number: u32) -> Option<&AtomicPtr<ReaderRecord>> {
         let (leaf, at) = place(number, FIRST_CELLS);
         let new_directory =
             || -> Directory { array_of!(AtomicPtr::new(std::ptr::null_mut()); prim::TABLE_LEAVES) };

@@ -107,11 +107,14 @@ impl Slot {
         self.queues.store(address, Ordering::Release);
     }
 
-    /// The slot of this reader word. Not for the dummy, nor for a sink.
-    pub fn of(reader: &'static Reader) -> &'static Slot {
+    /// The slot of this reader word.
+    ///
+    /// # Safety
+    /// The word is that of a slot's threads: not the dummy, nor a sink.
+    pub(crate) unsafe fn of(reader: &'static Reader) -> &'static Slot {
         let offset = offset_of!(Slot, words) + offset_of!(ReaderWords, reader);
-        // SAFETY: callers pass a word inside a slot, at that offset; slots live forever. The provenance of
-        // the whole slot was exposed when it was claimed.
+        // SAFETY: the caller's promise: a word inside a slot, at that offset; slots live forever. The
+        // provenance of the whole slot was exposed when it was claimed.
         unsafe { &*std::ptr::with_exposed_provenance(std::ptr::from_ref(reader).addr() - offset) }
     }
 

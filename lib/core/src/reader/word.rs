@@ -98,7 +98,7 @@ pub struct Reader {
     /// Generation and nesting.
     pub word: AtomicU64,
     /// The wake flag, or the kind of sink.
-    pub flag: AtomicU32,
+    pub(crate) flag: AtomicU32,
     /// Not 0: the thread is asked for a fence ([`asking`](crate::prim::asking)). Beside the flag, so that an
     /// unlock tests both with one instruction; a word of its own, so that no driver is woken for a question.
     ask: AtomicU32,
@@ -112,7 +112,8 @@ pub struct Reader {
 
 impl Reader {
     const_new! {
-        pub fn new(word: u64, flag: u32) -> Reader {
+        /// Not for other crates: closing a section follows the flag to what contains the word.
+        pub(crate) fn new(word: u64, flag: u32) -> Reader {
             Reader {
                 word: AtomicU64::new(word),
                 flag: AtomicU32::new(flag),
@@ -127,7 +128,7 @@ impl Reader {
 
     const_new! {
         /// The word of every thread that has no slot: at the limit.
-        pub fn new_dummy() -> Reader {
+        pub(crate) fn new_dummy() -> Reader {
             Reader::new(NEST_LIMIT, FLAG_CLEAR)
         }
     }

@@ -25,7 +25,7 @@ pub struct ReaderWords {
 
 impl ReaderWords {
     const_new! {
-        pub fn new() -> ReaderWords {
+        pub(crate) fn new() -> ReaderWords {
             ReaderWords {
                 reader: Reader::new(0, FLAG_CLEAR),
                 overflow: AtomicU64::new(0),
@@ -44,27 +44,31 @@ impl ReaderWords {
 
     /// The words to which a guard's word belongs: the word or a sink, according to its flag, which was just
     /// read.
-    pub fn of(reader: &'static Reader, flag: u32) -> &'static ReaderWords {
+    ///
+    /// # Safety
+    /// The word is inside a `ReaderWords`, and the flag is its own.
+    unsafe fn of(reader: &'static Reader, flag: u32) -> &'static ReaderWords {
         let offset = match flag {
             SINK_OVERFLOW => offset_of!(ReaderWords, overflow_sink),
             _ => offset_of!(ReaderWords, reader),
         };
-        // SAFETY: the word is inside a `ReaderWords`, at this offset; these live forever, and the provenance
-        // of the whole was exposed when `initialize` was called.
+        // SAFETY: the caller's promise: inside a `ReaderWords`, at this offset; these live forever, and the
+        // provenance of the whole was exposed when `initialize` was called.
         unsafe { &*std::ptr::with_exposed_provenance(std::ptr::from_ref(reader).addr() - offset) }
     }
 
     /// Closes the section of this guard's word, whose flag is set. Returns the reader that a driver waits
     /// for, if it is outside now. `unregistered` closes a section of an unregistered reader, given the flag
     /// of its sink.
-    pub fn close<'a>(
+    pub(crate) fn close<'a>(
         reader: &'static Reader,
         unregistered: impl FnOnce(u32) -> Option<&'a Reader>,
     ) -> Option<&'a Reader> {
         match reader.flag.load(Ordering::Relaxed) {
             FLAG_CLEAR => None,
             flag @ (FLAG_WAKE | SINK_OVERFLOW) => {
-                let words = ReaderWords::of(reader, flag);
+                // SAFETY: guards have words of `ReaderWords`, which alone have these flags.
+                let words = unsafe { ReaderWords::of(reader, flag) };
                 words.unlock_slowly(flag).then_some(&words.reader)
             }
             sink => unregistered(sink),
@@ -74,14 +78,15 @@ impl ReaderWords {
     /// True if a driver waits for the section of this guard's word, whose flag is set, and it is the only
     /// section of its thread. `unregistered` returns whether a driver waits for the unregistered readers'
     /// side with this sink, and the number of the thread's sections there.
-    pub fn is_in_the_way(
+    pub(crate) fn is_in_the_way(
         reader: &'static Reader,
         unregistered: impl FnOnce(u32) -> (bool, u64),
     ) -> bool {
         let (flagged, nested) = match reader.flag.load(Ordering::Relaxed) {
             FLAG_CLEAR => return false,
             flag @ (FLAG_WAKE | SINK_OVERFLOW) => {
-                let words = ReaderWords::of(reader, flag);
+                // SAFETY: guards have words of `ReaderWords`, which alone have these flags.
+                let words = unsafe { ReaderWords::of(reader, flag) };
                 (words.is_flagged(), words.nesting())
             }
             sink => unregistered(sink),

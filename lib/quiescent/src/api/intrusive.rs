@@ -7,6 +7,7 @@ use quiescent_engine::credit::Urgency;
 use super::backend::{Backend, OfProcess};
 use super::handle::Handle;
 use crate::api::backend::{Parcel, Terms};
+use quiescent_core::queue::parcel::Callback;
 
 pub use quiescent_core::queue::intrusive::Head;
 
@@ -36,7 +37,8 @@ pub use quiescent_core::queue::intrusive::Head;
 /// ```
 #[doc(alias = "call_rcu")]
 pub unsafe fn defer(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Prompt));
+    // SAFETY: the caller's promise.
+    unsafe { deliver(OfProcess, head, run, Urgency::Prompt) };
 }
 
 /// As [`defer`], but wakes the worker now: see [`defer_hurry`](crate::defer_hurry).
@@ -44,7 +46,8 @@ pub unsafe fn defer(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// # Safety
 /// As [`defer`].
 pub unsafe fn defer_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Hurry));
+    // SAFETY: the caller's promise.
+    unsafe { deliver(OfProcess, head, run, Urgency::Hurry) };
 }
 
 /// As [`defer`], but lazy: see [`defer_lazy`](crate::defer_lazy).
@@ -52,7 +55,8 @@ pub unsafe fn defer_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// # Safety
 /// As [`defer`].
 pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    OfProcess.deliver(Parcel::Head(head, run), Terms::of(Urgency::Lazy));
+    // SAFETY: the caller's promise.
+    unsafe { deliver(OfProcess, head, run, Urgency::Lazy) };
 }
 
 /// As [`defer`], after a grace period of `domain`.
@@ -60,8 +64,19 @@ pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// # Safety
 /// As [`defer`].
 pub unsafe fn defer_in(domain: &impl Handle, head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
-    let parcel = Parcel::Head(head, run);
-    domain
-        .domain_backend()
-        .deliver(parcel, Terms::of(Urgency::Prompt));
+    // SAFETY: the caller's promise.
+    unsafe { deliver(domain.domain_backend(), head, run, Urgency::Prompt) };
+}
+
+/// # Safety
+/// As [`defer`].
+unsafe fn deliver(
+    to: impl Backend,
+    head: NonNull<Head>,
+    run: unsafe fn(NonNull<Head>),
+    urgency: Urgency,
+) {
+    // SAFETY: the caller's promise.
+    let callback = unsafe { Callback::new(head, run) };
+    to.deliver(Parcel::Head(callback), Terms::of(urgency));
 }

@@ -110,7 +110,8 @@ static HELD: HeldPlace = HeldPlace(UnsafeCell::new(None));
 
 /// Registers the handlers, where the system calls them.
 pub(crate) fn register() {
-    os::on_fork(prepare, parent, child);
+    // SAFETY: they are for these places.
+    unsafe { os::on_fork(prepare, parent, child) };
 }
 
 unsafe extern "C" fn prepare() {

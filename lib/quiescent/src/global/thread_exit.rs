@@ -44,7 +44,8 @@ extern "C" fn start() {
 /// Registers `slot` to be released at the end of this thread. If that is impossible the slot stays taken,
 /// which costs only memory and scan time.
 pub(crate) fn arm(slot: &'static Slot) {
-    AT_EXIT.arm(std::ptr::from_ref(slot).cast());
+    // SAFETY: `at_exit` takes a slot; slots live forever.
+    unsafe { AT_EXIT.arm(std::ptr::from_ref(slot).cast()) };
 }
 
 /// True if this thread's end has begun, and no hook will run any more.

@@ -25,6 +25,8 @@ use quiescent_core::prim::{futex_wait, futex_wake};
 
 const FREE: u32 = 0;
 const AWAITED: u32 = 1;
+/// The highest number: the lock's word has another bit.
+const MOST: u32 = u32::MAX >> 1;
 
 /// The next number.
 static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -44,16 +46,24 @@ fn number() -> u32 {
     if known != 0 {
         return known;
     }
-    // After 2³¹ threads the numbers start again.
-    let new = (NEXT.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)).max(1);
+    let count = NEXT.fetch_add(1, Ordering::Relaxed);
+    let new = number_at(count, FIRST.load(Ordering::Relaxed));
     NUMBER.set(new);
     new
+}
+
+/// The number of the thread before which `count` got theirs, in a process whose first number is `first`.
+///
+/// After 2³¹ threads the numbers start again, in a child of a fork with its first one: a lower number would be
+/// that of a thread that is gone, and two threads would hold one lock.
+fn number_at(count: u32, first: u32) -> u32 {
+    (count & MOST).max(first).max(1)
 }
 
 /// In the child of a fork, on its only thread.
 pub(crate) fn forked() {
     FORKED.store(number(), Ordering::Relaxed);
-    FIRST.store(NEXT.load(Ordering::Relaxed), Ordering::Relaxed);
+    FIRST.store(NEXT.load(Ordering::Relaxed) & MOST, Ordering::Relaxed);
 }
 
 /// The lock.
@@ -114,5 +124,28 @@ impl Drop for Taken<'_> {
         if self.lock.word.swap(FREE, Ordering::Release) & AWAITED != 0 {
             futex_wake(&self.lock.word);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_below_the_first_of_the_process_also_after_the_last() {
+        for first in [0, 1, 7, MOST] {
+            for count in [0, 1, 6, 7, 8, MOST, MOST + 1, MOST + 2, u32::MAX] {
+                let number = number_at(count, first);
+                assert!(
+                    number >= first && number != 0 && number <= MOST,
+                    "{count} {first}"
+                );
+            }
+        }
+        assert_eq!([7, 8, MOST].map(|count| number_at(count, 7)), [7, 8, MOST]);
+        assert_eq!(
+            [MOST + 1, MOST + 2].map(|count| number_at(count, 7)),
+            [7, 7]
+        );
     }
 }

@@ -123,7 +123,8 @@ static AT_END: AtExit = AtExit::new(at_end);
 
 /// Notices the end of this thread, a worker, also where frames are not unwound.
 pub(crate) fn is_noticed(workers: &'static Workers) {
-    AT_END.arm(std::ptr::from_ref(workers).cast());
+    // SAFETY: `at_end` takes these; they live forever.
+    unsafe { AT_END.arm(std::ptr::from_ref(workers).cast()) };
 }
 
 /// Called when a thread that was a worker has ended.

@@ -145,12 +145,13 @@ fn what_would_break_a_rule_does_not_compile() {
             let _ = writeln!(wrong, "{name}: {codes:?}, and its first line is: {first}");
         }
         // A kind of error: its text without names.
-        let title = found
-            .first()
-            .map_or("", |(_, shown)| shown.lines().next().unwrap_or(""));
+        let Some((_, shown)) = found.first() else {
+            continue;
+        };
+        let title = shown.lines().next().unwrap_or_default();
         let kind: Vec<_> = title.split('`').step_by(2).map(String::from).collect();
         if kinds.insert(kind) {
-            let _ = writeln!(messages, "== {name}\n{}", found[0].1);
+            let _ = writeln!(messages, "== {name}\n{shown}");
         }
     }
     let messages = messages.replace(env!("CARGO_MANIFEST_DIR"), "$DIR");

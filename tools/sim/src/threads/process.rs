@@ -156,10 +156,10 @@ impl Process {
         } else {
             &CALLED
         };
-        let entry = Entry {
-            object: std::ptr::without_provenance_mut(object),
-            what: std::ptr::from_ref(kind).expose_provenance() as u64,
-        };
+        let object = std::ptr::without_provenance_mut(object);
+        let what = std::ptr::from_ref(kind).expose_provenance() as u64;
+        // SAFETY: a table of this program, whose function takes a number.
+        let entry = unsafe { Entry::new(object, what) };
         match urgency {
             Urgency::Hurry => {
                 let parcel = Parcel::Entry(CODE, entry, bytes);
@@ -235,10 +235,8 @@ impl Process {
 }
 
 fn memory(object: usize) -> Entry {
-    Entry {
-        object: std::ptr::without_provenance_mut(object),
-        what: 0,
-    }
+    // SAFETY: this host observes what is freed by its number, and frees nothing.
+    unsafe { Entry::new(std::ptr::without_provenance_mut(object), 0) }
 }
 
 static CALLED: Kind = kind(false);

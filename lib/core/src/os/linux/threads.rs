@@ -69,10 +69,12 @@ impl AtExit {
 
     /// At the end of the calling thread the function is called with this value. False: it will not be, as all
     /// keys are taken.
-    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "it is not dereferenced")]
-    pub fn arm(&self, value: *const c_void) -> bool {
+    ///
+    /// # Safety
+    /// The function may be called with this value at the end of this thread.
+    pub unsafe fn arm(&self, value: *const c_void) -> bool {
         let Some(key) = self.key() else { return false };
-        // SAFETY: the key is valid; the value is only handed back.
+        // SAFETY: the key is valid; the caller's promise about the value.
         unsafe { libc::pthread_setspecific(key, value) == 0 }
     }
 
@@ -84,12 +86,15 @@ impl AtExit {
 
 /// Calls the functions around each fork of the process. If there is no memory for that, a child is as one
 /// without handlers.
-pub fn on_fork(
+///
+/// # Safety
+/// They may be called there.
+pub unsafe fn on_fork(
     prepare: unsafe extern "C" fn(),
     parent: unsafe extern "C" fn(),
     child: unsafe extern "C" fn(),
 ) {
-    // SAFETY: the handlers have the required type.
+    // SAFETY: the caller's promise.
     unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 

@@ -149,10 +149,13 @@ fn the_end_of_a_thread_calls_each_hook_once_with_its_last_value() {
     static CALLED: AtomicUsize = AtomicUsize::new(0);
     unsafe extern "C" fn ended(value: *mut c_void) {
         CALLED.fetch_add(value.addr(), Ordering::Relaxed);
-        assert!(AtExit::new(ended).is_over() && !AtExit::new(ended).arm(value));
+        // SAFETY: it takes any number.
+        let armed = unsafe { AtExit::new(ended).arm(value) };
+        assert!(AtExit::new(ended).is_over() && !armed);
     }
     let hook = AtExit::new(ended);
-    let arm = |value| hook.arm(std::ptr::without_provenance(value));
+    // SAFETY: it takes any number.
+    let arm = |value| unsafe { hook.arm(std::ptr::without_provenance(value)) };
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| arm(1) && arm(100) && !hook.is_over());
         assert!(thread.join().unwrap());

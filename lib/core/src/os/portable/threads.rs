@@ -68,7 +68,10 @@ impl AtExit {
 
     /// At the end of the calling thread the function is called with this value. False: it will not be, since
     /// that end has begun.
-    pub fn arm(&self, value: *const c_void) -> bool {
+    ///
+    /// # Safety
+    /// The function may be called with this value at the end of this thread.
+    pub unsafe fn arm(&self, value: *const c_void) -> bool {
         let call = (self.0, value.cast_mut());
         CALLS.try_with(|calls| calls.set(call)).unwrap_or(false)
     }
@@ -80,7 +83,10 @@ impl AtExit {
 }
 
 /// Forks go unnoticed: a child must not use the library.
-pub fn on_fork(
+///
+/// # Safety
+/// They may be called there.
+pub unsafe fn on_fork(
     _prepare: unsafe extern "C" fn(),
     _parent: unsafe extern "C" fn(),
     _child: unsafe extern "C" fn(),

@@ -108,9 +108,12 @@ fn layouts_are_packed() {
         _bytes: [u8; 96],
     }
     let what = |entry: Entry| kind::layout(entry.what);
-    let byte = Entry::plain(std::ptr::null_mut::<u8>(), Owned::NOTHING);
+    // SAFETY: never freed.
+    let byte = unsafe { Entry::plain(std::ptr::null_mut::<u8>(), Owned::NOTHING) };
     assert_eq!(what(byte), (1, 1));
-    let words = |owned| Entry::plain(std::ptr::null_mut::<[u64; 5]>(), Owned::by::<u64>(owned));
+    // SAFETY: never freed.
+    let words =
+        |owned| unsafe { Entry::plain(std::ptr::null_mut::<[u64; 5]>(), Owned::by::<u64>(owned)) };
     let weight = if usize::BITS == 64 { 64 } else { 60 };
     for owned in [0, 1, 5000, usize::MAX - 1] {
         assert_eq!(what(words(owned)), (40, align_of::<u64>()));
@@ -123,7 +126,8 @@ fn layouts_are_packed() {
         );
     }
     let wide = Box::into_raw(Box::new(Wide { _bytes: [1; 96] }));
-    let entry = Entry::plain(wide, Owned::NOTHING);
+    // SAFETY: a box of this test.
+    let entry = unsafe { Entry::plain(wide, Owned::NOTHING) };
     assert_eq!(what(entry), (96, 32));
     // SAFETY: it was a box.
     unsafe { entry.free() };

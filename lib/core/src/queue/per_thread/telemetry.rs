@@ -10,7 +10,7 @@ use quiescent_engine::credit::Urgency;
 use super::QueueCore;
 use crate::queue::intrusive::{Head, RunHead};
 use crate::queue::meter::Meter;
-use crate::queue::parcel::Parcel;
+use crate::queue::parcel::{self, Parcel};
 
 impl QueueCore {
     /// Appends an intrusive callback.
@@ -49,7 +49,9 @@ impl QueueCore {
         if breaks {
             let (lane, what) = match *parcel {
                 Parcel::Entry(lane, entry, _) => (lane, entry.what),
-                Parcel::Head(_, run) => (Which::Head as usize, run as usize as u64),
+                Parcel::Head(parcel::Callback { run, .. }) => {
+                    (Which::Head as usize, run as usize as u64)
+                }
             };
             self.cursor.broke(meter, &self.cpu, lane, what, urgency);
         }

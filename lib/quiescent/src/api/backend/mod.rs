@@ -184,7 +184,8 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     /// As [`retire`](Backend::retire).
     #[inline(always)]
     unsafe fn retire_as<T: Send + 'static>(self, pointer: NonNull<T>, terms: Given, way: Way) {
-        let Some((lane, entry, bytes)) = pack(pointer, terms) else {
+        // SAFETY: the caller's promise.
+        let Some((lane, entry, bytes)) = (unsafe { pack(pointer, terms) }) else {
             return;
         };
         let queue = match way {
@@ -243,7 +244,8 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
             unsafe { self.retire(pointer, terms, Way::Lazy) };
             return Ok(());
         }
-        match pack(pointer, terms) {
+        // SAFETY: the caller's promise.
+        match unsafe { pack(pointer, terms) } {
             Some((lane, entry, bytes)) => state.try_deliver(lane, entry, bytes),
             None => Ok(()),
         }
@@ -271,7 +273,8 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
             Err(Refusal::Full(_)) => {}
             result => return result,
         }
-        match pack(pointer, terms) {
+        // SAFETY: the caller's promise.
+        match unsafe { pack(pointer, terms) } {
             Some((lane, entry, bytes)) => {
                 state.deliver_when_room(lane, entry, bytes, Until::after(limit))
             }
@@ -283,7 +286,9 @@ pub trait Backend: Copy + Debug + Eq + Hash + Send + Sync + Unpin + 'static {
     #[inline]
     fn defer<F: FnOnce() + Send + 'static>(self, f: F, urgency: Urgency) {
         let (object, what) = kind::called(f, urgency);
-        let (entry, bytes) = (Entry { object, what }, weight::closure::<F>());
+        // SAFETY: from `called`, and queued once.
+        let entry = unsafe { Entry::new(object, what) };
+        let bytes = weight::closure::<F>();
         let queue = match urgency {
             Urgency::Hurry => None,
             Urgency::Lazy | Urgency::Prompt => self.queue(),

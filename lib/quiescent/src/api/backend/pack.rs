@@ -63,8 +63,11 @@ impl Way {
 
 /// The lane, the entry and the weight of a box; `None` for a value without memory and without a destructor.
 /// `owned`: the bytes declared, or [`weight::UNKNOWN`].
+///
+/// # Safety
+/// `pointer` comes from `Box::into_raw`, and no other code frees it.
 #[inline(always)]
-pub(crate) fn pack<T: Send + 'static>(
+pub(crate) unsafe fn pack<T: Send + 'static>(
     pointer: NonNull<T>,
     terms: Given,
 ) -> Option<(usize, Entry, u64)> {
@@ -78,9 +81,11 @@ pub(crate) fn pack<T: Send + 'static>(
         let what = kind::dropped::<T>(owned);
         let object = object.cast();
         let lane = if terms.on_worker { CODE } else { OWN };
-        (lane, Entry { object, what })
+        // SAFETY: a box of T, by the caller's promise.
+        (lane, unsafe { Entry::new(object, what) })
     } else {
-        (PLAIN, Entry::plain(object, owned))
+        // SAFETY: as above.
+        (PLAIN, unsafe { Entry::plain(object, owned) })
     };
     Some((lane, entry, bytes))
 }

@@ -12,7 +12,8 @@ unsafe extern "C" fn at_end(value: *mut c_void) {
 }
 
 fn arm(key: &AtExit) -> bool {
-    key.arm(std::ptr::from_ref(&ENDED).cast())
+    // SAFETY: the hooks of these tests take such a counter.
+    unsafe { key.arm(std::ptr::from_ref(&ENDED).cast()) }
 }
 
 /// Threads that make it at once use one key, and each thread's end is noticed. Keys that are made in vain are

@@ -315,7 +315,8 @@ fn a_helping_owner_pops_nothing_that_was_taken_over() {
     queue.attach(&mut core);
     queue.provide(PLAIN);
     for value in 0..9u64 {
-        let entry = Entry::plain(Box::into_raw(Box::new(value)), Owned::NOTHING);
+        // SAFETY: a new box.
+        let entry = unsafe { Entry::plain(Box::into_raw(Box::new(value)), Owned::NOTHING) };
         assert!(queue.put(&mut core, PLAIN, entry, 0));
     }
     Engine::new().done(queue, &mut core);
