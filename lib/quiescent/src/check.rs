@@ -296,6 +296,13 @@ impl Model {
         done.expect("models refuse nothing");
     }
 
+    /// A driver has found this leaf empty, and vacates it.
+    pub fn vacate(self, leaf: usize) {
+        let state = &self.0.env.state;
+        let core = state.lock();
+        state.readers().vacated(leaf, &core.lock);
+    }
+
     /// Makes the domain of the program with this number, with this model's policy and the fewest spins.
     /// Leaked.
     pub fn own_domain(self, number: u32) -> &'static crate::Domain {

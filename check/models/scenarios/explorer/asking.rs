@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::common::reclaim::reclaiming;
-use crate::common::{World, check};
+use crate::common::{World, check, join_all};
 use quiescent_models::explorer::Ordering::Relaxed;
 use quiescent_models::explorer::{AtomicU32, branching, light_fence};
 use quiescent_on_explorer as rcu;
@@ -115,6 +115,47 @@ fn a_thread_that_registers_meanwhile() {
         words.store();
         words.load();
         drop(guard);
+    });
+}
+
+/// A thread registers in a leaf that a driver has found empty, and is vacating; the asker, which does not
+/// hold the driver's lock, must not skip the thread.
+#[test]
+fn a_thread_in_a_leaf_that_is_being_vacated() {
+    check("asking: vacated", 2, 1, || {
+        let world = World::new(Domain::new().leaves(2).asking());
+        let words = Rc::new(Words::default());
+        let saw = Rc::new(Cell::new(0));
+        // These two fill the first leaf.
+        let (ask, seen) = (words.clone(), saw.clone());
+        let asker = world.registered(move |w| {
+            ask.updaters.store(1, Relaxed);
+            w.domain.ask();
+            seen.set(ask.readers.load(Relaxed));
+            branching(false); // a load of the reader that comes later sees the store above
+        });
+        let driver = world.registered(|w| {
+            w.domain.vacate(1);
+            section();
+        });
+        world.domain.enter();
+        world.ready(2);
+        branching(false);
+        // A thread came and went: the second leaf exists, counts as occupied, and is empty.
+        world.thread(|w| w.domain.register()).join();
+        let read = words.clone();
+        let reader = world.thread(move |w| {
+            w.pass_on();
+            w.domain.register();
+            read.store();
+            read.load();
+        });
+        world.begin(3);
+        join_all([reader, driver, asker]);
+        assert!(
+            saw.get() == 1 || words.seen.get() == 1,
+            "neither saw the other: no fence came between"
+        );
     });
 }
 

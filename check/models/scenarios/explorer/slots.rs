@@ -24,7 +24,7 @@
 //! | queues: what the owner runs | nothing | | checked |
 //! | the thread's own: word, fenced slot | cleared before the bit | | checked when it is back |
 //! | the thread's own: tally, record | cleared before the bit | | checked when it is back |
-//! | "occupied", "full" of the leaf | may be outdated | set | unit tests of core |
+//! | "occupied", "full" of the leaf | may be outdated | set | unit tests of core; `asking`, `updaters` |
 
 use std::cell::RefCell;
 use std::rc::Rc;

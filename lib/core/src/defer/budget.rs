@@ -36,11 +36,11 @@ use crate::parts::fullness::{Fullness, Refusal};
 use crate::parts::shell::News;
 use crate::parts::state::{Core, State};
 use crate::prim::counters::{count, value};
-use crate::prim::{self, MAX_EXTRACT, Ordering};
+use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering};
 use crate::queue::chain::Garbage;
 use crate::queue::lane::Entry;
 use crate::queue::parcel::Parcel;
-use crate::queue::per_thread::{PLAIN, Queue};
+use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
 
 /// Interval between two checks of a caller that waits for room.
 pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
@@ -69,16 +69,34 @@ impl State {
         entry: Entry,
         bytes: u64,
     ) -> Result<(), Refusal> {
-        for _ in 0..2 {
-            if self.offer(lane, entry, bytes) {
-                return Ok(());
-            }
-        }
-        Err(Refusal::Full(self.fullness()))
+        let offer = || self.offer(lane, entry, bytes);
+        offer().or_else(|_| offer()).map_err(Refusal::Full)
     }
 
-    fn offer(&'static self, lane: usize, entry: Entry, bytes: u64) -> bool {
+    fn offer(&'static self, lane: usize, entry: Entry, bytes: u64) -> Result<(), Fullness> {
         self.deliver_if(Parcel::Entry(lane, entry, bytes), Terms::LAZY, true)
+    }
+
+    /// Asks the engine whether an entry fits into the budget; if not, returns what is queued.
+    pub(super) fn admit(
+        &self,
+        queue: &Queue,
+        core: &mut MutexGuard<'_, QueueCore>,
+        parcel: &Parcel,
+    ) -> Result<(), Fullness> {
+        let Parcel::Entry(_, _, bytes) = *parcel else {
+            return Ok(());
+        };
+        let hands_off = core.hands_off; // as of the last refill
+        let queued = queue.report(core, hands_off);
+        let now = prim::coarse_ns();
+        let mut global = self.lock();
+        let fits = global.admit(&mut core.cpu, &queued, bytes, now);
+        self.show_level(&global);
+        match fits {
+            true => Ok(()),
+            false => Err(Fullness::of(&global)),
+        }
     }
 
     /// Waits for room, then queues the entry.
@@ -100,16 +118,14 @@ impl State {
                 Err(error) => return Err(Refusal::CannotWait(error)),
             };
             let mut freed = self.free_own(until);
-            if !self.offer(lane, entry, bytes) {
-                freed += self.free_taken(until);
-            } else {
+            if self.offer(lane, entry, bytes).is_ok() {
                 return Ok(());
             }
-            if self.offer(lane, entry, bytes) {
+            freed += self.free_taken(until);
+            let Err(full) = self.offer(lane, entry, bytes) else {
                 return Ok(());
-            }
+            };
             if until.is_over(self.env()) {
-                let full = self.fullness();
                 return Err(Refusal::TimedOut { full, holdouts });
             }
             if freed == 0 {
@@ -178,21 +194,17 @@ impl State {
     }
 
     /// The calling thread has queued callbacks faster than they are run: it yields its CPU once. This is no
-    /// wait: it continues if no other thread is runnable. Not inside a section, which would only last longer,
-    /// nor in a callback.
+    /// wait: it continues if no other thread is runnable. Not inside a section of any domain, which would
+    /// only last longer, nor in a callback.
     #[cold]
     pub fn give_way(&'static self) {
-        if self.in_section() || self.in_callback() {
+        let local = self.env().local();
+        if local.in_callback() || self.env().threads.in_any_section(&local) {
             return;
         }
         count(&self.counters.gave_way);
         #[cfg(not(quiescent_model))]
         std::thread::yield_now();
-    }
-
-    /// The amount queued, as known to the engine, and the budget.
-    pub fn fullness(&self) -> Fullness {
-        Fullness::of(&self.lock())
     }
 
     /// Requests the report that the budget is exceeded.
@@ -220,8 +232,13 @@ impl State {
         if news & OVER_BUDGET == 0 {
             return;
         }
-        let full = self.fullness();
-        let holdouts = self.lock().engine.holdouts().count() as u32;
+        // The queue may be empty by now. (There is no amount in the child of a fork that came between.)
+        let core = self.lock();
+        let Some(full) = Fullness::exceeded(&core) else {
+            return;
+        };
+        let holdouts = core.engine.holdouts().count() as u32;
+        drop(core);
         self.env().shell.tell(News::OverBudget {
             full,
             holdouts,

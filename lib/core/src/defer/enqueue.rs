@@ -12,6 +12,7 @@ use quiescent_engine::credit::{Refill, Urgency};
 
 use crate::defer::run;
 use crate::parts::domain::Readers;
+use crate::parts::fullness::Fullness;
 use crate::parts::state::State;
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
@@ -93,12 +94,17 @@ impl State {
     #[cold]
     #[inline(never)]
     pub fn deliver(&'static self, parcel: Parcel, terms: Terms) {
-        self.deliver_if(parcel, terms, false);
+        let _ = self.deliver_if(parcel, terms, false);
     }
 
-    /// Queues a parcel under the lock; with `asks`, an entry only if it fits into the budget. Returns whether
-    /// it was queued. If not, the caller still owns it.
-    pub fn deliver_if(&'static self, parcel: Parcel, terms: Terms, asks: bool) -> bool {
+    /// Queues a parcel under the lock; with `asks`, an entry only if it fits into the budget. If it does not,
+    /// returns what was queued then, and the caller still owns it.
+    pub fn deliver_if(
+        &'static self,
+        parcel: Parcel,
+        terms: Terms,
+        asks: bool,
+    ) -> Result<(), Fullness> {
         let own = self.own_queue_or_new();
         let queue = own.unwrap_or_else(|| {
             count(&self.counters.unregistered_queued);
@@ -114,7 +120,11 @@ impl State {
             queue.attach(&mut core);
             self.set_visible(queue, true);
         }
-        let fits = !asks || self.admit(queue, &mut core, &parcel);
+        let admitted = match asks {
+            true => self.admit(queue, &mut core, &parcel),
+            false => Ok(()),
+        };
+        let fits = admitted.is_ok();
         let breaks = fits && core.breaks(queue.meter(), &parcel, terms.urgency);
         let breaker = parcel.name().filter(|_| breaks);
         match parcel {
@@ -151,7 +161,7 @@ impl State {
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
         self.consume(queue, OWN, popped);
-        fits
+        admitted
     }
 
     /// The calling thread's queue here; creates one if needed. `None`: no slot, or no memory.
@@ -188,20 +198,6 @@ impl State {
     /// an owner frees its blocks when it is empty, so a rarely used domain is small at rest.
     fn is_busy(&self, queue: &Queue) -> bool {
         self.is_home() || (prim::ATTACH_AFTER..).contains(&queue.pushed())
-    }
-
-    /// Asks the engine whether an entry fits into the budget.
-    fn admit(&self, queue: &Queue, core: &mut MutexGuard<'_, QueueCore>, parcel: &Parcel) -> bool {
-        let Parcel::Entry(_, _, bytes) = *parcel else {
-            return true;
-        };
-        let hands_off = core.hands_off; // as of the last refill
-        let queued = queue.report(core, hands_off);
-        let now = prim::coarse_ns();
-        let mut global = self.lock();
-        let fits = global.admit(&mut core.cpu, &queued, bytes, now);
-        self.show_level(&global);
-        fits
     }
 
     /// Reports the owner's progress to the engine, and gets new credit.

@@ -14,6 +14,7 @@ use crate::defer::budget::TASKS_WAIT;
 use crate::defer::sweep::{Sweep, Until};
 use crate::defer::{enqueue, in_place};
 use crate::gp::driver::How;
+use crate::parts::fullness::{Fullness, Refusal};
 use crate::parts::shell::News;
 use crate::parts::state::State;
 use crate::prim::Ordering;
@@ -223,9 +224,39 @@ fn each_report_is_delivered_once() {
     state.request_report(TASKS_WAIT);
     assert_eq!(delivered(), (1, 0));
     state.over_budget();
+    assert_eq!(
+        delivered(),
+        (0, 0),
+        "the parent's, in the child of a fork: nothing is known of it"
+    );
+    state.set_budget(u64::MAX, 0);
+    (0..2).for_each(|_| state.put(PLAIN, memory(), Urgency::Lazy));
     assert_eq!(delivered(), (0, 1));
     assert_eq!(delivered(), (0, 0));
-    assert_eq!(program.asked.worker.load(Relaxed), 2);
+    assert!(program.asked.worker.load(Relaxed) > 2);
+}
+
+/// What reports and refusals say was true when the budget was exceeded, or the entry refused.
+#[test]
+fn a_report_has_the_amount_that_exceeded_the_budget() {
+    let (program, state) = home();
+    state.set_budget(u64::MAX, 3);
+    (0..4).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
+    let full = Fullness::of(&state.lock());
+    assert_eq!((full.held_callbacks, full.budget_callbacks), (4, 3));
+    state.put(CODE, counting(counter()), Urgency::Lazy);
+    let refused = state.try_deliver(CODE, counting(counter()), 64);
+    assert!(matches!(refused, Err(Refusal::Full(said)) if said.held_callbacks == 5));
+    // The worker comes late.
+    state.drain(ALWAYS);
+    state.set_budget(u64::MAX, u64::MAX);
+    assert_eq!(state.held(), (0, 0));
+    state.deliver_reports();
+    let reports = program.reports();
+    assert!(
+        matches!(reports[..], [News::OverBudget { full: said, .. }] if said == full),
+        "{reports:?}"
+    );
 }
 
 #[test]

@@ -129,8 +129,10 @@ impl Domain {
     pub fn unlock_slowly(&'static self, local: &Local, reader: &'static Reader) {
         self.env().answer_if_asked(local, reader);
         let waited_for = ReaderWords::close(reader, |sink| {
+            // First the counter: a handler in between runs no code that waits for what the counter holds up.
+            let counter = self.reader_records().leave_unregistered(sink);
             local.unregistered_elsewhere.leave(sink - SINK_UNREGISTERED);
-            self.reader_records().leave_unregistered(sink)
+            counter
         });
         if let Some(reader) = waited_for {
             match self.state_if_any() {
@@ -140,3 +142,6 @@ impl Domain {
         }
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -43,6 +43,7 @@ impl Core {
         };
         through!(
             readers,
+            &self.lock,
             Input::Cpu(cpu.id(), input),
             |r: &Refill| Output::Refill(*r),
             |host| cpu
@@ -65,9 +66,15 @@ impl Core {
             cause,
             now,
         };
-        through!(readers, Input::Cpu(cpu.id(), input), done, |host| cpu
-            .inner()
-            .taken(self.engine.inner(), queued, cause, now, host))
+        through!(
+            readers,
+            &self.lock,
+            Input::Cpu(cpu.id(), input),
+            done,
+            |host| cpu
+                .inner()
+                .taken(self.engine.inner(), queued, cause, now, host)
+        )
     }
 
     pub fn admit(
@@ -178,6 +185,7 @@ impl Core {
             waiters,
             barrier,
             gate,
+            lock: _,
         } = self;
         *waiters = crate::parts::waiters::WaitList::new();
         gate.forked();

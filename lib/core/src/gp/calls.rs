@@ -14,12 +14,12 @@ use crate::parts::state::{Core, State};
 use crate::prim::part::straight;
 use crate::reader::set::ReaderSet;
 
-/// Evaluates an expression with the engine's view of the readers, for each kind of readers.
+/// Evaluates an expression with the engine's view of the readers, for each kind of readers, under the lock.
 macro_rules! with_view {
-    ($readers:expr, |$view:ident| $body:expr) => {
+    ($readers:expr, $lock:expr, |$view:ident| $body:expr) => {
         match $readers {
             $crate::reader::set::ReaderSet::Threads(slots) => {
-                let $view = &$crate::reader::set::SlotsView(slots);
+                let $view = &$crate::reader::set::SlotsView(slots, $lock);
                 $body
             }
             $crate::reader::set::ReaderSet::Records(records) => {
@@ -37,8 +37,8 @@ macro_rules! with_view {
 /// A call in which the engine queries the host. While a test records, the call is recorded with the host's
 /// answers; otherwise this is the plain call.
 macro_rules! through {
-    ($readers:expr, $input:expr, $wrap:expr, |$host:ident| $call:expr) => {
-        $crate::gp::calls::with_view!($readers, |view| {
+    ($readers:expr, $lock:expr, $input:expr, $wrap:expr, |$host:ident| $call:expr) => {
+        $crate::gp::calls::with_view!($readers, $lock, |view| {
             #[cfg(feature = "testing")]
             let result = if crate::prim::part::recording::is_on() {
                 let $host = &quiescent_engine::record::Recording::new(view);
@@ -67,6 +67,7 @@ impl Core {
     pub fn wait_for_gp(&mut self, readers: ReaderSet<'_>, leaf: usize, expedited: bool) -> Pos {
         let (ticket, _) = through!(
             readers,
+            &self.lock,
             Input::WaitForGp { leaf, expedited },
             |r: &(Pos, Effects)| Output::Ticket(r.0, r.1),
             |host| self.engine.inner().wait_for_gp(leaf, expedited, host)
@@ -82,6 +83,7 @@ impl Core {
     ) -> Option<Published> {
         through!(
             readers,
+            &self.lock,
             Input::SoleGp { cpu, expedited },
             |r: &Option<Published>| Output::Sole(*r),
             |host| self.engine.inner().sole_gp(cpu, expedited, host)
@@ -91,6 +93,7 @@ impl Core {
     pub fn start_poll(&mut self, readers: ReaderSet<'_>, leaf: usize) -> FullCookie {
         let (cookie, _) = through!(
             readers,
+            &self.lock,
             Input::StartPoll { leaf },
             |r: &(FullCookie, Effects)| Output::Cookie(r.0, r.1),
             |host| self.engine.inner().start_poll(leaf, host)
@@ -110,6 +113,7 @@ impl Core {
         let now = State::now(now_ns);
         through!(
             readers,
+            &self.lock,
             Input::Step { now },
             |r: &Effects| Output::Effects(*r),
             |host| self.engine.inner().step(now, host)

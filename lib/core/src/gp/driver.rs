@@ -203,7 +203,7 @@ impl<'a> Turn<'a> {
             self.ended |= state.publish(published);
         }
         if let Some(leaf) = vacated {
-            state.readers().vacated(leaf);
+            state.readers().vacated(leaf, &self.core().lock);
         }
         if let Some(count) = join {
             state.readers().join(count);

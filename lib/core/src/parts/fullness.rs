@@ -44,7 +44,7 @@ pub struct Fullness {
 }
 
 impl Fullness {
-    /// As the engine counts it.
+    /// As the engine counts it now. Who says why something was refused takes it in the same hold of the lock.
     pub(crate) fn of(core: &Core) -> Fullness {
         let budget = core.engine.budget();
         let budget = Held {
@@ -52,6 +52,12 @@ impl Fullness {
             bytes: budget.bytes,
         };
         Fullness::new(core.engine.held(), budget)
+    }
+
+    /// What it was when the budget was exceeded last.
+    pub(crate) fn exceeded(core: &Core) -> Option<Fullness> {
+        let (held, budget) = core.engine.exceeded()?;
+        Some(Fullness::new(held, budget))
     }
 
     fn new(held: Held, budget: Held) -> Fullness {

@@ -37,8 +37,9 @@ pub enum News {
     Stalled(StallReport),
     /// More is queued than the budget allows.
     OverBudget {
+        /// When the budget was exceeded.
         full: Fullness,
-        /// Number of readers that block the grace period it waits for.
+        /// Number of readers that block the grace period it waits for, now.
         holdouts: u32,
         domain: Option<&'static str>,
     },

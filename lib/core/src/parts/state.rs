@@ -28,6 +28,7 @@ use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering}
 use crate::queue::all::Queues;
 use crate::queue::common::Common;
 use crate::queue::per_thread::Queue;
+use crate::reader::bitmap::UnderLock;
 use crate::reader::local::Local;
 use crate::reader::mode::FenceMode;
 use crate::reader::set::ReaderSet;
@@ -42,6 +43,8 @@ pub struct Core {
     pub waiters: WaitList,
     pub barrier: Part<Barrier>,
     pub gate: Gate,
+    /// Shown to what may be called under the lock only.
+    pub lock: UnderLock,
 }
 
 /// The state of a domain.
@@ -141,6 +144,7 @@ impl State {
                     waiters: WaitList::new(),
                     barrier: Part::new(Barrier::new()),
                     gate: Gate::new(),
+                    lock: UnderLock::new(),
                 }),
                 counters: Counters::new(),
                 // SAFETY: the caller's promise.

@@ -22,7 +22,9 @@
 //!
 //! `[ASK-3]` asker: C, *full fence*, the load of which threads are present. A thread that is not asked has a
 //! full fence of its own that pairs with this one: a thread that registers meanwhile (`[REG-1]`), and an
-//! unregistered reader, at each lock and unlock. A thread that ends meanwhile does not answer.
+//! unregistered reader, at each lock and unlock. A thread that ends meanwhile does not answer. The load is
+//! that of every leaf's bitmap: the asker does not hold the lock under which a leaf's *occupied* bit has a
+//! meaning ([`bitmap`](crate::reader::bitmap)).
 //!
 //! # Cost
 //! A cache miss or two for each thread on either side; so at most `MOST_ASKED` are asked.

@@ -3,8 +3,8 @@
 //!
 //! * **Occupied** answers the engine's query ([`Host::occupied`](quiescent_engine::Host::occupied)). A claim
 //!   sets the bit; only the driver clears it, under the domain's lock, after a grace period found the leaf
-//!   empty. So a set bit may be outdated, a clear one never is. The first leaf always counts as occupied: it
-//!   contains the unregistered readers.
+//!   empty. So under that lock a set bit may be outdated, and a clear one never is. The first leaf always
+//!   counts as occupied: it contains the unregistered readers.
 //! * **Full** is a hint for claims. A claim that finds no free slot marks the leaf, a release clears the
 //!   mark.
 //!
@@ -14,6 +14,10 @@
 //! Both change the same word with locked instructions, so one is first: the claim (then the driver sees its
 //! bit in the bitmap, and sets *occupied* again, under the lock and hence before the next query) or the
 //! driver (then *occupied* stays set).
+//!
+//! In between the bit is clear although a thread is registered, perhaps for a long time. So only the holder
+//! of the lock may conclude anything from the bit, and gives [`UnderLock`] to show that it holds it. All
+//! others look at the leaves themselves (`[ASK-3]`).
 //! `[REG-4]` a claim marks the leaf, *full fence*, and checks for room again; a release clears its bit, *full
 //! fence*, and loads the mark. One of them sees the other, so no leaf with room stays marked.
 
@@ -21,6 +25,18 @@ use crate::prim::{AtomicU64, MAX_LEAVES, Ordering, full_fence};
 
 /// Number of words for one bit per leaf.
 const GROUPS: usize = MAX_LEAVES.div_ceil(64);
+
+/// Shows that the caller holds the lock of a domain's state: the only value of each domain is behind it.
+#[derive(Debug)]
+pub struct UnderLock(());
+
+impl UnderLock {
+    /// For what the lock of a state protects.
+    #[expect(clippy::new_without_default, reason = "there is no other use for one")]
+    pub const fn new() -> UnderLock {
+        UnderLock(())
+    }
+}
 
 /// The two bits of each leaf.
 #[derive(Debug)]
@@ -40,7 +56,7 @@ impl LeafMap {
     }
 
     /// The leaves of a group that may contain readers.
-    pub fn occupied(&self, group: usize) -> u64 {
+    pub fn occupied(&self, group: usize, _lock: &UnderLock) -> u64 {
         let first = u64::from(group == 0);
         let group = self.occupied.get(group);
         first | group.map_or(0, |group| group.load(Ordering::Acquire))
@@ -53,8 +69,8 @@ impl LeafMap {
         }
     }
 
-    /// The engine has found the leaf with this bitmap empty. Called under the domain's lock.
-    pub fn vacate(&self, leaf: usize, bitmap: &AtomicU64) {
+    /// The engine has found the leaf with this bitmap empty.
+    pub fn vacate(&self, leaf: usize, bitmap: &AtomicU64, _lock: &UnderLock) {
         let (group, bit) = (&self.occupied[leaf / 64], 1 << (leaf % 64));
         group.fetch_and(!bit, Ordering::AcqRel);
         if bitmap.load(Ordering::Acquire) != 0 {
@@ -114,18 +130,21 @@ mod tests {
 
     #[test]
     fn occupied_until_found_empty() {
-        let map = LeafMap::new();
+        let (map, lock) = (LeafMap::new(), &UnderLock::new());
         let (empty, taken) = (AtomicU64::new(0), AtomicU64::new(4));
-        assert_eq!(map.occupied(0), 1, "the unregistered readers' leaf");
-        assert_eq!((map.occupied(1), map.occupied(1 << 20)), (0, 0));
+        assert_eq!(map.occupied(0, lock), 1, "the unregistered readers' leaf");
+        assert_eq!((map.occupied(1, lock), map.occupied(1 << 20, lock)), (0, 0));
         map.arrive(3);
         map.arrive(64 + 5);
-        assert_eq!((map.occupied(0), map.occupied(1)), (0b1001, 1 << 5));
-        map.vacate(64 + 5, &taken);
-        assert_eq!(map.occupied(1), 1 << 5, "a thread came meanwhile");
-        map.vacate(64 + 5, &empty);
-        map.vacate(0, &empty);
-        assert_eq!((map.occupied(0), map.occupied(1)), (0b1001, 0));
+        assert_eq!(
+            (map.occupied(0, lock), map.occupied(1, lock)),
+            (0b1001, 1 << 5)
+        );
+        map.vacate(64 + 5, &taken, lock);
+        assert_eq!(map.occupied(1, lock), 1 << 5, "a thread came meanwhile");
+        map.vacate(64 + 5, &empty, lock);
+        map.vacate(0, &empty, lock);
+        assert_eq!((map.occupied(0, lock), map.occupied(1, lock)), (0b1001, 0));
     }
 
     #[test]

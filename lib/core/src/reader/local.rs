@@ -149,14 +149,18 @@ impl Local {
         self.note_record(nowhere);
     }
 
-    /// True if the thread runs no callback and is in no section, and has read in no domain of the program: a
-    /// fast check, which is false more often than necessary.
+    /// True if the thread runs no callback and is in no section, and has noted no record in a domain of the
+    /// program: a fast check, which is false more often than necessary.
+    ///
+    /// A thread without a slot has the dummy's word, which is not plainly outside. A thread with a slot may
+    /// be inside without a record, where there was no memory for one.
     #[inline(always)]
     pub fn may_run(&self) -> bool {
         let record = self.record.load(Ordering::Relaxed);
         // SAFETY: a record; records live forever.
         self.reader().is_plainly_outside()
             && !self.in_callback()
+            && self.unregistered_elsewhere.count() == 0
             && unsafe { &*record }.is_nowhere()
     }
 

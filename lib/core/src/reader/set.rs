@@ -6,6 +6,7 @@
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
 use crate::prim::{AtomicU32, Ordering, full_fence};
+use crate::reader::bitmap::UnderLock;
 use crate::reader::counted::Counted;
 use crate::reader::holdout::Holdout;
 use crate::reader::records::ReaderRecords;
@@ -24,7 +25,7 @@ pub enum ReaderSet<'a> {
 }
 
 /// The engine's queries, answered from the slots.
-pub struct SlotsView<'a>(pub &'a Slots);
+pub struct SlotsView<'a>(pub &'a Slots, pub &'a UnderLock);
 
 impl Host for SlotsView<'_> {
     const TRACES: bool = false;
@@ -43,7 +44,7 @@ impl Host for SlotsView<'_> {
     }
 
     fn occupied(&self, group: usize) -> u64 {
-        self.0.occupied(group)
+        self.0.occupied(group, self.1)
     }
 }
 
@@ -57,10 +58,10 @@ impl ReaderSet<'_> {
         }
     }
 
-    /// The engine has found a leaf empty. Called under the lock.
-    pub fn vacated(&self, leaf: usize) {
+    /// The engine has found a leaf empty.
+    pub fn vacated(&self, leaf: usize, lock: &UnderLock) {
         if let ReaderSet::Threads(slots) = self {
-            slots.vacated(leaf);
+            slots.vacated(leaf, lock);
         }
     }
 

@@ -30,7 +30,7 @@ use crate::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, MAX_LEAVES, Ordering, full_fence,
 };
 use crate::queue::per_thread::Queue;
-use crate::reader::bitmap::LeafMap;
+use crate::reader::bitmap::{LeafMap, UnderLock};
 use crate::reader::local::Local;
 use crate::reader::table::Table;
 use crate::reader::word::{Reader, SINK_UNREGISTERED, generation, nesting};
@@ -240,14 +240,14 @@ impl Slots {
     }
 
     /// The leaves of a group that may contain readers. `[REG-3]`
-    pub fn occupied(&self, group: usize) -> u64 {
-        self.map.occupied(group)
+    pub fn occupied(&self, group: usize, lock: &UnderLock) -> u64 {
+        self.map.occupied(group, lock)
     }
 
-    /// The engine has found a leaf empty. Called under the domain's lock.
-    pub fn vacated(&self, index: usize) {
+    /// The engine has found a leaf empty.
+    pub fn vacated(&self, index: usize, lock: &UnderLock) {
         if let Some(leaf) = self.leaf(index) {
-            self.map.vacate(index, &leaf.bitmap);
+            self.map.vacate(index, &leaf.bitmap, lock);
         }
     }
 
@@ -263,13 +263,11 @@ impl Slots {
     }
 
     /// The claimed slots. A thread that the caller's full fence precedes may be missing. `[REG-1]`
+    ///
+    /// Looks at every leaf, because the caller holds no lock: a driver may be vacating a leaf. `[ASK-3]`
     pub fn claimed(&self) -> impl Iterator<Item = &Slot> {
         let leaves = self.leaves.load(Ordering::Acquire) as usize;
-        let occupied = (0..leaves.div_ceil(64)).flat_map(move |group| {
-            let leaves = bits(self.occupied(group));
-            leaves.map(move |leaf| group * 64 + leaf)
-        });
-        occupied.flat_map(move |index| {
+        (0..leaves).flat_map(move |index| {
             let reserved = if index == 0 { UNREGISTERED } else { 0 };
             let leaf = self.leaf(index);
             let present = self.present(index) & !reserved;

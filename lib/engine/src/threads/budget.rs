@@ -89,6 +89,11 @@ impl Global {
         self.budget.level
     }
 
+    /// What was held when the budget was exceeded last, and that budget: for the report, which is made later.
+    pub fn exceeded(&self) -> Option<(Held, Held)> {
+        self.budget.exceeded
+    }
+
     /// Sets another budget. True if the worker has to be woken: the budget is used up already, or nearly.
     /// Credit that is out stays valid.
     pub fn set_budget(&mut self, bytes: u64, count: u64) -> bool {
@@ -164,6 +169,8 @@ impl Global {
         } else if before != Level::Over {
             self.counts.over_budget += 1;
             self.budget.news = true;
+            let Budget { count, bytes, .. } = budget;
+            self.budget.exceeded = Some((held, Held { count, bytes }));
         }
     }
 

@@ -51,9 +51,9 @@ pub enum Report {
     /// on the worker (not at all if it cannot be started), once when the budget is exceeded, and at most once
     /// a second. [`holdouts`](crate::statistics::holdouts) names the readers.
     OverBudget {
-        /// How much is queued, and the budget.
+        /// How much was queued when the budget was exceeded, and that budget.
         full: Fullness,
-        /// Readers that block the grace period that it waits for.
+        /// Readers that block the grace period that it waits for, when the report is made.
         holdouts: u32,
         /// The domain's name, if it has one ([`Domain::set_name`](crate::Domain::set_name)).
         domain: Option<&'static str>,

@@ -11,7 +11,7 @@ use quiescent::{
     Domain, Srcu, barrier, defer_hurry, grace_period, statistics, synchronize, synchronize_timeout,
 };
 
-use crate::common::children::{in_child, works_and_rests};
+use crate::common::children::{in_child, readers_stay_meanwhile, works_and_rests};
 use crate::common::deferral::Gate;
 use crate::common::healed;
 use crate::common::tasks::{Bell, block_on};
@@ -65,6 +65,7 @@ fn tasks_are_woken(domain: &'static Domain) {
 fn a_child_awaits_grace_periods_that_others_were_driving_and_awaiting() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         let domain = leaked();
         let reader = Reader::inside("in the way");
         let (end, reads) = reading(domain);

@@ -1,6 +1,8 @@
 //! Destructors in place: where those of retired values run, where they never run, and what waits for them.
 
 mod settings;
+#[cfg(target_os = "linux")]
+mod unrecorded;
 
 use std::cell::Cell;
 use std::ptr::NonNull;

@@ -94,20 +94,23 @@ fn a_claim_without_room_inspects_no_leaf() {
 
 #[test]
 fn leaves_are_occupied_from_the_first_claim_until_vacated() {
-    let slots = fresh();
+    let (slots, lock) = (fresh(), &UnderLock::new());
     let all: Vec<_> = (0..200).map(|_| claim(slots).0).collect();
-    assert_eq!((slots.occupied(0), slots.occupied(1)), (0b1111, 0));
-    all.iter().for_each(|slot| slots.release(slot));
-    assert_eq!(slots.occupied(0), 0b1111, "no scan was made yet");
-    (0..4).for_each(|leaf| slots.vacated(leaf));
     assert_eq!(
-        slots.occupied(0),
+        (slots.occupied(0, lock), slots.occupied(1, lock)),
+        (0b1111, 0)
+    );
+    all.iter().for_each(|slot| slots.release(slot));
+    assert_eq!(slots.occupied(0, lock), 0b1111, "no scan was made yet");
+    (0..4).for_each(|leaf| slots.vacated(leaf, lock));
+    assert_eq!(
+        slots.occupied(0, lock),
         0b0001,
         "the unregistered readers' leaf stays"
     );
     let _ = claim(slots);
-    slots.vacated(0);
-    assert_eq!(slots.occupied(0), 0b0001);
+    slots.vacated(0, lock);
+    assert_eq!(slots.occupied(0, lock), 0b0001);
 }
 
 fn word(reader: &Reader, nesting: u64, generation: u64) {

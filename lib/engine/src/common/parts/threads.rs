@@ -150,6 +150,8 @@ pub(crate) struct Holding {
     pub(crate) kick: bool,
     /// A report to the program is due.
     pub(crate) news: bool,
+    /// What was held when the budget was exceeded last, and that budget.
+    pub(crate) exceeded: Option<(Held, Held)>,
     /// The time of the last report.
     pub(crate) reported_at: Option<u64>,
 }
@@ -164,6 +166,7 @@ impl Holding {
             sweep: false,
             kick: false,
             news: false,
+            exceeded: None,
             reported_at: None,
         }
     }
@@ -174,6 +177,7 @@ impl Holding {
             sweep,
             kick,
             news,
+            exceeded,
             reported_at,
             // Kept: the CPUs change their shares.
             held: _,
@@ -184,6 +188,7 @@ impl Holding {
         *sweep = false;
         *kick = false;
         *news = false;
+        *exceeded = None;
         *reported_at = None;
     }
 

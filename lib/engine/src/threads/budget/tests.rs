@@ -23,6 +23,7 @@ fn levels_rise_at_once_and_fall_with_a_gap() {
             (5000, Over),
             (0, Easy),
         ];
+        let mut exceeded = None;
         for (held, level) in rows {
             let new = match by_bytes {
                 true => Held {
@@ -36,8 +37,15 @@ fn levels_rise_at_once_and_fall_with_a_gap() {
             };
             let before = global.held();
             global.budget.held.replace(before, new);
+            let before_level = global.level();
             global.find_level();
             assert_eq!(global.level(), level, "{held}");
+            if level == Over && before_level != Over {
+                let budget = global.budget();
+                let (count, bytes) = (budget.count, budget.bytes);
+                exceeded = Some((new, Held { count, bytes }));
+            }
+            assert_eq!(global.exceeded(), exceeded, "{held}");
         }
         assert_eq!(global.counts().over_budget, 2);
     }

@@ -9,7 +9,7 @@ use quiescent::{
 use quiescent_core::needs;
 
 use super::everything_works;
-use crate::common::children::{fork, in_child};
+use crate::common::children::{fork, in_child, readers_stay_meanwhile};
 use crate::common::deferral::{Gate, Ledger, queue_somehow};
 use crate::common::{PATIENCE, in_both_modes, isolated, on_thread, thread_id};
 
@@ -49,6 +49,7 @@ fn retire_plain(count: u64) {
 fn inherited_memory_is_freed_and_inherited_code_is_not_run() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         let ledger = Ledger::new(60);
         let gone = || {
             retire_plain(300);
@@ -85,6 +86,7 @@ fn inherited_memory_is_freed_and_inherited_code_is_not_run() {
 fn inherited_code_is_run_where_it_was_asked_for() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         Options::new()
             .inherit_callbacks(true)
             .apply()
@@ -112,6 +114,7 @@ fn inherited_code_is_run_where_it_was_asked_for() {
 fn what_the_worker_had_taken_over_is_freed_by_the_child() {
     needs!(fork);
     isolated(|| {
+        readers_stay_meanwhile();
         let soon = 4 * crate::common::SHORT;
         set_flush_times(FlushTimes {
             lazy: soon,
@@ -218,6 +221,7 @@ fn everything_works_in_a_callback() {
 fn a_cookie_from_before_the_fork_is_good_in_the_child() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         let reader = crate::common::Reader::inside("in the way");
         let cookie = start_grace_period();
         assert!(!cookie.is_done() && statistics().busy);

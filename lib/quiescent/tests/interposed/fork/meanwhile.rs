@@ -10,7 +10,7 @@ use quiescent_core::needs;
 
 use super::allocator::{self, TWICE, in_use, object, take_locks};
 use super::everything_works;
-use crate::common::children::{fork, in_child};
+use crate::common::children::{fork, in_child, readers_stay_meanwhile};
 use crate::common::deferral::{Gate, Ledger, queue_somehow};
 use crate::common::tasks::{Bell, block_on};
 use crate::common::{Isolated, Reader, SHORT, in_both_modes, sleepers, until};
@@ -19,6 +19,7 @@ use crate::common::{Isolated, Reader, SHORT, in_both_modes, sleepers, until};
 fn during_a_grace_period() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         let reader = Reader::inside("in the way");
         thread::scope(|scope| {
             // One drives and sleeps, the others wait for it.

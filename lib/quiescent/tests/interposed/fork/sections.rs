@@ -9,7 +9,7 @@ use quiescent::{
 use quiescent_core::needs;
 
 use super::everything_works;
-use crate::common::children::in_child;
+use crate::common::children::{in_child, readers_stay_meanwhile};
 use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, isolated, on_thread, thread_id};
 
 /// Whether a grace period waits for this thread only.
@@ -63,6 +63,7 @@ fn assert_only_holdout_in_parent() {
 fn sections_of_other_threads_are_over_in_the_child() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         // More than a leaf, and one that ended inside.
         let readers: Vec<Reader> = (0..70).map(|_| Reader::inside("in the way")).collect();
         on_thread("leaky", || std::mem::forget(read_lock()));
@@ -87,6 +88,7 @@ fn sections_of_other_threads_are_over_in_the_child() {
 fn unregistered_sections_stay_open_in_the_child() {
     needs!(fork);
     isolated(|| {
+        readers_stay_meanwhile();
         Options::new().max_threads(1).apply().expect("one leaf");
         let readers: Vec<Reader> = (0..62).map(|_| Reader::idle("has a slot")).collect();
         let unregistered: Vec<Reader> = (0..3)

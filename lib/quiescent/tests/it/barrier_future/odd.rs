@@ -10,7 +10,7 @@ use std::time::Duration;
 use quiescent::{RcuCell, statistics, synchronize};
 
 use super::{Place, everywhere};
-use crate::common::children::in_child;
+use crate::common::children::{in_child, readers_stay_meanwhile};
 use crate::common::deferral::{Gate, Ledger};
 use crate::common::tasks::{Bell, block_on};
 use crate::common::{Isolated, PATIENCE, Reader, isolated, panic_text, until};
@@ -138,6 +138,7 @@ fn it_is_woken_while_the_worker_waits_for_readers() {
 fn in_the_child_of_a_fork_it_is_polled_again() {
     needs!(fork);
     everywhere(|place| {
+        readers_stay_meanwhile();
         // One callback is being run, and others wait for that, or for a reader.
         let (ledger, gate) = (Ledger::new(1), Gate::new());
         place.defer_hurry(|| gate.pass());
@@ -183,6 +184,7 @@ fn in_the_child_of_a_fork_it_is_polled_again() {
 fn in_the_child_it_covers_what_the_child_inherited() {
     needs!(fork);
     isolated(|| {
+        readers_stay_meanwhile();
         let hold = Reader::inside("held");
         let memory = RcuCell::new([1u64; 8]);
         drop(memory.store([2; 8]));

@@ -8,7 +8,7 @@ use quiescent::tuning::set_budget;
 use quiescent::{Retired, barrier, defer, drain, read_lock, statistics};
 
 use super::{BUDGET, nothing_is_held, object, replaced, try_one};
-use crate::common::children::fork;
+use crate::common::children::{fork, readers_stay_meanwhile};
 use crate::common::deferral::{Gate, Ledger, queue_somehow, until_at_rest};
 use crate::common::{Numbers, PATIENCE, Reader, in_both_modes, isolated, on_thread, until};
 
@@ -79,6 +79,7 @@ fn threads_that_have_gone_quiet_do_not_keep_the_budget() {
 fn the_child_of_a_fork_has_the_total_of_what_it_inherits() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         set_budget(BUDGET, 50);
         let guard = read_lock();
         let reader = Reader::inside("stalled");

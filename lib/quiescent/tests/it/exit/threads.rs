@@ -9,6 +9,7 @@ use quiescent::{
     Retired, SyncError, barrier, defer, drain, read, read_lock, statistics, synchronize_timeout,
 };
 
+use crate::common::children::{in_child, readers_stay_meanwhile};
 use crate::common::deferral::{Ledger, WAYS, queue_somehow, until_at_rest};
 use crate::common::{PATIENCE, SHORT, in_both_modes, on_thread, thread_id, until};
 
@@ -48,6 +49,7 @@ fn full_queues_outlive_their_threads() {
 fn a_thread_that_ends_inside_a_section_leaves_its_queue_and_its_slot() {
     needs!(fork);
     in_both_modes(|| {
+        readers_stay_meanwhile();
         let ledger = Ledger::new(2 * WAYS);
         let gone = on_thread("leaky", move || {
             std::mem::forget(read_lock());
@@ -74,7 +76,7 @@ fn a_thread_that_ends_inside_a_section_leaves_its_queue_and_its_slot() {
         assert!(drained.left >= 300 + 2 * WAYS as u64, "{drained:?}");
         assert_eq!(ledger.count(), 0);
         // In the child of a fork that section is over, and the memory is freed there.
-        crate::common::children::in_child(|| {
+        in_child(|| {
             barrier();
             assert_eq!((statistics().queued, ledger.count()), (0, 0));
         });
