@@ -51,6 +51,8 @@ pub(crate) struct Role {
     name: AtomicPtr<()>,
     /// The beginning of a callback that had run for too long at a look, and the time of that look.
     seen: [AtomicU64; 2],
+    /// The time of the last look.
+    looked: AtomicU64,
 }
 
 /// A callback that does not return.
@@ -71,6 +73,7 @@ impl Role {
             since: AtomicU64::new(0),
             name: AtomicPtr::new(std::ptr::null_mut()),
             seen: [const { AtomicU64::new(0) }; 2],
+            looked: AtomicU64::new(0),
         }
     }
 
@@ -135,6 +138,7 @@ impl Role {
     }
 
     fn look_at(&self, now: u64) -> Option<Stuck> {
+        self.looked.store(now, Ordering::Relaxed);
         let since = self.since.load(Ordering::Acquire);
         let running = now.saturating_sub(since);
         if since == 0 || running < STUCK {
@@ -161,13 +165,13 @@ impl Role {
         })
     }
 
-    /// The time until the next look.
-    pub(crate) fn left(&self) -> u64 {
-        let running = match self.since.load(Ordering::Acquire) {
-            0 => 0,
-            since => prim::coarse_ns().saturating_sub(since),
-        };
-        STUCK.saturating_sub(running).max(AGAIN)
+    /// The time of the next look. While a callback runs it changes only by a look: a timer that is set to it
+    /// once more comes no later.
+    pub(crate) fn next_look(&self) -> u64 {
+        match self.since.load(Ordering::Acquire) {
+            0 => prim::now_ns() + STUCK,
+            since => (since + STUCK).max(self.looked.load(Ordering::Relaxed) + AGAIN),
+        }
     }
 }
 
@@ -244,11 +248,31 @@ mod tests {
     #[test]
     fn the_next_look_is_when_a_callback_may_be_stuck_and_not_at_once() {
         let role = mine();
-        assert_eq!(role.left(), STUCK, "none runs");
-        for (ago, most) in [(0, STUCK), (STUCK / 2, STUCK / 2), (3 * STUCK, AGAIN)] {
-            role.began(ago);
-            assert!((AGAIN..=most).contains(&role.left()), "{ago}");
+        assert!(role.next_look() >= prim::coarse_ns() + STUCK, "none runs");
+        let since = 100 * STUCK;
+        role.set_since(since);
+        assert_eq!(role.next_look(), since + STUCK);
+        for (look, next) in [
+            (STUCK / 2, STUCK),
+            (STUCK - 1, STUCK - 1 + AGAIN),
+            (STUCK, STUCK + AGAIN),
+        ] {
+            assert!(role.look_at(since + look).is_none());
+            // However often it is asked for, and however much later.
+            assert_eq!([role.next_look(); 2], [since + next; 2]);
         }
+        role.leave();
+    }
+
+    /// The clock is far beyond the time of the look: a timer that is set to it again has still come.
+    #[test]
+    fn a_look_whose_time_has_come_is_not_put_off() {
+        let role = mine();
+        role.began(3 * STUCK);
+        let next = role.next_look();
+        assert!(next <= prim::now_ns() && role.next_look() == next);
+        assert!(role.look().is_none(), "the first");
+        assert!(role.next_look() > next, "it was seen");
         role.leave();
     }
 
