@@ -151,14 +151,13 @@ impl Workers {
         }
     }
 
-    /// When the worker must look again. Threads that drain ask, too, and see nothing: the time does not depend
-    /// on when it is asked for.
+    /// When the worker must look again. Threads that drain ask, too, and do not look.
     pub(crate) fn overflow_look(&'static self) -> Option<u64> {
         let on_duty = |state: &State| state.lock().engine.overflow_is_on_duty();
         self.env()
             .states()
             .any(on_duty)
-            .then(|| self.watch.overflow.role.next_look())
+            .then(|| prim::now_ns() + self.watch.overflow.role.left())
     }
 }
 

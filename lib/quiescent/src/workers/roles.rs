@@ -165,12 +165,15 @@ impl Role {
         })
     }
 
-    /// The time of the next look. While a callback runs it changes only by a look: a timer that is set to it
-    /// once more comes no later.
-    pub(crate) fn next_look(&self) -> u64 {
+    /// The time until the next look; 0 if it has come. Asking does not put it off: while a callback runs, only
+    /// a look changes when the next one is.
+    pub(crate) fn left(&self) -> u64 {
         match self.since.load(Ordering::Acquire) {
-            0 => prim::now_ns() + STUCK,
-            since => (since + STUCK).max(self.looked.load(Ordering::Relaxed) + AGAIN),
+            0 => STUCK,
+            since => {
+                let next = (since + STUCK).max(self.looked.load(Ordering::Relaxed) + AGAIN);
+                next.saturating_sub(prim::coarse_ns())
+            }
         }
     }
 }
@@ -248,31 +251,25 @@ mod tests {
     #[test]
     fn the_next_look_is_when_a_callback_may_be_stuck_and_not_at_once() {
         let role = mine();
-        assert!(role.next_look() >= prim::coarse_ns() + STUCK, "none runs");
-        let since = 100 * STUCK;
-        role.set_since(since);
-        assert_eq!(role.next_look(), since + STUCK);
-        for (look, next) in [
-            (STUCK / 2, STUCK),
-            (STUCK - 1, STUCK - 1 + AGAIN),
-            (STUCK, STUCK + AGAIN),
-        ] {
-            assert!(role.look_at(since + look).is_none());
-            // However often it is asked for, and however much later.
-            assert_eq!([role.next_look(); 2], [since + next; 2]);
+        assert_eq!(role.left(), STUCK, "none runs");
+        for (ago, most) in [(0, STUCK), (STUCK / 2, STUCK / 2), (3 * STUCK, AGAIN)] {
+            role.began(ago);
+            assert!(role.look().is_none(), "at the first look");
+            assert!(role.left() <= most, "{ago}");
         }
         role.leave();
     }
 
-    /// The clock is far beyond the time of the look: a timer that is set to it again has still come.
+    /// A thread that sees nothing asks, at any time: the time of the look stays.
     #[test]
     fn a_look_whose_time_has_come_is_not_put_off() {
         let role = mine();
         role.began(3 * STUCK);
-        let next = role.next_look();
-        assert!(next <= prim::now_ns() && role.next_look() == next);
-        assert!(role.look().is_none(), "the first");
-        assert!(role.next_look() > next, "it was seen");
+        assert_eq!([role.left(), role.left()], [0; 2]);
+        // One that has just looked waits: it cannot have seen a second time by now.
+        role.looked
+            .store(prim::coarse_ns() + STUCK, Ordering::Relaxed);
+        assert!(role.left() > 0);
         role.leave();
     }
 

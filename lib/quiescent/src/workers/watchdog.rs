@@ -16,6 +16,7 @@ use crate::workers::overflow::Overflow;
 use crate::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER, is_ours};
 use quiescent_core::defer::turns::turn_of_worker;
 use quiescent_core::os::Timer;
+use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
 use quiescent_core::prim::teller::Teller;
 
@@ -208,7 +209,7 @@ impl Watch {
                 return stuck;
             }
             if self.armed.load(Ordering::Relaxed) != 0 {
-                self.timer.set(self.role.next_look());
+                self.timer.set(prim::now_ns() + self.role.left());
             }
         }
         None

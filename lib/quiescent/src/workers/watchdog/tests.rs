@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::global::process;
-use quiescent_core::prim;
 use std::thread;
 
 /// A watch with a timer and a stand-by that no thread is; the calling thread is the worker.
