@@ -25,8 +25,9 @@
 //! `heavy_fence` is `membarrier(2)`: the kernel interrupts each CPU at some moment of the call, so other
 //! threads may run between two of these moments. A futex call drains because it contains barriers of the
 //! kernel. Time-outs of [`futex_wait`] never fire (a lost wake-up is a deadlock), unless the scenario calls
-//! [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups. The one timer
-//! of the machine ([`set_timer`]) fires when a thread of the scenario lets its time pass ([`pass_time`]).
+//! [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups. The one
+//! timer of the machine ([`set_timer`]) fires when a thread of the scenario lets its time pass
+//! ([`pass_time`]).
 //!
 //! # Why stores may be flushed late
 //! The moment at which an unread buffered store reaches memory makes no difference. So the machine decides

@@ -18,13 +18,13 @@
 //!
 //! # A time that has come stays until the worker has seen it
 //! The timer may have expired, and the worker not have run yet. Setting the timer clears that: the worker
-//! would sleep on, until the new time. So [`arm`](Alarm::arm) only moves the timer to an earlier time, never to
-//! a later one, not even from one that has passed. The worker, when it is awake and has looked at all that is
-//! due, sets the timer to what is left ([`follow`](Alarm::follow)), before each of its sleeps; a thread that has
-//! drained a domain does so, too. They determine that time under the timer's lock, from the deadlines
-//! themselves, each of which stays what it is until the worker has looked: so one that has come is among them,
-//! and ends the sleep at once. Where there is no worker ([`forget`](Alarm::forget), the child of a fork), the
-//! next one looks at everything when it starts.
+//! would sleep on, until the new time. So [`arm`](Alarm::arm) only moves the timer to an earlier time, never
+//! to a later one, not even from one that has passed. The worker, when it is awake and has looked at all that
+//! is due, sets the timer to what is left ([`follow`](Alarm::follow)), before each of its sleeps; a thread
+//! that has drained a domain does so, too. They determine that time under the timer's lock, from the
+//! deadlines themselves, each of which stays what it is until the worker has looked: so one that has come is
+//! among them, and ends the sleep at once. Where there is no worker ([`forget`](Alarm::forget), the child of
+//! a fork), the next one looks at everything when it starts.
 
 #[cfg(not(quiescent_model))]
 use crate::os;
@@ -141,8 +141,8 @@ impl Alarm {
     }
 
     /// Sets the timer to the result of `wanted`, or stops it. `wanted` gives the earliest of all deadlines,
-    /// those that have come included. Also sets it to the same time again: it may have expired unseen, or have
-    /// been changed by a process that shares the descriptor (after a fork).
+    /// those that have come included. Also sets it to the same time again: it may have expired unseen, or
+    /// have been changed by a process that shares the descriptor (after a fork).
     pub fn follow(&self, wanted: impl FnOnce() -> Option<u64>) {
         let mut set = self.timer();
         let wanted = wanted().map_or(0, |at| at.max(1));
@@ -238,8 +238,8 @@ mod os {
     use crate::os::Woken;
     use crate::prim::{AtomicU32, futex_wait, futex_wake};
 
-    /// These models have no descriptors: the worker sleeps on the word, where there is a clock for a second at
-    /// most.
+    /// These models have no descriptors: the worker sleeps on the word, where there is a clock for a second
+    /// at most.
     #[derive(Debug)]
     pub(super) struct Wakeups;
 

@@ -165,8 +165,8 @@ impl Role {
         })
     }
 
-    /// The time until the next look; 0 if it has come. Asking does not put it off: while a callback runs, only
-    /// a look changes when the next one is.
+    /// The time until the next look; 0 if it has come. Asking does not put it off: while a callback runs,
+    /// only a look changes when the next one is.
     pub(crate) fn left(&self) -> u64 {
         match self.since.load(Ordering::Acquire) {
             0 => STUCK,

@@ -150,8 +150,8 @@ impl Start {
         assert!(
             now.stalls == 0 && u128::from(healed) <= allowed && !late,
             "a slower mechanism did the work of a faster one: {} stalls, {} takeovers, {} late wake-ups, {} \
-             stuck callbacks; threads of the machine waited for a processor for {starved:?}, and this process \
-             has run for {:?}",
+             stuck callbacks; threads of the machine waited for a processor for {starved:?}, and this \
+             process has run for {:?}",
             now.stalls,
             now.takeovers,
             now.late_wakeups,
