@@ -112,6 +112,11 @@ impl Delays {
         result
     }
 
+    /// The late wake-ups of the step that these explain.
+    pub fn late(&self) -> u64 {
+        late_within(Duration::from_nanos(self.0.load(Ordering::Relaxed)))
+    }
+
     /// The step is over: roles were `taken` in it no more often than one of its threads was starved. (It may
     /// itself take half of the time after which waiters look.)
     pub fn explain(&self, taken: u64) {
