@@ -110,8 +110,8 @@ fn many_callers_share_grace_periods() {
     });
 }
 
-/// The second caller waits for the first, which waits for a reader. Its own look would come 0.1 s after it began
-/// to sleep: later than what counts as late.
+/// The second caller waits for the first, which waits for a reader. Its own look would come 0.1 s after it
+/// began to sleep: later than what counts as late.
 #[test]
 fn a_wake_up_is_not_left_to_a_time_out() {
     in_both_modes(|| {

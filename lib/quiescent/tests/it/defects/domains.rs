@@ -112,7 +112,7 @@ fn a_section_gets_no_slot_half_way() {
 #[test]
 fn waiting_for_room_is_no_busy_loop() {
     isolated(|| {
-        healed::worker_is_kept();
+        healed::runs_late();
         const LIMIT: Duration = Duration::from_millis(500);
         let domain = Domain::new();
         let (begun, has_begun) = mpsc::channel();

@@ -94,7 +94,7 @@ impl Drop for Naps {
 #[test]
 fn a_destructor_that_takes_long_is_reported() {
     in_both_modes(|| {
-        healed::worker_is_kept();
+        healed::runs_late();
         static REPORTED: AtomicU32 = AtomicU32::new(0);
         on_report(|report| {
             if let Report::Slow { took, name } = report {
