@@ -213,6 +213,16 @@ impl Model {
         self.0.env.alarm.sleep();
     }
 
+    /// The thread that plays the worker has to wake by this time.
+    pub fn arm(self, deadline: u64) {
+        self.0.env.alarm.arm(deadline, false);
+    }
+
+    /// The thread that plays the worker is awake, and sets its timer to what is left.
+    pub fn follow(self, wanted: impl FnOnce() -> Option<u64>) {
+        self.0.env.alarm.follow(wanted);
+    }
+
     /// Wakes the thread that plays the worker.
     pub fn kick(self) {
         self.0

@@ -13,6 +13,7 @@ mod barrier_futures;
 mod barriers;
 mod callbacks;
 mod crossing;
+mod deadlines;
 mod domains;
 mod draining;
 mod driver_takeover;

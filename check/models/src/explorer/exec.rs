@@ -13,6 +13,7 @@ use crate::CELLS;
 
 use super::buffer::{Loc, StoreBuffer};
 use super::choice::{Choices, Kind, Policy};
+use super::events::Events;
 use super::runtime::Fiber;
 use super::storage::Model;
 
@@ -47,6 +48,8 @@ pub(crate) enum State {
         address: usize,
         timeout_ns: Option<u64>,
     },
+    /// Sleeps until the timer fires or the event is raised.
+    Events,
     Join(usize),
     Finished,
 }
@@ -92,6 +95,7 @@ pub(crate) struct Execution {
     pub(crate) progress: u64,
     pub(crate) clock: u64,
     pub(crate) timeouts: bool,
+    pub(crate) events: Events,
     /// No choices for now: the scenario sets up.
     pub(crate) held: bool,
     /// The number of points so far.
@@ -122,6 +126,7 @@ impl Execution {
             progress: 0,
             clock: 0,
             timeouts: false,
+            events: Events::default(),
             held: false,
             steps: 0,
             acts: 0,
@@ -153,6 +158,7 @@ impl Execution {
             self.steps,
         ) = (0, 0, 0, 0, 0);
         (self.timeouts, self.held, self.over, self.pruned) = (false, false, false, false);
+        self.events = Events::default();
         self.failure = None;
     }
 
@@ -248,7 +254,7 @@ impl Execution {
         }
         // The thread that runs now runs because a spinner insisted: a preemption before that could not have
         // come one access later instead.
-        self.threads.iter_mut().for_each(|t| t.preempted = None);
+        self.notice_all();
         self.hand_over()
     }
 
@@ -319,10 +325,11 @@ impl Execution {
             e.timeouts
                 && matches!(
                     e.threads[t].state,
-                    State::Futex {
-                        timeout_ns: Some(_),
-                        ..
-                    }
+                    State::Events
+                        | State::Futex {
+                            timeout_ns: Some(_),
+                            ..
+                        }
                 )
         };
         let next = self.choose_among(timed)?;
@@ -397,6 +404,11 @@ impl Execution {
         !matches!(op, Op::Store(_)) && buffers.into_iter().any(|buffer| buffer.any(concerns))
     }
 
+    /// What happens now makes a difference for every preempted thread.
+    pub(crate) fn notice_all(&mut self) {
+        self.threads.iter_mut().for_each(|t| t.preempted = None);
+    }
+
     /// Ends the execution with a failure.
     pub(crate) fn fail(&mut self, message: String) -> Control {
         self.over = true;
@@ -420,6 +432,7 @@ impl Execution {
                 State::Runnable => "can run",
                 State::Lock(_) => "waits for a lock",
                 State::Futex { .. } => "sleeps on a futex",
+                State::Events => "sleeps until the timer or the event",
                 State::Join(_) => "joins another",
                 State::Finished => return format!("T{t} has ended"),
             };

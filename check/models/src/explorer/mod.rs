@@ -25,7 +25,9 @@
 //! `heavy_fence` is `membarrier(2)`: the kernel interrupts each CPU at some moment of the call, so other
 //! threads may run between two of these moments. A futex call drains because it contains barriers of the
 //! kernel. Time-outs of [`futex_wait`] never fire (a lost wake-up is a deadlock), unless the scenario calls
-//! [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups.
+//! [`allow_timeouts`]; then they fire when nothing else can run. There are no spurious wake-ups. The one
+//! timer of the machine ([`set_timer`]) fires when a thread of the scenario lets its time pass
+//! ([`pass_time`]).
 //!
 //! # Why stores may be flushed late
 //! The moment at which an unread buffered store reaches memory makes no difference. So the machine decides
@@ -64,6 +66,7 @@
 mod atomics;
 mod buffer;
 mod choice;
+mod events;
 mod exec;
 mod explore;
 mod mutex;
@@ -74,6 +77,7 @@ mod storage;
 
 pub use crate::{LEAF_SLOTS, MAX_LEAVES};
 pub use atomics::{AtomicPtr, AtomicU32, AtomicU64};
+pub use events::{allow_timer, pass_time, ring, set_timer, wait_for_events};
 #[doc(hidden)]
 pub use explore::explore_unpruned;
 pub use explore::{Bounds, Failure, Report, explore, random_walk, replay};

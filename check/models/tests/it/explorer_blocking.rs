@@ -172,6 +172,47 @@ fn time_outs_fire_only_where_allowed_and_last_of_all() {
     assert!(message(explore(Model::Tso, Bounds::default(), sleep), sleep).contains("deadlock"));
 }
 
+/// A thread sleeps until the timer fires; another one sets it to `again` meanwhile, and time passes.
+fn wait_for_the_timer(again: Option<u64>) {
+    allow_timer();
+    set_timer(1_000_000);
+    let clock = spawn(|| pass_time(2_000_000));
+    let setter = spawn(move || again.into_iter().for_each(set_timer));
+    assert_eq!(wait_for_events(), (true, false));
+    assert!(now_ns() > 2_000_000);
+    clock.join();
+    setter.join();
+}
+
+#[test]
+fn setting_the_timer_clears_an_expiry_that_was_not_seen() {
+    for model in WEAK {
+        let explored = |again| explore(model, Bounds::default(), move || wait_for_the_timer(again));
+        explored(None).clean("alone");
+        explored(Some(1_500_000)).clean("to a time that comes, or has come");
+        for lost in [0, 9_000_000] {
+            let found = message(explored(Some(lost)), move || wait_for_the_timer(Some(lost)));
+            assert!(
+                found.contains("deadlock") && found.contains("timer"),
+                "{found}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_event_ends_one_sleep() {
+    let scenario = || {
+        let ringer = spawn(ring);
+        assert_eq!(wait_for_events(), (false, true));
+        ringer.join();
+        allow_timeouts();
+        assert_eq!(wait_for_events(), (false, false), "a time-out");
+    };
+    explore(Model::Tso, Bounds::default(), scenario).clean("the event");
+    assert_eq!(wait_for_events(), (false, false), "outside");
+}
+
 #[test]
 fn spinning_ends_when_the_other_acts_and_is_a_livelock_otherwise() {
     let wait_for = |store: bool| {

@@ -36,6 +36,8 @@
 //! section, *light fence*, then loads the flag and the worker's interest. Either the worker finds the reader
 //! outside, or the reader finds the worker's interest.
 
+use std::cell::Cell;
+
 use quiescent_engine::credit::Cause;
 use quiescent_engine::{Interest, Look};
 
@@ -50,6 +52,7 @@ use crate::prim::counters::count;
 use crate::prim::{self, Ordering, TOGETHER};
 use crate::queue::per_thread::QueueCore;
 
+mod due;
 mod rest;
 
 /// Nanoseconds after which the worker retries what failed for lack of memory.
@@ -262,20 +265,6 @@ impl Pass {
 }
 
 impl State {
-    /// True if this domain was called or has a deadline that has passed. Other domains are skipped:
-    /// processing one that waits for readers costs a fence.
-    fn is_due(&self) -> bool {
-        let look_at = Some(self.look_at.load(Ordering::Relaxed)).filter(|&at| at != 0);
-        let called = self.called.swap(0, Ordering::AcqRel) != 0;
-        let armed = self.lock().engine.armed();
-        let now = prim::now_ns();
-        let due = called || armed.into_iter().chain(look_at).any(|at| at <= now);
-        if due {
-            count(&self.counters.worker_passes);
-        }
-        due
-    }
-
     /// Nothing may be freed now: it stays queued and counted. Returns the time of the next attempt, if one
     /// may succeed.
     pub(super) fn give_up(&'static self, error: &SyncError) -> Option<u64> {
@@ -329,7 +318,9 @@ impl Env {
     /// Processes those of these domains that have work due. The calling thread is the worker.
     pub fn look_after(&'static self, states: impl Iterator<Item = &'static State>) {
         self.shell.look_at_overflow(); // the timer may have been set for this check only
-        let mut due = states.filter(|state| state.is_due()).map(Pass::of).fuse();
+        let late = Cell::new(false);
+        let due = states.filter(|state| state.is_due(&late));
+        let mut due = due.map(Pass::of).fuse();
         // Nearly always one domain is due. The worker may be a thread with a small stack.
         while let Some(first) = due.next() {
             let goes_on = match due.next() {

@@ -23,8 +23,8 @@ use quiescent_engine::credit::Refill;
 use crate::os::Woken;
 use crate::parts::env::Env;
 use crate::parts::state::State;
+use crate::prim;
 use crate::prim::counters::count;
-use crate::prim::{self, Ordering};
 
 impl Env {
     /// The worker has slept; `by` says what woke it.
@@ -36,21 +36,10 @@ impl Env {
             Woken { timer: true, .. } => count(&counters.woken_timer),
             _ => {} // by a signal
         }
-        if self.is_late(by) {
-            count(&counters.late_wakeups);
-        }
         if by.low {
             count(&counters.pressure_events);
             self.states().for_each(State::memory_low);
         }
-    }
-
-    /// True if the timer has done the work of a kick: a domain was called and the worker was not kicked, or a
-    /// kick did not wake it.
-    fn is_late(&'static self, by: Woken) -> bool {
-        let is_called = |state: &State| state.called.load(Ordering::Relaxed) != 0;
-        let is_unkicked = || !by.kicked && self.states().any(is_called);
-        by.timer && !by.kick && (by.owed || is_unkicked())
     }
 }
 
@@ -81,78 +70,31 @@ mod tests {
         kick: false,
         pressure: false,
         low: false,
-        kicked: false,
-        owed: false,
     };
-
-    #[test]
-    fn a_timer_is_late_if_a_kick_should_have_come() {
-        let env = &program().env;
-        assert!(!env.is_late(TIMER), "nothing was called");
-        assert!(env.is_late(Woken {
-            owed: true,
-            ..TIMER
-        }));
-        env.state.called.store(1, Ordering::Relaxed);
-        assert!(env.is_late(TIMER), "called and not kicked");
-        assert!(
-            !env.is_late(Woken {
-                kicked: true,
-                ..TIMER
-            }),
-            "its event is still to come"
-        );
-        assert!(!env.is_late(Woken {
-            kick: true,
-            owed: true,
-            ..TIMER
-        }));
-        assert!(
-            !env.is_late(Woken {
-                timer: false,
-                owed: true,
-                ..TIMER
-            }),
-            "a signal"
-        );
-    }
 
     #[test]
     fn each_wake_up_has_one_cause() {
         let env = &program().env;
         let c = &env.state.counters;
-        let counted = || {
-            [
-                &c.woken_pressure,
-                &c.woken_kick,
-                &c.woken_timer,
-                &c.late_wakeups,
-            ]
-            .map(value)
-        };
+        let counted = || [&c.woken_pressure, &c.woken_kick, &c.woken_timer].map(value);
         env.woken(TIMER);
-        assert_eq!(counted(), [0, 0, 1, 0]);
+        assert_eq!(counted(), [0, 0, 1]);
         env.woken(Woken {
             kick: true,
             ..TIMER
         });
-        assert_eq!(counted(), [0, 1, 1, 0]);
+        assert_eq!(counted(), [0, 1, 1]);
         env.woken(Woken {
             kick: true,
             pressure: true,
             ..TIMER
         });
-        assert_eq!(counted(), [1, 1, 1, 0]);
+        assert_eq!(counted(), [1, 1, 1]);
         env.woken(Woken {
             timer: false,
             ..TIMER
         });
-        assert_eq!(counted(), [1, 1, 1, 0]);
-        env.woken(Woken {
-            owed: true,
-            ..TIMER
-        });
-        assert_eq!(counted(), [1, 1, 2, 1]);
+        assert_eq!(counted(), [1, 1, 1]);
         assert_eq!(value(&c.pressure_events), 0);
         env.woken(Woken {
             pressure: true,

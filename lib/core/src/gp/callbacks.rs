@@ -13,6 +13,7 @@ use quiescent_engine::record::{BarrierInput, CpuInput, Input, Output};
 
 use crate::gp::calls::through;
 use crate::parts::state::{Core, State};
+use crate::prim::now_ns;
 use crate::prim::part::{Part, straight};
 use crate::reader::set::ReaderSet;
 
@@ -171,6 +172,7 @@ impl Core {
 /// Calls that need the domain's lock. Each calls the engine's method of the same name, and records the call.
 impl Core {
     pub fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
+        self.due_from = now_ns(); // what the new times would have flushed already
         straight!(
             Input::SetFlushTimes { lazy_ns, prompt_ns },
             nothing,
@@ -186,7 +188,9 @@ impl Core {
             barrier,
             gate,
             lock: _,
+            due_from,
         } = self;
+        *due_from = now_ns(); // what was due in the parent
         *waiters = crate::parts::waiters::WaitList::new();
         gate.forked();
         straight!(Input::Forked, nothing, engine.inner().forked());
@@ -280,6 +284,7 @@ impl Core {
     }
 
     pub fn set_drained(&mut self, drained: bool) {
+        self.due_from = now_ns(); // what was left to the program
         straight!(
             Input::SetDrained { drained },
             nothing,

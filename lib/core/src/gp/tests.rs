@@ -1,7 +1,10 @@
 //! Calls of the engine, and a waiter's look at the role, without other threads.
 
+use std::time::Duration;
+
 use quiescent_engine::Interest;
 
+use crate::parts::counters::LATE_NS;
 use crate::parts::env::FenceTime;
 use crate::parts::state::{Core, State};
 use crate::parts::waiters::{Waiter, Wakes};
@@ -138,4 +141,33 @@ fn a_waiter_that_is_done_returns() {
     assert!(!core.waiters.finish(waiter.ticket + 1, &mut wakes));
     let end = state.wait_turn(core, &waiter, u64::MAX, None);
     assert!(end.is_ok_and(|core| core.is_none()));
+}
+
+/// A waiter of a domain that is asked to drive, and woken `later`: how often the process counts it as late.
+fn late_when_woken(later: Duration) -> u64 {
+    let program = program();
+    let state = program.domain().state();
+    let waits = std::thread::spawn(move || {
+        let mut core = state.lock();
+        let waiter = Waiter::new(core.wait_for_gp(state.readers(), 0, false));
+        let asked = state.wait_turn(core, &waiter, u64::MAX, None);
+        let mut core = asked.ok().flatten().expect("asked to drive");
+        core.waiters.unlink(&waiter);
+    });
+    let mut wakes = Wakes::new();
+    while !state.lock().waiters.hand_over(&mut wakes) {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(later);
+    assert_eq!(wakes.wake(), 1);
+    waits.join().expect("no panic");
+    value(&program.env.state.counters.late_wakeups)
+}
+
+/// (It may find itself asked before it sleeps, and it may get no processor: hence the tries.)
+#[test]
+fn a_waiter_that_is_woken_late_counts_for_the_process() {
+    let late = Duration::from_nanos(2 * LATE_NS);
+    assert!((0..20).any(|_| late_when_woken(late) == 1));
+    assert!((0..20).any(|_| late_when_woken(Duration::ZERO) == 0));
 }

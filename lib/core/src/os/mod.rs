@@ -94,8 +94,4 @@ pub struct Woken {
     pub pressure: bool,
     /// … and memory is low.
     pub low: bool,
-    /// A kick has changed the alarm's word by now.
-    pub kicked: bool,
-    /// One had done so when the worker went to sleep, and its event had not come.
-    pub owed: bool,
 }

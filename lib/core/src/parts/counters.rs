@@ -2,6 +2,16 @@
 
 use crate::prim::counters::{Counter, count};
 
+/// What runs this much later than it was due, in nanoseconds, is late. Shorter than the time after which a
+/// waiter looks by itself (0.1 s), so that a look which had to replace a wake-up counts; and longer than the
+/// time to which prompt callbacks may wait (50 ms), so that a timer which came before a slow kick does not.
+pub const LATE_NS: u64 = 75_000_000;
+
+/// Whether what was due at this time, and runs now, is late.
+pub fn is_late(due: u64, now: u64) -> bool {
+    now.saturating_sub(due) > LATE_NS
+}
+
 /// Makes the struct of these counters, which start at zero in the child of a fork.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -69,7 +79,7 @@ counters! {
     hand_overs,
     /// Times a waiter that no driver had woken found the role free.
     found_free,
-    /// Wake-ups that a time-out had to replace: what they announce had happened.
+    /// Times that the worker or a waiter ran [late](is_late).
     late_wakeups,
     /// Objects lost because there was no memory for a queue entry.
     leaked,

@@ -45,6 +45,16 @@ pub struct Core {
     pub gate: Gate,
     /// Shown to what may be called under the lock only.
     pub lock: UnderLock,
+    /// What has a deadline is due from this time on at the earliest, though its deadline was computed to be
+    /// before. For a statistic.
+    pub due_from: u64,
+}
+
+impl Core {
+    /// The time from which on the worker is late.
+    pub fn due(&self) -> Option<u64> {
+        self.engine.armed().map(|at| at.max(self.due_from))
+    }
 }
 
 /// The state of a domain.
@@ -98,6 +108,9 @@ pub struct State {
     pub naps: AtomicU32,
     /// The worker is to process this state, whatever the time.
     pub called: AtomicU32,
+    /// The time of the first call that the worker has not seen; 0 for none. For a statistic only: the models
+    /// do not see it.
+    pub called_at: std::sync::atomic::AtomicU64,
     /// The worker is to process this state at this time at the latest; 0 for never.
     pub look_at: AtomicU64,
     /// The domain's number in telemetry.
@@ -145,6 +158,7 @@ impl State {
                     barrier: Part::new(Barrier::new()),
                     gate: Gate::new(),
                     lock: UnderLock::new(),
+                    due_from: 0,
                 }),
                 counters: Counters::new(),
                 // SAFETY: the caller's promise.
@@ -169,6 +183,7 @@ impl State {
                 interested: AtomicU32::new(0),
                 naps: AtomicU32::new(0),
                 called: AtomicU32::new(0),
+                called_at: std::sync::atomic::AtomicU64::new(0),
                 look_at: AtomicU64::new(0),
                 place: AtomicU32::new(0),
                 parked: crate::prim::parked::Parked::new(),
@@ -329,6 +344,10 @@ impl State {
 
     /// Calls the worker to this state. (A worker exists.)
     pub fn call(&self) {
+        if self.called_at.load(Ordering::Relaxed) == 0 {
+            self.called_at
+                .store(crate::prim::now_ns(), Ordering::Relaxed);
+        }
         self.called.store(1, Ordering::Release); // before the swap of [ALM-1]
         self.env().alarm.kick();
     }
@@ -391,6 +410,7 @@ impl State {
             interested,
             naps,
             called,
+            called_at,
             look_at,
             telling,
             // Kept: the identity, and what the caller resets: the core, the queues, the locks.
@@ -428,6 +448,7 @@ impl State {
         for word in [unreported, drainers, interested, naps, called] {
             word.store(0, Ordering::Relaxed);
         }
+        called_at.store(0, Ordering::Relaxed);
         look_at.store(0, Ordering::Relaxed);
         telling.end();
     }

@@ -12,10 +12,12 @@
 
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use quiescent_engine::Pos;
 
+use crate::parts::counters::is_late;
 use crate::prim::{self, AtomicU32, Ordering};
 
 /// Still waiting.
@@ -34,6 +36,8 @@ pub struct Waiter {
     /// The position that the engine has assigned.
     pub ticket: Pos,
     state: AtomicU32,
+    /// The time of the last change of the state, for a statistic only: the models do not see it.
+    changed: AtomicU64,
     linked: Cell<bool>,
     prev: Cell<*const Waiter>,
     next: Cell<*const Waiter>,
@@ -44,6 +48,7 @@ impl Waiter {
         Waiter {
             ticket,
             state: AtomicU32::new(WAITING),
+            changed: AtomicU64::new(0),
             linked: Cell::new(false),
             prev: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
@@ -51,15 +56,22 @@ impl Waiter {
     }
 
     /// Sleeps until another thread changes the state and wakes this one, or for `timeout`; returns the state,
-    /// and whether it was the time-out that found it changed.
+    /// and whether it had changed [long](is_late) before this thread ran again.
     pub fn sleep(&self, timeout: Option<Duration>) -> (u32, bool) {
         let state = self.state.load(Ordering::Acquire);
         if state != WAITING {
             return (state, false);
         }
-        let timed_out = prim::futex_wait(&self.state, WAITING, timeout);
+        prim::futex_wait(&self.state, WAITING, timeout);
         let state = self.state.load(Ordering::Acquire); // [WT-1]
-        (state, timed_out && state != WAITING)
+        let since = self.changed.load(Ordering::Relaxed);
+        (state, state != WAITING && is_late(since, prim::now_ns()))
+    }
+
+    /// Changes the state of a linked waiter, which may be freed from here on if it is [`DONE`].
+    fn change(&self, state: u32) {
+        self.changed.store(prim::now_ns(), Ordering::Relaxed);
+        self.state.store(state, Ordering::Release); // [WT-1]
     }
 
     /// True if it has been asked to drive. Resets the request.
@@ -190,7 +202,7 @@ impl WaitList {
             }
             self.unlink(first);
             let word: *const AtomicU32 = &first.state;
-            first.state.store(DONE, Ordering::Release); // [WT-1]; the waiter may be freed from here on
+            first.change(DONE);
             wakes.push(word);
         }
     }
@@ -201,7 +213,7 @@ impl WaitList {
         let Some(first) = (unsafe { self.head.as_ref() }) else {
             return false;
         };
-        first.state.store(DRIVE, Ordering::Release);
+        first.change(DRIVE);
         wakes.push(&first.state);
         true
     }

@@ -15,8 +15,16 @@
 //! All descriptors are edge-triggered, so they need not be read. The thread that queues sets the timer with
 //! one system call, which wakes no thread. A separate lock protects the timer and its setting. Its holder
 //! takes no other lock, except to ask the engine whether the timer is still needed.
-
-use std::sync::atomic::AtomicBool;
+//!
+//! # A time that has come stays until the worker has seen it
+//! The timer may have expired, and the worker not have run yet. Setting the timer clears that: the worker
+//! would sleep on, until the new time. So [`arm`](Alarm::arm) only moves the timer to an earlier time, never
+//! to a later one, not even from one that has passed. The worker, when it is awake and has looked at all that
+//! is due, sets the timer to what is left ([`follow`](Alarm::follow)), before each of its sleeps; a thread
+//! that has drained a domain does so, too. They determine that time under the timer's lock, from the
+//! deadlines themselves, each of which stays what it is until the worker has looked: so one that has come is
+//! among them, and ends the sleep at once. Where there is no worker ([`forget`](Alarm::forget), the child of
+//! a fork), the next one looks at everything when it starts.
 
 #[cfg(not(quiescent_model))]
 use crate::os;
@@ -39,9 +47,6 @@ const PENDING: u32 = 2;
 #[derive(Debug)]
 pub struct Alarm {
     word: AtomicU32,
-    /// A kick has changed the word of the sleeping worker, and its event has not come yet. Used by the
-    /// worker, for a statistic only: the models do not see it.
-    owed: AtomicBool,
     /// The time that the timer is set to; 0 for none.
     set: Mutex<u64>,
     os: os::Wakeups,
@@ -52,7 +57,6 @@ impl Alarm {
         pub fn new() -> Alarm {
             Alarm {
                 word: AtomicU32::new(AWAKE),
-                owed: AtomicBool::new(false),
                 set: Mutex::new(0),
                 os: os::Wakeups::new(),
             }
@@ -86,13 +90,11 @@ impl Alarm {
     pub fn forked(&self, set: &mut u64) {
         let Alarm {
             word,
-            owed,
             set: _, // its lock is held: `set`
             os,
         } = self;
         os.close();
         word.store(AWAKE, Ordering::Relaxed);
-        owed.store(false, Ordering::Relaxed);
         *set = 0;
     }
 
@@ -123,25 +125,27 @@ impl Alarm {
         *self.timer() = 0;
     }
 
-    /// Ensures that the worker wakes by `deadline` (monotonic nanoseconds). With `holds`, something may be
-    /// queued until then, and the worker listens for memory pressure meanwhile.
+    /// Ensures that the worker wakes by `deadline` (monotonic nanoseconds). A timer that is set to an earlier
+    /// time stays, also if that time has come. With `holds`, something may be queued until then, and the
+    /// worker listens for memory pressure meanwhile.
     pub fn arm(&self, deadline: u64, holds: bool) {
+        let deadline = deadline.max(1); // 0 stops the timer
         let mut set = self.timer();
-        let now = crate::prim::now_ns();
-        if *set == 0 || deadline < *set || *set <= now {
+        if *set == 0 || deadline < *set {
             *set = deadline;
             self.os.set_timer(deadline);
         }
-        if holds && is_worth(deadline, now) {
+        if holds && is_worth(deadline, crate::prim::now_ns()) {
             self.os.listen();
         }
     }
 
-    /// Sets the timer to the result of `wanted`, or stops it. Also sets it to the same time again: it may
-    /// have expired unseen, or have been changed by a process that shares the descriptor (after a fork).
+    /// Sets the timer to the result of `wanted`, or stops it. `wanted` gives the earliest of all deadlines,
+    /// those that have come included. Also sets it to the same time again: it may have expired unseen, or
+    /// have been changed by a process that shares the descriptor (after a fork).
     pub fn follow(&self, wanted: impl FnOnce() -> Option<u64>) {
         let mut set = self.timer();
-        let wanted = wanted().unwrap_or(0);
+        let wanted = wanted().map_or(0, |at| at.max(1));
         if *set != 0 || wanted != 0 {
             *set = wanted;
             self.os.set_timer(wanted);
@@ -177,11 +181,7 @@ impl Alarm {
         {
             woken = Some(self.os.sleep(&self.word, ASLEEP));
         }
-        let kicked = self.word.swap(AWAKE, order) == PENDING; // [ALM-1]
-        if let Some(woken) = &mut woken {
-            woken.kicked = kicked;
-            woken.owed = self.owed.swap(kicked && !woken.kick, Ordering::Relaxed);
-        }
+        self.word.swap(AWAKE, order); // [ALM-1]
         woken
     }
 }
@@ -191,12 +191,12 @@ fn is_worth(deadline: u64, now: u64) -> bool {
     deadline >= now.saturating_add(WORTH_NS)
 }
 
-#[cfg(quiescent_virtual)]
+#[cfg(any(quiescent_virtual, quiescent_explorer))]
 mod os {
     use crate::os::Woken;
     use crate::prim::{self, AtomicU32};
 
-    /// On virtual time the machine has the timer and the event of its one process.
+    /// The machine has the timer and the event of its one process.
     #[derive(Debug)]
     pub(super) struct Wakeups;
 
@@ -233,13 +233,13 @@ mod os {
     }
 }
 
-#[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[cfg(any(quiescent_loom, quiescent_shuttle))]
 mod os {
     use crate::os::Woken;
     use crate::prim::{AtomicU32, futex_wait, futex_wake};
 
-    /// Models have no descriptors: the worker sleeps on the word, and a scenario that needs the timer enables
-    /// futex time-outs.
+    /// These models have no descriptors: the worker sleeps on the word, where there is a clock for a second
+    /// at most.
     #[derive(Debug)]
     pub(super) struct Wakeups;
 

@@ -49,9 +49,13 @@ pub struct Statistics {
     /// Times a waiter took the role from a driver that had made no progress for 0.1 s (stopped or starved),
     /// or found it free without having been asked, as the waiter that was asked to drive did not run.
     pub takeovers: u64,
-    /// Times that a time-out did the work of a wake-up: the thread that was to wake a waiter, or the worker,
-    /// had announced it and was stopped or starved before the system call. A wake-up that is lost counts
-    /// here, too; one of a driver that sleeps for a reader counts in `stalls`.
+    /// Times that the worker, or a waiter that slept, ran more than 75 ms later than it was due, in any
+    /// domain. The worker is due at the deadline of what is queued, and from the moment at which it was
+    /// called; a waiter from the end of its grace period, or from when it was asked to drive. (A deadline
+    /// that a new setting has moved into the past counts from that moment.) It is measured where they run.
+    /// So a processor that was not to be had counts, a thread that was stopped before it woke another, a
+    /// callback that kept the worker from others, and a lost wake-up that a time-out replaced. One round of
+    /// the worker counts once, however much was due. A driver that sleeps for a reader counts in `stalls`.
     pub late_wakeups: u64,
     /// Times a stall report was due ([`set_stall_after`](crate::report::set_stall_after)). It was made if a
     /// reader still blocked the grace period then.

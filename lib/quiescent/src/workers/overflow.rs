@@ -151,7 +151,7 @@ impl Workers {
         }
     }
 
-    /// When the worker must look again.
+    /// When the worker must look again. Threads that drain ask, too, and do not look.
     pub(crate) fn overflow_look(&'static self) -> Option<u64> {
         let on_duty = |state: &State| state.lock().engine.overflow_is_on_duty();
         self.env()

@@ -51,6 +51,8 @@ pub(crate) struct Role {
     name: AtomicPtr<()>,
     /// The beginning of a callback that had run for too long at a look, and the time of that look.
     seen: [AtomicU64; 2],
+    /// The time of the last look.
+    looked: AtomicU64,
 }
 
 /// A callback that does not return.
@@ -71,6 +73,7 @@ impl Role {
             since: AtomicU64::new(0),
             name: AtomicPtr::new(std::ptr::null_mut()),
             seen: [const { AtomicU64::new(0) }; 2],
+            looked: AtomicU64::new(0),
         }
     }
 
@@ -135,6 +138,7 @@ impl Role {
     }
 
     fn look_at(&self, now: u64) -> Option<Stuck> {
+        self.looked.store(now, Ordering::Relaxed);
         let since = self.since.load(Ordering::Acquire);
         let running = now.saturating_sub(since);
         if since == 0 || running < STUCK {
@@ -161,13 +165,16 @@ impl Role {
         })
     }
 
-    /// The time until the next look.
+    /// The time until the next look; 0 if it has come. Asking does not put it off: while a callback runs,
+    /// only a look changes when the next one is.
     pub(crate) fn left(&self) -> u64 {
-        let running = match self.since.load(Ordering::Acquire) {
-            0 => 0,
-            since => prim::coarse_ns().saturating_sub(since),
-        };
-        STUCK.saturating_sub(running).max(AGAIN)
+        match self.since.load(Ordering::Acquire) {
+            0 => STUCK,
+            since => {
+                let next = (since + STUCK).max(self.looked.load(Ordering::Relaxed) + AGAIN);
+                next.saturating_sub(prim::coarse_ns())
+            }
+        }
     }
 }
 
@@ -247,8 +254,22 @@ mod tests {
         assert_eq!(role.left(), STUCK, "none runs");
         for (ago, most) in [(0, STUCK), (STUCK / 2, STUCK / 2), (3 * STUCK, AGAIN)] {
             role.began(ago);
-            assert!((AGAIN..=most).contains(&role.left()), "{ago}");
+            assert!(role.look().is_none(), "at the first look");
+            assert!(role.left() <= most, "{ago}");
         }
+        role.leave();
+    }
+
+    /// A thread that sees nothing asks, at any time: the time of the look stays.
+    #[test]
+    fn a_look_whose_time_has_come_is_not_put_off() {
+        let role = mine();
+        role.began(3 * STUCK);
+        assert_eq!([role.left(), role.left()], [0; 2]);
+        // One that has just looked waits: it cannot have seen a second time by now.
+        role.looked
+            .store(prim::coarse_ns() + STUCK, Ordering::Relaxed);
+        assert!(role.left() > 0);
         role.leave();
     }
 

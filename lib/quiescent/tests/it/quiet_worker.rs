@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::deferral::{
     Ledger, flag, library_switches, library_threads, queue_somehow, until_at_rest,
 };
-use crate::common::{Reader, in_both_modes, isolated, on_thread, until};
+use crate::common::{Reader, healed, in_both_modes, isolated, on_thread, until};
 use quiescent::stats::{Flushes, Statistics};
 use quiescent::tuning::{FlushTimes, PROMPT, set_flush_times};
 use quiescent::{
@@ -209,6 +209,7 @@ fn what_is_in_a_hurry_is_not_left_to_the_timer() {
             lazy: soon,
             prompt: soon,
         });
+        let ready = healed::ready();
         for round in 0..6 {
             drop(RcuCell::new(1u64).store(2)); // sets the timer
             let ran = flag();
@@ -216,7 +217,9 @@ fn what_is_in_a_hurry_is_not_left_to_the_timer() {
             until("it runs", || ran.load(Ordering::Acquire));
             until("all of it goes", || statistics().queued == 0);
             let now = statistics();
-            assert_eq!(now.late_wakeups, 0, "round {round}: {now:?}");
+            // Nothing here keeps the worker, but a processor that it does not get.
+            let allowed = healed::late_within(healed::ready() - ready);
+            assert!(now.late_wakeups <= allowed, "round {round}: {now:?}");
         }
     });
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Isolated, isolated, until};
+use crate::common::{Isolated, healed, isolated, until};
 use quiescent::{FenceMode, Guard, Srcu, statistics};
 
 /// Four times as many as the worker processes together.
@@ -25,6 +25,7 @@ fn read_in() -> Srcu {
 
 /// Queues a callback in each of these while the worker is kept busy, until all are due. How many have run.
 fn due_at_the_same_time(srcus: &[Srcu]) -> Arc<AtomicUsize> {
+    healed::runs_late();
     let ran = Arc::new(AtomicUsize::new(0));
     let busy = Srcu::new();
     let (begins, begun) = mpsc::channel();

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::common::healed::Delays;
 use crate::common::{PATIENCE, Reader, SHORT, in_both_modes, sleepers, until};
 use quiescent::stats::holdouts;
 use quiescent::{
@@ -106,6 +107,24 @@ fn many_callers_share_grace_periods() {
             assert!(after.hand_overs > before.hand_overs, "{after:?}");
         }
         assert_eq!(statistics().stalls, 0);
+    });
+}
+
+/// The second caller waits for the first, which waits for a reader. Its own look would come 0.1 s after it
+/// began to sleep: later than what counts as late.
+#[test]
+fn a_wake_up_is_not_left_to_a_time_out() {
+    in_both_modes(|| {
+        let (delays, late) = (Delays::default(), statistics().late_wakeups);
+        for _ in 0..20 {
+            let inside = Reader::inside("inside");
+            thread::scope(|scope| {
+                sleepers(scope, 2, || delays.of(synchronize));
+                inside.end();
+            });
+        }
+        let late = statistics().late_wakeups - late;
+        assert!(late <= delays.late(), "{late} late, but {}", delays.late());
     });
 }
 

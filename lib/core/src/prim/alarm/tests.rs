@@ -58,32 +58,9 @@ fn a_kick_wakes_a_sleeper() {
         }
         alarm.kick();
         let woken = sleeper.join().expect("no panic").expect("it slept");
-        assert_eq!((woken.kick, woken.kicked, woken.timer), (true, true, false));
-        assert!(!woken.owed, "its event came with it");
+        assert_eq!((woken.kick, woken.timer), (true, false));
         assert_eq!(alarm.word.load(Ordering::Relaxed), AWAKE);
     }
-}
-
-/// The timer wakes the sleeper, and a kick comes before it says that it is awake: the event of that kick is
-/// found by the next sleep.
-#[test]
-fn an_event_that_came_late_is_owed_to_the_next_sleep() {
-    let alarm = opened();
-    alarm.word.store(AWAKE, Ordering::Relaxed);
-    let late = thread::spawn(|| alarm.sleep());
-    while alarm.word.load(Ordering::Relaxed) != ASLEEP {
-        thread::yield_now();
-    }
-    // As a kick does, but for the event.
-    alarm.word.store(PENDING, Ordering::Relaxed);
-    alarm.arm(now_ns() + 1, false);
-    let woken = late.join().expect("no panic").expect("it slept");
-    assert_eq!((woken.kicked, woken.kick, woken.owed), (true, false, false));
-    alarm.os.wake(&alarm.word);
-    let woken = alarm.sleep().expect("it slept");
-    assert_eq!((woken.kicked, woken.kick, woken.owed), (false, true, true));
-    alarm.arm(now_ns() + 1, false);
-    assert!(!alarm.sleep().expect("it slept").owed, "once");
 }
 
 #[test]
@@ -95,10 +72,25 @@ fn an_earlier_deadline_replaces_a_later_one() {
     assert_eq!(set(alarm), far);
     alarm.arm(far - 1, false);
     assert_eq!(set(alarm), far - 1);
-    let past = now_ns();
-    alarm.arm(past, false);
-    alarm.arm(far, false);
-    assert_eq!(set(alarm), far, "what has passed is no deadline any more");
+}
+
+/// Another thread arms for later when the timer has expired, and the worker has not run yet.
+#[test]
+fn a_time_that_has_come_stays_until_the_worker_has_seen_it() {
+    let alarm = opened();
+    let far = now_ns() + LONG;
+    for past in [0, 1, now_ns()] {
+        alarm.arm(past, false);
+        alarm.arm(far, false);
+        assert_eq!(set(alarm), past.max(1));
+        assert!(alarm.sleep().expect("it slept").timer);
+        alarm.arm(far, false); // the worker is awake, and sets the timer before it sleeps
+        alarm.follow(|| Some(past));
+        assert!(alarm.sleep().expect("it slept").timer, "come meanwhile");
+        alarm.follow(|| Some(far));
+        assert_eq!(set(alarm), far, "seen");
+        alarm.follow(|| None);
+    }
 }
 
 #[test]
@@ -137,7 +129,6 @@ fn in_the_child_of_a_fork_nothing_is_set() {
     let alarm = opened();
     alarm.arm(now_ns() + 1, false);
     alarm.word.store(PENDING, Ordering::Relaxed);
-    alarm.owed.store(true, std::sync::atomic::Ordering::Relaxed);
     alarm.forked(&mut alarm.timer());
     assert!(!alarm.is_armed());
     alarm.open().expect("new descriptors");
@@ -149,7 +140,7 @@ fn in_the_child_of_a_fork_nothing_is_set() {
     });
     let woken = alarm.sleep().expect("it slept");
     kicker.join().expect("no panic");
-    assert_eq!((woken.timer, woken.kick, woken.owed), (false, true, false));
+    assert_eq!((woken.timer, woken.kick), (false, true));
 }
 
 #[test]

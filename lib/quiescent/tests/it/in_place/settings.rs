@@ -1,6 +1,7 @@
 //! Who says that a thread, a domain or the process runs no destructors in place.
 
 use super::*;
+use crate::common::healed;
 
 #[test]
 fn who_must_not_run_destructors_does_not() {
@@ -93,6 +94,7 @@ impl Drop for Naps {
 #[test]
 fn a_destructor_that_takes_long_is_reported() {
     in_both_modes(|| {
+        healed::runs_late();
         static REPORTED: AtomicU32 = AtomicU32::new(0);
         on_report(|report| {
             if let Report::Slow { took, name } = report {
