@@ -11,7 +11,7 @@ use crate::parts::domain::{Domain, OWNED};
 use crate::parts::numbers::Numbers;
 use crate::parts::settings::Settings;
 use crate::parts::state::State;
-use crate::prim::Ordering;
+use crate::prim::{Ordering, full_fence};
 use crate::queue::kind;
 use crate::queue::lane::Entry;
 use crate::queue::parcel::Parcel;
@@ -40,6 +40,7 @@ impl Domain {
         settings.apply(new);
         let place = std::ptr::from_ref(new).cast_mut();
         self.state.store(place, Ordering::Release); // [GR-1]
+        full_fence(); // [MODE-2]
         new
     }
 

@@ -47,23 +47,20 @@ impl Env {
         if wanted == FenceMode::Membarrier {
             prim::register_heavy_fence().map_err(|errno| InitError::NoMembarrier { errno })?;
         }
-        // Under the locks of all domains and with no driver anywhere, so that no sweep and no grace period
+        // Before the domains are listed: what uses a domain that is made meanwhile finds this mode.
+        self.threads.mode.begin_change();
+        full_fence(); // [MODE-1] [MODE-2]
+        // Under the locks of all other domains and with no driver there, so that no sweep and no grace period
         // uses the wrong fence.
         let _sweeps: Vec<_> = self.states().map(State::sweeping).collect();
         let cores: Vec<_> = self.states().map(State::lock).collect();
         let busy = |core: &MutexGuard<'_, Core>| core.engine.busy() || core.engine.is_driven();
-        if cores.iter().any(busy) || !self.threads.slots.is_empty() {
-            return Err(InitError::AlreadyReading);
+        let changes = !cores.iter().any(busy) && self.threads.slots.is_empty();
+        self.threads.mode.set(if changes { wanted } else { before });
+        match changes {
+            true => Ok(()),
+            false => Err(InitError::AlreadyReading),
         }
-        self.threads.mode.set(wanted);
-        full_fence(); // [MODE-1]
-        if wanted == FenceMode::Fenced && !self.threads.slots.is_empty() {
-            // A thread that has just registered may rely on the heavy fence.
-            self.threads.mode.set(FenceMode::Membarrier);
-            return Err(InitError::AlreadyReading);
-        }
-        // A change to membarrier is safe with a newcomer: the heavy fence covers both kinds of reader.
-        Ok(())
     }
 
     /// The calling thread, which has `slot`, ends. False: a section is still open; call again if possible.

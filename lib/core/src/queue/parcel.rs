@@ -18,8 +18,8 @@ pub struct Callback {
 
 impl Callback {
     /// # Safety
-    /// The head does not move, and no other code uses it, until `run` has been called with it, which may be in
-    /// any thread.
+    /// The head does not move, and no other code uses it, until `run` has been called with it, which may be
+    /// in any thread.
     pub unsafe fn new(head: NonNull<Head>, run: RunHead) -> Callback {
         Callback { head, run }
     }

@@ -29,6 +29,9 @@ impl fmt::Display for FenceMode {
 const OPEN: u32 = 0;
 const MEMBARRIER: u32 = 1;
 const FENCED: u32 = 2;
+/// A thread changes the mode, or finds that it cannot: new readers execute fences, and updaters have theirs
+/// executed for them, so that both are right whatever the mode was and will be. `[MODE-1]` `[MODE-2]`
+const CHANGING: u32 = 3;
 
 /// The fence mode of a process.
 #[derive(Debug)]
@@ -41,14 +44,23 @@ impl Mode {
         }
     }
 
-    /// Decides the mode if it is open.
+    /// The mode, for updaters. Decides it if it is open.
     pub fn resolve(&self) -> FenceMode {
-        let mode = self.0.load(Ordering::Acquire);
-        let mode = if mode == OPEN { self.decide() } else { mode };
-        if mode == MEMBARRIER {
-            FenceMode::Membarrier
-        } else {
-            FenceMode::Fenced
+        match self.decided() {
+            MEMBARRIER | CHANGING => FenceMode::Membarrier,
+            _ => FenceMode::Fenced,
+        }
+    }
+
+    /// True if a thread that registers now executes fences.
+    pub fn readers_are_fenced(&self) -> bool {
+        self.decided() != MEMBARRIER
+    }
+
+    fn decided(&self) -> u32 {
+        match self.0.load(Ordering::Acquire) {
+            OPEN => self.decide(),
+            mode => mode,
         }
     }
 
@@ -66,6 +78,11 @@ impl Mode {
         }
     }
 
+    /// Begins a change; [`set`](Mode::set) ends it. The system has a fence for all threads.
+    pub fn begin_change(&self) {
+        self.0.store(CHANGING, Ordering::Release);
+    }
+
     /// Changes it.
     pub fn set(&self, mode: FenceMode) {
         let mode = match mode {
@@ -81,4 +98,24 @@ fn fence_demanded() -> bool {
     cfg!(not(quiescent_model))
         && std::env::var_os("QUIESCENT_FENCE")
             .is_some_and(|value| value.eq_ignore_ascii_case("fenced"))
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_the_mode_changes_readers_and_updaters_have_fences() {
+        let mode = Mode::new();
+        for (changed, fenced) in [(FenceMode::Membarrier, false), (FenceMode::Fenced, true)] {
+            mode.begin_change();
+            assert_eq!(mode.resolve(), FenceMode::Membarrier);
+            assert!(mode.readers_are_fenced());
+            mode.set(changed);
+            assert_eq!(
+                (mode.resolve(), mode.readers_are_fenced()),
+                (changed, fenced)
+            );
+        }
+    }
 }

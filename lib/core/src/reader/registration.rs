@@ -3,15 +3,16 @@
 //! # Fence mode
 //! Decided once, at start-up: `membarrier(2)` if the process can register for it, else readers execute
 //! fences. The mode can be forced while no thread has read. A thread that registers while the mode changes
-//! loads it again after its claim `[MODE-1]`: claim, full fence, load of the mode; the changer stores the
-//! mode, full fence, checks for claims. One of them sees the other. A refusal *later* (a sandbox entered
-//! after start) is a named error: readers without fences exist then, and this library has no other means that
-//! reaches all of them.
+//! loads it again after its claim `[MODE-1]`: claim, full fence, load of the mode; the changer stores that
+//! the mode changes, full fence, checks for claims. One of them sees the other. While it changes, readers
+//! execute fences, and updaters have theirs executed as well, since it may stay as it was. A refusal *later*
+//! (a sandbox entered after start) is a named error: readers without fences exist then, and this library has
+//! no other means that reaches all of them.
 
 use crate::prim::counters::{Counter, count};
 use crate::queue::per_thread::Queue;
 use crate::reader::local::{Here, Local};
-use crate::reader::mode::{FenceMode, Mode};
+use crate::reader::mode::Mode;
 use crate::reader::records::ReaderRecord;
 use crate::reader::threads::{Slot, Slots};
 use crate::reader::word::{Reader, SINK_UNREGISTERED, begin};
@@ -94,7 +95,7 @@ impl Threads {
             return None;
         };
         // After the claim and its fence: [MODE-1].
-        slot.set_fenced(self.mode.resolve() == FenceMode::Fenced);
+        slot.set_fenced(self.mode.readers_are_fenced());
         if !local.swap_reader(&self.dummy, &slot.words.reader) {
             self.slots.release(slot);
         }

@@ -54,8 +54,8 @@ fn number() -> u32 {
 
 /// The number of the thread before which `count` got theirs, in a process whose first number is `first`.
 ///
-/// After 2³¹ threads the numbers start again, in a child of a fork with its first one: a lower number would be
-/// that of a thread that is gone, and two threads would hold one lock.
+/// After 2³¹ threads the numbers start again, in a child of a fork with its first one: a lower number would
+/// be that of a thread that is gone, and two threads would hold one lock.
 fn number_at(count: u32, first: u32) -> u32 {
     (count & MOST).max(first).max(1)
 }

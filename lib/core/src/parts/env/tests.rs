@@ -193,6 +193,23 @@ fn a_fence_of_the_process_is_issued_where_readers_have_none() {
     assert!(home.may_miss_readers() && !counted.may_miss_readers());
 }
 
+#[test]
+fn a_change_of_the_mode_that_a_reader_refuses_leaves_it_as_it_was() {
+    use crate::reader::mode::FenceMode;
+    crate::needs!(fence);
+    let program = program();
+    let mode = program.env.threads.mode.resolve();
+    program.unlock(program.lock());
+    let other = match mode {
+        FenceMode::Membarrier => FenceMode::Fenced,
+        FenceMode::Fenced => FenceMode::Membarrier,
+    };
+    assert!(program.env.force_mode(other).is_err());
+    let threads = &program.env.threads;
+    assert_eq!(threads.mode.resolve(), mode);
+    assert_eq!(threads.mode.readers_are_fenced(), mode == FenceMode::Fenced);
+}
+
 /// Two of a leaf's slots are the unregistered readers'.
 #[test]
 fn slots_for_so_many_threads_come_in_leaves() {
