@@ -152,7 +152,7 @@ fn section_that_ends_on_another_thread() {
         let world = World::new(Domain::new());
         let srcu = world.domain.srcu();
         world.domain.enter();
-        let guard = srcu.read_lock();
+        let guard = srcu.read_lock_send();
         let object = world.look();
         let other = world.thread(move |w| {
             known(w, srcu);

@@ -75,7 +75,7 @@ impl Place {
     fn hold(self) -> Hold {
         match self {
             Place::Process => Hold::Reader(Reader::inside("holds it up")),
-            Place::Under(srcu) => Hold::Guard(srcu.read_owned()),
+            Place::Under(srcu) => Hold::Guard(srcu.read_owned_send()),
         }
     }
 

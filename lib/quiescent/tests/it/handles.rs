@@ -133,7 +133,7 @@ fn an_srcu_has_a_budget_times_and_callbacks_of_its_own_as_a_domain_has() {
         assert_eq!(srcu.statistics().budget_callbacks, 10);
         {
             let cell = RcuCell::new_in(0, &srcu);
-            let guard = srcu.read_lock();
+            let guard = srcu.read_lock_send();
             let store = |n| cell.store(n).try_retire();
             let refused: Vec<_> = (1..100).map(store).filter_map(Result::err).collect();
             assert_eq!(refused.len(), 89);
