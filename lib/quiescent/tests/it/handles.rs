@@ -11,7 +11,7 @@ use crate::common::{PATIENCE, isolated, panic_text, until};
 use quiescent::intrusive::{self, Head};
 use quiescent::{
     Domain, Exchanged, Global, Guard, Handle, RcuCell, RcuList, RcuOption, RcuPtr, Refusal,
-    Retired, Srcu, SyncError, drain,
+    Retired, Sendable, Srcu, SyncError, drain,
 };
 
 quiescent::domain! {
@@ -260,12 +260,13 @@ fn guards_are_as_small_as_they_can_be() {
     const WORD: usize = size_of::<usize>();
     assert_eq!(size_of::<Guard>(), WORD);
     assert_eq!(size_of::<Guard<&Domain>>(), 2 * WORD);
-    assert_eq!(size_of::<Guard<&Srcu>>(), 2 * WORD);
+    assert_eq!(size_of::<Guard<Sendable<&Srcu>>>(), 2 * WORD);
+    assert_eq!(size_of::<Guard<&Srcu>>(), 3 * WORD); // with its tally: three instructions less at its end
     assert_eq!(size_of::<Guard<Domain>>(), 2 * WORD);
     assert_eq!(size_of::<RcuCell<u64>>(), 2 * WORD); // with the function that weighs
     fn everywhere<T: Send>() {}
-    everywhere::<Guard<&Srcu>>();
-    everywhere::<Guard<Srcu>>();
+    everywhere::<Guard<Sendable<&Srcu>>>();
+    everywhere::<Guard<Sendable<Srcu>>>();
 }
 
 #[test]

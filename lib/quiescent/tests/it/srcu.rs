@@ -370,9 +370,9 @@ fn waiting_where_it_would_hold_up_others_is_refused() {
             });
             let second = srcu.read_lock();
             drop(first);
-            waits.join().expect("no panic");
             assert!(srcu.in_section() && srcu.try_synchronize() == refused);
             drop(second);
+            waits.join().expect("no panic");
         });
         assert!(!srcu.in_section() && srcu.try_synchronize() == Ok(()));
         let sent = srcu.read_lock_send();
