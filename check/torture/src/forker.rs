@@ -145,8 +145,8 @@ fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> 
 /// forgotten, and they work.
 fn check_srcus(patience: Duration) -> Result<(), Fault> {
     for srcu in &SRCUS {
-        // SAFETY: the child has one thread, which makes no such guard of these `Srcu`s, and uses none that others
-        // have made.
+        // SAFETY: the child has one thread, which makes no such guard of these `Srcu`s, and uses none that
+        // others have made.
         unsafe { srcu.forget_sent_sections() };
         drop(srcu.read_lock());
         if srcu.synchronize_timeout(patience).is_err() {

@@ -72,8 +72,9 @@ impl Domain {
     }
 
     /// In the child of a fork: only sections of the thread that has `own` remain open, and those of an `Srcu`
-    /// that may have been sent; and only known queues remain, none of them attached. `parked`: this thread holds the lock of the settings; `None` if a
-    /// thread of the parent created the domain after *prepare* had walked the list.
+    /// that may have been sent; and only known queues remain, none of them attached. `parked`: this thread
+    /// holds the lock of the settings; `None` if a thread of the parent created the domain after *prepare*
+    /// had walked the list.
     ///
     /// # Safety
     /// The calling thread is the only one of the process, and has no other guard of the settings.

@@ -209,24 +209,15 @@ impl Counted {
         local: &Local,
         threads: &'static Threads,
     ) -> Entered {
-        let entered = match self.register(local, threads) {
-            Some(tally) => {
-                tally.here.add_lock(count);
-                let fenced = local.reader().is_fenced();
-                if !fenced {
-                    local.note_tally(self, tally); // `Local::may_run` relies on it
-                }
-                let count = if fenced { count + SLOWLY } else { count };
-                Entered::counted_by(tally, count)
-            }
-            None => {
-                local.counted.enter();
-                self.unregistered.here.locks[count].fetch_add(1, Ordering::AcqRel);
-                Entered::counted_by(&self.unregistered, count + SLOWLY)
-            }
+        let Some(tally) = self.enter_slowly(|tally| &tally.here, count, local, threads) else {
+            local.counted.enter();
+            return Entered::counted_by(&self.unregistered, count + SLOWLY);
         };
-        full_fence(); // [SR-4]; and [SR-1] in fenced mode
-        entered
+        if local.reader().is_fenced() {
+            return Entered::counted_by(tally, count + SLOWLY);
+        }
+        local.note_tally(self, tally); // `Local::may_run` relies on it
+        Entered::counted_by(tally, count)
     }
 
     /// A section here ends, for which [`Entered::leave`] returned `None`. True if a driver waits for its
@@ -236,14 +227,11 @@ impl Counted {
     #[must_use = "a driver may be waiting"]
     pub fn leave_here_slowly(&self, section: Entered, local: &Local) -> bool {
         let (tally, count) = (section.tally(), section.count());
-        if std::ptr::eq(tally, &self.unregistered) {
-            tally.here.unlocks[count].fetch_add(1, Ordering::AcqRel); // [SR-2]
+        let own = (!std::ptr::eq(tally, &self.unregistered)).then_some(tally);
+        if own.is_none() {
             local.counted.leave();
-        } else {
-            tally.here.add_unlock(count);
         }
-        full_fence(); // [SR-3] in fenced mode
-        self.is_flagged(count)
+        self.leave_slowly(own, |tally| &tally.here, count)
     }
 
     /// A section that may be sent joins this count, on a thread that has noted another tally, or none.
@@ -251,7 +239,9 @@ impl Counted {
     pub fn enter_anew(&'static self, count: usize, local: &Local, threads: &'static Threads) {
         match self.look_up(local, threads) {
             Some(tally) => tally.sent.enter(count),
-            None => self.enter_slowly(count, local, threads),
+            None => {
+                self.enter_slowly(|tally| &tally.sent, count, local, threads);
+            }
         }
     }
 
@@ -266,34 +256,51 @@ impl Counted {
     ) -> bool {
         match self.look_up(local, threads) {
             Some(tally) => tally.sent.leave(count),
-            None => return self.leave_slowly(count, local, threads),
+            None => {
+                let own = self.register(local, threads);
+                return self.leave_slowly(own, |tally| &tally.sent, count);
+            }
         }
         self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
     }
 
+    /// A section of one kind begins on a thread that has not used its tally before, or executes fences. Its
+    /// tally; `None`: the section is counted among those of the unregistered readers.
     #[cold]
-    #[inline(never)]
-    fn enter_slowly(&'static self, count: usize, local: &Local, threads: &'static Threads) {
-        match self.register(local, threads) {
-            Some(tally) => tally.sent.add_lock(count),
+    fn enter_slowly(
+        &'static self,
+        kind: impl Fn(&Tally) -> &Counts,
+        count: usize,
+        local: &Local,
+        threads: &'static Threads,
+    ) -> Option<&'static Tally> {
+        let own = self.register(local, threads);
+        match own {
+            Some(tally) => kind(tally).add_lock(count),
             None => {
-                self.unregistered.sent.locks[count].fetch_add(1, Ordering::AcqRel);
+                kind(&self.unregistered).locks[count].fetch_add(1, Ordering::AcqRel);
             }
         }
         full_fence(); // [SR-4]; and [SR-1] in fenced mode
+        own
     }
 
+    /// The same for the end of a section, which is counted by this tally.
     #[cold]
-    #[inline(never)]
-    fn leave_slowly(&'static self, count: usize, local: &Local, threads: &'static Threads) -> bool {
-        match self.register(local, threads) {
-            Some(tally) => tally.sent.add_unlock(count),
+    fn leave_slowly(
+        &self,
+        own: Option<&Tally>,
+        kind: impl Fn(&Tally) -> &Counts,
+        count: usize,
+    ) -> bool {
+        match own {
+            Some(tally) => kind(tally).add_unlock(count),
             None => {
-                self.unregistered.sent.unlocks[count].fetch_add(1, Ordering::AcqRel); // [SR-2]
+                kind(&self.unregistered).unlocks[count].fetch_add(1, Ordering::AcqRel); // [SR-2]
             }
         }
         full_fence(); // [SR-3] in fenced mode
-        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
+        self.is_flagged(count)
     }
 
     /// The calling thread's tally, initialized. `None`: the unregistered readers' tally is to be used.

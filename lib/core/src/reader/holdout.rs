@@ -15,10 +15,10 @@ pub struct Holdout {
     pub name: Option<String>,
     /// The number of nested sections that it has open, as seen just now.
     pub nesting: u32,
-    /// These are not sections of one thread, but of all other threads of the parent process: they were open in
-    /// an `Srcu` when this process was forked, and guards that may be sent keep them open here. Then
-    /// `thread_id` is 0. (Threads that had ended sections of each other before make the share of the thread that
-    /// forked uncertain; the sum is exact.)
+    /// These are not sections of one thread, but of all other threads of the parent process: they were open
+    /// in an `Srcu` when this process was forked, and guards that may be sent keep them open here. Then
+    /// `thread_id` is 0. (Threads that had ended sections of each other before make the share of the thread
+    /// that forked uncertain; the sum is exact.)
     pub inherited: bool,
 }
 

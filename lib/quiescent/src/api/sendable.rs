@@ -72,7 +72,7 @@ where
     #[inline(always)]
     unsafe fn close_section(&self, section: &SentSection) {
         let srcu: &RcuDomain<Tag, Counted> = self.0.borrow();
-        // SAFETY: the caller's promise: a section was opened here, so there is a domain, which lives for ever.
+        // SAFETY: the caller's promise: a section was opened here, so there is a domain. It lives for ever.
         let domain: &'static Domain = unsafe { &*srcu.place().cast() };
         // SAFETY: a domain of this kind.
         let counted = unsafe { counted(domain) };

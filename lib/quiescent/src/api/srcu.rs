@@ -6,14 +6,20 @@ use quiescent_core::const_new;
 
 /// A domain for readers that may sleep, wait, and move to another thread in the middle of a section.
 ///
-/// A [`Guard`](crate::Guard) of the process's domain blocks the reclaiming of the whole process. A guard of an
-/// `Srcu` blocks only what was replaced under *its* `Srcu`, and may be held over a network call, or for as
+/// A [`Guard`](crate::Guard) of the process's domain blocks the reclaiming of the whole process. A guard of
+/// an `Srcu` blocks only what was replaced under *its* `Srcu`, and may be held over a network call, or for as
 /// long as a task lives. There are two kinds of guards:
 ///
-/// | call | the guard | waiting inside its section | in the child of a fork |
-/// |---|---|---|---|
-/// | [`read_lock`](Srcu::read_lock), [`read_owned`](Srcu::read_owned) | belongs to its thread | refused | sections of other threads have ended |
-/// | [`read_lock_send`](Srcu::read_lock_send), [`read_owned_send`](Srcu::read_owned_send) | is `Send`: crosses an `await`, ends on any thread | never ends | all of them stay open |
+/// | | [`read_lock`], [`read_owned`] | [`read_lock_send`], [`read_owned_send`] |
+/// |---|---|---|
+/// | the guard | belongs to its thread | is `Send`: crosses an `await`, ends on any thread |
+/// | waiting inside its section | is refused | never ends |
+/// | in the child of a fork | sections of other threads have ended | all sections stay open |
+///
+/// [`read_lock`]: Srcu::read_lock
+/// [`read_owned`]: Srcu::read_owned
+/// [`read_lock_send`]: Srcu::read_lock_send
+/// [`read_owned_send`]: Srcu::read_owned_send
 ///
 /// ```
 /// use quiescent::{RcuCell, Srcu};

@@ -175,8 +175,8 @@ fn sections_are_those_of_their_threads() {
     assert_eq!(counted.begun_on(0).count(), 0);
 }
 
-/// A section here is counted where it began, and its thread is inside until it ends; one that may be sent says
-/// nothing about its thread.
+/// A section here is counted where it began, and its thread is inside until it ends; one that may be sent
+/// says nothing about its thread.
 #[test]
 fn a_thread_is_inside_the_sections_that_it_has_to_end() {
     let program = program();

@@ -1,5 +1,5 @@
-//! Sections of an `Srcu` in the child of a fork: those of guards that stay on their thread have ended with the
-//! threads that are not there; those of guards that may be sent are open, and reported as the parent's.
+//! Sections of an `Srcu` in the child of a fork: those of guards that stay on their thread have ended with
+//! the threads that are not there; those of guards that may be sent are open, and reported as the parent's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -21,7 +21,7 @@ fn leaked() -> &'static Srcu {
     Box::leak(Box::new(Srcu::new()))
 }
 
-/// A thread that has what `open` returns until it is told to drop it.
+/// A thread that has what `open` returns until this is dropped.
 struct Holder {
     end: mpsc::Sender<()>,
     thread: JoinHandle<()>,
