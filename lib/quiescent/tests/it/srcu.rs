@@ -125,12 +125,17 @@ fn what_is_done_does_not_wait_for_the_next_grace_period() {
         srcu.set_stall_after(Duration::ZERO); // so no thread checks for stalls
         for _ in 0..50 {
             let (sender, receiver) = mpsc::channel();
-            let first = srcu.read_lock();
+            until("no grace period is in progress", || !srcu.statistics().busy);
+            let (first, before) = (srcu.read_lock(), srcu.statistics());
             srcu.defer_hurry(move || sender.send(()).expect("the test waits"));
             thread::scope(|scope| {
-                let before = srcu.statistics().grace_periods;
+                let turns = before.turns;
+                let before = before.grace_periods;
                 let driver = scope.spawn(|| srcu.synchronize_timeout(LONG));
-                until("a thread drives", || srcu.statistics().busy);
+                // A section that began before this would be one that the first grace period waits for.
+                until("newcomers join the other count", || {
+                    srcu.statistics().turns > turns
+                });
                 let second = srcu.read_lock();
                 drop(first);
                 receiver.recv_timeout(LONG).expect("it ran");
