@@ -18,7 +18,7 @@ use crate::finding::{self, Finding};
 use crate::hand::Hand;
 use crate::kind::Kind;
 use crate::options::Broken;
-use crate::periods::DOMAINS;
+use crate::periods::{DOMAINS, SRCUS};
 use crate::reader;
 use crate::waking::block_on;
 use crate::world::World;
@@ -141,13 +141,28 @@ fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> 
     }
 }
 
+/// The program's own `Srcu`s: sections of guards that cannot leave their threads have ended, the others are
+/// forgotten, and they work.
+fn check_srcus(patience: Duration) -> Result<(), Fault> {
+    for srcu in &SRCUS {
+        // SAFETY: the child has one thread, which makes no such guard of these `Srcu`s, and uses none that
+        // others have made.
+        unsafe { srcu.forget_sent_sections() };
+        drop(srcu.read_lock());
+        if srcu.synchronize_timeout(patience).is_err() {
+            return Err(Fault::NoGracePeriod);
+        }
+    }
+    Ok(())
+}
+
 /// Tasks that sleep until a worker of the child wakes them: no other thread polls there.
 fn check_tasks(hand: &Hand) {
     let bell = &hand.place.bell;
     block_on(bell, grace_period());
     block_on(bell, barrier_async());
     let srcu = Srcu::new();
-    let (mut guard, mut waits) = (Some(srcu.read_lock()), srcu.grace_period());
+    let (mut guard, mut waits) = (Some(srcu.read_lock_send()), srcu.grace_period());
     let ends_after_the_first_poll = poll_fn(|context| {
         let polled = Pin::new(&mut waits).poll(context);
         guard.take();
@@ -157,7 +172,8 @@ fn check_tasks(hand: &Hand) {
     block_on(bell, srcu.barrier_async());
 }
 
-/// A section in the way of its own thread's grace periods is reported. (An `Srcu` permits it.)
+/// A section in the way of its own thread's grace periods is reported. (Its guard may be sent, so an `Srcu`
+/// permits it.)
 fn check_reports(hand: &mut Hand) -> Result<(), Fault> {
     let world = hand.world;
     let (start, before) = (Instant::now(), world.stalls.load(Ordering::Relaxed));
@@ -165,7 +181,7 @@ fn check_reports(hand: &mut Hand) -> Result<(), Fault> {
     let stall = world.options.library.stall_after;
     let stall = stall.unwrap_or(Duration::from_millis(20));
     srcu.set_stall_after(stall);
-    let _guard = srcu.read_lock();
+    let _guard = srcu.read_lock_send();
     while world.stalls.load(Ordering::Relaxed) == before {
         if srcu.synchronize_timeout(2 * stall).is_ok() {
             return Err(Fault::NoGracePeriod);
@@ -222,6 +238,7 @@ fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
         return Err(Fault::Callbacks);
     }
     check_tasks(hand);
+    check_srcus(hand.world.options.patience)?;
     check_limits()?;
     if hand.world.options.cast.has_domains() {
         check_domains(hand, ran)?;

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use quiescent::{
-    BarrierFuture, Cookie, Domain, GracePeriod, Guard, Handle, RcuCell, Retired, Srcu, SyncError,
+    BarrierFuture, Cookie, Domain, GracePeriod, Guard, Handle, RcuCell, Retired, Sendable, Srcu,
+    SyncError,
 };
 
 use crate::callback::Own;
@@ -136,16 +137,8 @@ pub fn give_back<P: Periods>(retired: Retired<Content, P>, kind: Kind, hand: &mu
 /// The functions that both have by the same name.
 macro_rules! by_name {
     ($periods:ident) => {
-        type Section = Inside<Guard<&'static $periods>, Guard<$periods>>;
-
         fn made() -> $periods {
             $periods::new()
-        }
-        fn enter(whose: &Whose<$periods>) -> Self::Section {
-            match whose {
-                Whose::Static(periods) => Inside::Static(periods.read_lock()),
-                Whose::Owned(periods) => Inside::Owned(periods.read_owned()),
-            }
         }
         fn synchronize(&self) {
             $periods::synchronize(self);
@@ -201,6 +194,16 @@ macro_rules! by_name {
 impl Periods for Srcu {
     by_name!(Srcu);
 
+    /// It may be passed on. (`srcu_reader` has sections of both kinds.)
+    type Section = Inside<Guard<Sendable<&'static Srcu>>, Guard<Sendable<Srcu>>>;
+
+    fn enter(whose: &Whose<Srcu>) -> Self::Section {
+        match whose {
+            Whose::Static(srcu) => Inside::Static(srcu.read_lock_send()),
+            Whose::Owned(srcu) => Inside::Owned(srcu.read_owned_send()),
+        }
+    }
+
     fn end(section: Self::Section, hand: &mut Hand) {
         match hand.numbers.below(2) {
             0 => drop(section),
@@ -221,6 +224,15 @@ impl Periods for Srcu {
 
 impl Periods for Domain {
     by_name!(Domain);
+
+    type Section = Inside<Guard<&'static Domain>, Guard<Domain>>;
+
+    fn enter(whose: &Whose<Domain>) -> Self::Section {
+        match whose {
+            Whose::Static(domain) => Inside::Static(domain.read_lock()),
+            Whose::Owned(domain) => Inside::Owned(domain.read_owned()),
+        }
+    }
 
     fn end(section: Self::Section, _hand: &mut Hand) {
         drop(section);

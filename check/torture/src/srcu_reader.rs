@@ -1,4 +1,4 @@
-//! Readers under [`Srcu`](quiescent::Srcu)s: as [`reader`]; they also sleep inside, and pass their sections
+//! Readers under [`Srcu`](quiescent::Srcu)s: as [`reader`]; they also sleep inside, and pass some sections
 //! to other threads, with the element found in them.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::kind::Kind;
 use crate::options::Broken;
 use crate::own_writer;
 use crate::periods::Periods;
-use crate::reader::{self, stay};
+use crate::reader::{self, Seen, stay};
 use crate::target::{Held, Target};
 
 /// Reads until the run is over.
@@ -52,12 +52,28 @@ pub fn section(hand: &mut Hand) {
         26 => updating(hand, &target),
         27..29 if hand.world.options.kinds.contains(&Kind::Poll) => asking(hand, &target),
         29..32 => inside_another(hand, &target),
+        32..48 => here(hand, &target, draw),
         _ => {
             let held = target.hold(draw);
             last(hand);
             end(hand, held);
         }
     }
+}
+
+/// A section that ends on this thread; inside it no thread waits.
+fn here(hand: &mut Hand, target: &Target<Srcu>, draw: usize) {
+    let guard = target.whose.read_lock();
+    let found = target.find_under(draw, &guard, |cell, guard| cell.load(guard));
+    last(hand);
+    assert!(
+        target.whose.try_synchronize().is_err(),
+        "waited inside a section of its own"
+    );
+    if let Some((kind, age)) = found.as_ref().map(Seen::judge) {
+        hand.saw(kind, age);
+    }
+    drop(guard);
 }
 
 /// Stays in the section, sometimes asleep.

@@ -18,7 +18,7 @@ use crate::element::Element;
 use crate::entry::NO_NUMBER;
 use crate::kind::Kind;
 use crate::ledger::SLOTS;
-use crate::periods::{Cell, DOMAINS, Periods, SRCUS, Whose};
+use crate::periods::{Cell, Content, DOMAINS, Periods, SRCUS, Whose};
 use crate::reader::Seen;
 use crate::world::{self, World};
 
@@ -108,6 +108,16 @@ impl<P: Periods> Target<P> {
 
     /// Loads one of the elements, if there is one at the drawn place.
     pub fn find<'g>(&'g self, draw: usize, guard: &'g P::Section) -> Option<Seen<'g>> {
+        self.find_under(draw, guard, P::load)
+    }
+
+    /// The same under a guard with which `load` loads a cell: it is of this target.
+    pub fn find_under<'g, G>(
+        &'g self,
+        draw: usize,
+        guard: &'g G,
+        load: impl FnOnce(&'g Cell<P>, &'g G) -> &'g Content,
+    ) -> Option<Seen<'g>> {
         let elements = &self.per_thread[draw % self.per_thread.len()];
         let element = match draw / self.per_thread.len() % (SLOTS + 1) {
             // Acquire: [TO-3].
@@ -117,7 +127,7 @@ impl<P: Periods> Target<P> {
                 unsafe { found.as_ref() }
             }
             _ => {
-                let found = P::load(&elements.cell, guard);
+                let found = load(&elements.cell, guard);
                 found.as_ref().map(|dropping| &dropping.0)
             }
         }?;

@@ -21,7 +21,7 @@ use crate::queue::meter::Meter;
 use crate::queue::parcel::{Name, Parcel};
 use crate::queue::per_thread::Queue;
 use crate::queue::weight::Owned;
-use crate::reader::counted::Counted;
+use crate::reader::counted::{Counted, Entered};
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Keeper;
 use crate::reader::word::{self, Reader};
@@ -120,6 +120,17 @@ impl Program {
 
     pub fn leave(&'static self, counted: &'static Counted, count: usize) -> bool {
         counted.leave_anew(count, &self.local(), &self.env.threads)
+    }
+
+    pub fn enter_here(&'static self, counted: &'static Counted) -> Entered {
+        counted.enter_here_anew(counted.joined(), &self.local(), &self.env.threads)
+    }
+
+    pub fn leave_here(&'static self, counted: &'static Counted, section: Entered) -> bool {
+        match section.leave() {
+            Some(count) => counted.is_flagged(count),
+            None => counted.leave_here_slowly(section, &self.local()),
+        }
     }
 
     pub fn lock(&'static self) -> &'static Reader {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::{Guard, RcuCell, Srcu};
+use quiescent::{Guard, RcuCell, Sendable, Srcu};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 
@@ -93,7 +93,7 @@ async fn something(turn: u64) {
 async fn reader() -> Seen {
     let mut seen = Seen::default();
     while !STOP.load(Ordering::Relaxed) {
-        let guard = SRCU.read_lock();
+        let guard = SRCU.read_lock_send();
         let began_on = thread::current().id();
         let config = CONFIG.load(&guard);
         let version = config.version;
@@ -108,7 +108,7 @@ async fn reader() -> Seen {
 async fn opener() -> Seen {
     let mut seen = Seen::default();
     while !STOP.load(Ordering::Relaxed) {
-        let guard = SRCU.read_lock();
+        let guard = SRCU.read_lock_send();
         let began_on = thread::current().id();
         let version = CONFIG.load(&guard).version;
         let turn = seen.reads;
@@ -119,7 +119,7 @@ async fn opener() -> Seen {
 }
 
 async fn finish(
-    guard: Guard<&'static Srcu>,
+    guard: Guard<Sendable<&'static Srcu>>,
     version: u64,
     turn: u64,
     began_on: thread::ThreadId,

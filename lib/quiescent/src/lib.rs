@@ -242,6 +242,7 @@ pub use api::options::Options;
 pub use api::ptr::{ExchangedPtr, RcuPtr};
 pub use api::refused::{Refusal, Refused};
 pub use api::retired::Retired;
+pub use api::sendable::Sendable;
 pub use api::shared::Shared;
 pub use api::srcu::Srcu;
 pub use api::statistics::{FenceMode, statistics};

@@ -87,7 +87,7 @@ fn reader_that_comes_back_at_once() {
         let srcu = world.domain.srcu();
         let reader = world.thread(|w| {
             known(w, srcu);
-            let first = srcu.read_lock();
+            let first = srcu.read_lock_send();
             w.look();
             let second = srcu.read_lock(); // perhaps in the other count
             drop(first);
@@ -109,7 +109,7 @@ fn two_readers_one_of_which_ends_while_sums_are_taken() {
         let srcu = world.domain.srcu();
         let long = world.thread(|w| {
             known(w, srcu);
-            let _guard = srcu.read_lock();
+            let _guard = srcu.read_lock_send(); // sums have both kinds
             let object = w.look();
             w.use_object(object);
         });
@@ -152,7 +152,7 @@ fn section_that_ends_on_another_thread() {
         let world = World::new(Domain::new());
         let srcu = world.domain.srcu();
         world.domain.enter();
-        let guard = srcu.read_lock();
+        let guard = srcu.read_lock_send();
         let object = world.look();
         let other = world.thread(move |w| {
             known(w, srcu);

@@ -165,7 +165,7 @@ impl State {
     }
 
     /// True if the calling thread may run code of the program inside a call that retires: it is in no
-    /// section, as far as that is known (counted sections belong to no thread), and runs no callback.
+    /// section, as far as that is known (guards that may be sent belong to no thread), and runs no callback.
     pub fn may_run(&self, local: &Local) -> bool {
         local.may_run() || !(local.in_callback() || self.env().threads.in_any_section(local))
     }

@@ -27,12 +27,34 @@ impl State {
         }
     }
 
-    /// True if the calling thread is in a section that only this domain's grace periods wait for.
+    /// True if the calling thread is in a section that only this domain's grace periods wait for; of an
+    /// `Srcu`, one that ends on this thread.
     pub fn is_inside(&self) -> bool {
         match &self.domain().readers {
+            Readers::Threads => false,
             Readers::Records(_) => self.domain().is_inside_here(),
-            _ => false,
+            Readers::Counted(counted) => {
+                let env = self.env();
+                counted.is_inside_here(&env.local(), &env.threads)
+            }
         }
+    }
+
+    /// Forgets the sections of an `Srcu` that were sent and are open; returns their number.
+    ///
+    /// The caller guarantees that none of them ends later, that nothing is used that they protect, and that
+    /// no such section begins or ends meanwhile.
+    pub fn forget_sent(&self) -> u64 {
+        let Readers::Counted(counted) = &self.domain().readers else {
+            return 0;
+        };
+        let forgotten = counted.forget_sent();
+        for count in [0, 1] {
+            if counted.is_flagged(count) {
+                self.may_be_empty(counted, count);
+            }
+        }
+        forgotten
     }
 
     /// A flagged reader has ended its section: clears its flag and wakes the driver, or the worker that waits

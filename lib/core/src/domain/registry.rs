@@ -71,9 +71,10 @@ impl Domain {
         new
     }
 
-    /// In the child of a fork: only sections of the thread that has `own` remain open, and only known queues
-    /// remain, none of them attached. `parked`: this thread holds the lock of the settings; `None` if a
-    /// thread of the parent created the domain after *prepare* had walked the list.
+    /// In the child of a fork: only sections of the thread that has `own` remain open, and those of an `Srcu`
+    /// that may have been sent; and only known queues remain, none of them attached. `parked`: this thread
+    /// holds the lock of the settings; `None` if a thread of the parent created the domain after *prepare*
+    /// had walked the list.
     ///
     /// # Safety
     /// The calling thread is the only one of the process, and has no other guard of the settings.
@@ -118,9 +119,8 @@ impl Domain {
                     .map(ReaderRecord::queue_places)
                     .for_each(forget);
             }
-            // Sections of an `Srcu` belong to no thread: those that were open in the parent stay open, and
-            // all else is kept as well.
             Readers::Counted(counted) => {
+                counted.forked(&self.env().local(), own.map(Slot::cpu));
                 counted
                     .of_threads()
                     .map(Tally::queue_places)

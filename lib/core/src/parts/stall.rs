@@ -104,7 +104,12 @@ impl fmt::Display for StalledReader {
             write!(f, " in {channel}")?;
         }
         let held = Seconds(self.held_for);
-        write!(f, ", in its section for at least {held}")?;
+        let place = if self.holdout.inherited {
+            "seen here"
+        } else {
+            "in its section"
+        };
+        write!(f, ", {place} for at least {held}")?;
         if let Some(location) = self.location {
             write!(f, ", opened at {location}")?;
         }

@@ -1,16 +1,21 @@
 //! Counted sections: the readers of an `Srcu`.
 //!
 //! ```text
-//!   joined ─► 0     thread 2   thread 3   …   unregistered
-//!   locks     [0]       7          2            0        a section adds 1 where it begins,
-//!   unlocks   [0]       6          3            0        and 1 where it ends, perhaps on another thread
+//!   joined ─► 0          thread 2   thread 3   …   unregistered
+//!   here: locks     [0]      4          1            0      a section adds 1 where it begins,
+//!         unlocks   [0]      4          0            0      and 1 where it ends: on the same thread
+//!   sent: locks     [0]      3          1            0
+//!         unlocks   [0]      2          2            0      perhaps on another thread
 //! ```
 //!
-//! Each thread has its own *tally* (two counts, each with its locks and its unlocks), which no other thread
-//! writes; it is found by the number of the thread's slot. So a section costs two additions, and no cache
-//! line is written by two threads. The driver of a grace period computes the sums
-//! ([`quiescent_engine::indexed`]).
+//! Each thread has its own *tally*, which no other thread writes; it is found by the number of the thread's
+//! slot. So a section costs two additions, and no cache line is written by two threads. The driver of a grace
+//! period computes the sums ([`quiescent_engine::indexed`]), and does not distinguish the two kinds.
 //!
+//! * Sections *here* have a guard that cannot leave its thread. The guard knows the tally, and the tally
+//!   knows how many of them are open, at any time. Their thread keeps its slot while one is open
+//!   ([`Slot::tallies`]), so that no other thread continues the tally.
+//! * Sections that are *sent* may end on any thread. Only the sum over all tallies says how many are open.
 //! * The tallies outlive their threads: the next thread with the number continues them.
 //! * A tally that was never used contains zeros; a thread's first section sets its counts to 1, and sums
 //!   subtract that.
@@ -24,6 +29,9 @@
 //! Not for signal handlers: a handler that runs between the load and the store of an addition would lose its
 //! own addition.
 //!
+//! In the child of a fork sections here of other threads have ended, and sections that were sent stay open:
+//! see [`forks`].
+//!
 //! # Edges
 //! `[SR-1]` enter: the lock's store, *light fence*, then the section. Pairs with `[GP-1]`: if a scan does not
 //! see the lock, the section sees every update made before the grace period. `[SR-2]` leave: the section,
@@ -35,16 +43,21 @@
 
 use std::alloc::Layout;
 
+pub use forks::Origin;
+pub use tally::{Counts, Tally};
+
 use quiescent_engine::indexed::{BOTH, COUNTS};
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
 use crate::prim::growing::place;
-use crate::prim::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering, full_fence, light_fence};
-use crate::queue::per_thread::Queue;
+use crate::prim::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering, full_fence};
 use crate::reader::local::Local;
 use crate::reader::registration::Threads;
 use crate::reader::threads::Slot;
 use crate::reader::word::FLAG_CLEAR;
+
+mod forks;
+mod tally;
 
 /// Tallies in the first leaf; each further leaf has twice as many as the one before.
 const FIRST: u32 = prim::FIRST_TALLIES;
@@ -56,60 +69,53 @@ const NO_THREAD: u32 = 0;
 /// More than one thread has had a section, or one without a number.
 const SEVERAL: u32 = u32::MAX;
 
-/// The counts of one thread. Two cache lines of its own, since CPUs prefetch lines in pairs.
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub struct Tally {
-    locks: [AtomicU64; 2],
-    unlocks: [AtomicU64; 2],
-    /// The queue of its slot's threads here; created when the first of them queues something.
-    queue: AtomicPtr<Queue>,
-    /// The same, while a thread pushes to it without the lock.
-    attached: AtomicPtr<Queue>,
+/// A section is left by its slow path: added to its `count`.
+const SLOWLY: usize = 2;
+
+/// An open section that ends on its thread: where it is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Entered {
+    /// Lives forever. No reference: its niche would cost the caller a null check.
+    tally: *const Tally,
+    /// The count that it has joined; and [`SLOWLY`], if its thread executes fences or has no tally of its
+    /// own.
+    count: usize,
 }
 
-impl Tally {
-    const_new! {
-        fn new() -> Tally {
-            Tally {
-                locks: array_of!(AtomicU64::new(0); 2),
-                unlocks: array_of!(AtomicU64::new(0); 2),
-                queue: AtomicPtr::new(std::ptr::null_mut()),
-                attached: AtomicPtr::new(std::ptr::null_mut()),
-            }
+impl Entered {
+    /// A section begins on the thread that has this tally, and executes no fences.
+    #[inline(always)]
+    pub fn on(tally: &'static Tally, count: usize) -> Entered {
+        tally.here.enter(count);
+        Entered::counted_by(tally, count)
+    }
+
+    #[inline(always)]
+    fn counted_by(tally: &'static Tally, count: usize) -> Entered {
+        Entered { tally, count }
+    }
+
+    #[inline(always)]
+    fn tally(self) -> &'static Tally {
+        // SAFETY: made from such a reference.
+        unsafe { &*self.tally }
+    }
+
+    /// The count that it has joined.
+    #[inline(always)]
+    pub fn count(self) -> usize {
+        self.count & 1
+    }
+
+    /// The section ends. Returns the count that it leaves, whose flag the caller loads next; `None`: call
+    /// [`leave_here_slowly`](Counted::leave_here_slowly) instead.
+    #[inline(always)]
+    pub fn leave(self) -> Option<usize> {
+        if self.count >= SLOWLY {
+            return None;
         }
-    }
-
-    /// The queue's cell, and the cell in which its owner finds it without a lock.
-    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
-        [&self.queue, &self.attached]
-    }
-
-    /// The queue to which the calling thread, the owner of this tally, pushes without a lock.
-    #[inline(always)]
-    pub fn attached(&self) -> *const Queue {
-        self.attached.load(Ordering::Relaxed)
-    }
-
-    /// True if a thread has initialized all its counts. The last count is initialized last.
-    fn is_used(&self) -> bool {
-        self.unlocks[1].load(Ordering::Relaxed) != 0
-    }
-
-    /// A section of its thread begins.
-    #[inline(always)]
-    pub fn enter(&self, count: usize) {
-        let locks = &self.locks[count];
-        locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
-        light_fence(); // [SR-1]
-    }
-
-    /// A section ends on its thread. The caller loads the flag next.
-    #[inline(always)]
-    pub fn leave(&self, count: usize) {
-        let unlocks = &self.unlocks[count];
-        unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
-        light_fence(); // [SR-3]
+        self.tally().here.leave(self.count);
+        Some(self.count)
     }
 }
 
@@ -125,11 +131,9 @@ pub struct Counted {
     known: AtomicU32,
     leaves: [AtomicPtr<Tally>; LEAVES],
     unregistered: Tally,
-}
-
-/// The number of additions to a count, whose initial value in use is 1.
-fn times(count: &AtomicU64, order: Ordering) -> u64 {
-    count.load(order).saturating_sub(1)
+    /// Those among the sections `sent` of the unregistered readers that were open on other threads when this
+    /// process was forked. For reports only.
+    inherited: [AtomicU64; 2],
 }
 
 impl Counted {
@@ -141,6 +145,7 @@ impl Counted {
                 known: AtomicU32::new(NO_THREAD),
                 leaves: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
                 unregistered: Tally::new(),
+                inherited: array_of!(AtomicU64::new(0); 2),
             }
         }
     }
@@ -183,16 +188,65 @@ impl Counted {
         self.flags[count & 1].load(Ordering::Relaxed) != FLAG_CLEAR
     }
 
-    /// A section of this count begins on a thread that has noted another tally, or none.
+    /// A section here joins this count, on a thread that has noted another tally, or none.
     #[inline(never)]
-    pub fn enter_anew(&'static self, count: usize, local: &Local, threads: &'static Threads) {
+    pub fn enter_here_anew(
+        &'static self,
+        count: usize,
+        local: &Local,
+        threads: &'static Threads,
+    ) -> Entered {
         match self.look_up(local, threads) {
-            Some(tally) => tally.enter(count),
-            None => self.enter_slowly(count, local, threads),
+            Some(tally) => Entered::on(tally, count),
+            None => self.enter_here_slowly(count, local, threads),
         }
     }
 
-    /// A section of this count ends on such a thread. True if a driver waits for the count.
+    #[cold]
+    #[inline(never)]
+    fn enter_here_slowly(
+        &'static self,
+        count: usize,
+        local: &Local,
+        threads: &'static Threads,
+    ) -> Entered {
+        let Some(tally) = self.enter_slowly(|tally| &tally.here, count, local, threads) else {
+            local.counted.enter();
+            return Entered::counted_by(&self.unregistered, count + SLOWLY);
+        };
+        if local.reader().is_fenced() {
+            return Entered::counted_by(tally, count + SLOWLY);
+        }
+        local.note_tally(self, tally); // `Local::may_run` relies on it
+        Entered::counted_by(tally, count)
+    }
+
+    /// A section here ends, for which [`Entered::leave`] returned `None`. True if a driver waits for its
+    /// count.
+    #[cold]
+    #[inline(never)]
+    #[must_use = "a driver may be waiting"]
+    pub fn leave_here_slowly(&self, section: Entered, local: &Local) -> bool {
+        let (tally, count) = (section.tally(), section.count());
+        let own = (!std::ptr::eq(tally, &self.unregistered)).then_some(tally);
+        if own.is_none() {
+            local.counted.leave();
+        }
+        self.leave_slowly(own, |tally| &tally.here, count)
+    }
+
+    /// A section that may be sent joins this count, on a thread that has noted another tally, or none.
+    #[inline(never)]
+    pub fn enter_anew(&'static self, count: usize, local: &Local, threads: &'static Threads) {
+        match self.look_up(local, threads) {
+            Some(tally) => tally.sent.enter(count),
+            None => {
+                self.enter_slowly(|tally| &tally.sent, count, local, threads);
+            }
+        }
+    }
+
+    /// Such a section ends on such a thread. True if a driver waits for the count.
     #[inline(never)]
     #[must_use = "a driver may be waiting"]
     pub fn leave_anew(
@@ -202,67 +256,79 @@ impl Counted {
         threads: &'static Threads,
     ) -> bool {
         match self.look_up(local, threads) {
-            Some(tally) => tally.leave(count),
-            None => return self.leave_slowly(count, local, threads),
+            Some(tally) => tally.sent.leave(count),
+            None => {
+                let own = self.register(local, threads);
+                return self.leave_slowly(own, |tally| &tally.sent, count);
+            }
         }
         self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
     }
 
+    /// A section of one kind begins on a thread that has not used its tally before, or executes fences. Its
+    /// tally; `None`: the section is counted among those of the unregistered readers.
     #[cold]
-    #[inline(never)]
-    fn enter_slowly(&self, count: usize, local: &Local, threads: &'static Threads) {
-        match self.register(local, threads) {
-            Some(tally) => {
-                let locks = &tally.locks[count];
-                locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
-            }
+    fn enter_slowly(
+        &'static self,
+        kind: impl Fn(&Tally) -> &Counts,
+        count: usize,
+        local: &Local,
+        threads: &'static Threads,
+    ) -> Option<&'static Tally> {
+        let own = self.register(local, threads);
+        match own {
+            Some(tally) => kind(tally).add_lock(count),
             None => {
-                self.unregistered.locks[count].fetch_add(1, Ordering::AcqRel);
+                kind(&self.unregistered).locks[count].fetch_add(1, Ordering::AcqRel);
             }
         }
         full_fence(); // [SR-4]; and [SR-1] in fenced mode
+        own
     }
 
+    /// The same for the end of a section, which is counted by this tally.
     #[cold]
-    #[inline(never)]
-    fn leave_slowly(&self, count: usize, local: &Local, threads: &'static Threads) -> bool {
-        match self.register(local, threads) {
-            Some(tally) => {
-                let unlocks = &tally.unlocks[count];
-                unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
-            }
+    fn leave_slowly(
+        &self,
+        own: Option<&Tally>,
+        kind: impl Fn(&Tally) -> &Counts,
+        count: usize,
+    ) -> bool {
+        match own {
+            Some(tally) => kind(tally).add_unlock(count),
             None => {
-                self.unregistered.unlocks[count].fetch_add(1, Ordering::AcqRel); // [SR-2]
+                kind(&self.unregistered).unlocks[count].fetch_add(1, Ordering::AcqRel); // [SR-2]
             }
         }
         full_fence(); // [SR-3] in fenced mode
-        self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR
+        self.is_flagged(count)
     }
 
     /// The calling thread's tally, initialized. `None`: the unregistered readers' tally is to be used.
-    fn register(&self, local: &Local, threads: &'static Threads) -> Option<&Tally> {
-        let number = threads.own_slot_or_register(local).map(Slot::cpu);
-        let tally = number.and_then(|number| {
-            self.add_leaf(place(number, FIRST).0);
-            self.tally(number)
-        });
-        let me = match number {
-            Some(number) if tally.is_some() => number + 1,
-            _ => SEVERAL,
-        };
-        let tally = tally.unwrap_or(&self.unregistered);
-        for part in [&tally.locks, &tally.unlocks] {
-            for count in part {
-                let order = (Ordering::AcqRel, Ordering::Relaxed);
-                let _ = count.compare_exchange(0, 1, order.0, order.1);
+    fn register(&'static self, local: &Local, threads: &'static Threads) -> Option<&'static Tally> {
+        let slot = threads.own_slot_or_register(local);
+        let own = slot.and_then(|slot| Some((slot, self.of_slot(slot.cpu())?)));
+        let me = match own {
+            Some((slot, tally)) => {
+                if !tally.is_used() {
+                    slot.add_tally(tally);
+                    tally.here.initialize();
+                    tally.sent.initialize();
+                }
+                slot.cpu() + 1
             }
-        }
+            None => {
+                self.unregistered.here.initialize();
+                self.unregistered.sent.initialize();
+                SEVERAL
+            }
+        };
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let known = self.known.compare_exchange(NO_THREAD, me, order.0, order.1);
         if known.is_err_and(|known| known != me) {
             self.known.store(SEVERAL, Ordering::Release); // [SR-4]
         }
-        (me != SEVERAL).then_some(tally)
+        own.map(|(_, tally)| tally)
     }
 
     /// Ensures that this leaf exists, if there is memory for it.
@@ -308,8 +374,8 @@ impl Counted {
     /// (In the other order the scan could see an end without its beginning, which would hide an open
     /// section.)
     pub fn is_empty(&self, count: usize) -> bool {
-        let ended = self.sum(|tally| times(&tally.unlocks[count], Ordering::Acquire)); // [SR-2]
-        let begun = self.sum(|tally| times(&tally.locks[count], Ordering::Acquire));
+        let ended = self.sum(|tally| tally.ended(count)); // [SR-2]
+        let begun = self.sum(|tally| tally.begun(count));
         begun == ended
     }
 
@@ -318,14 +384,11 @@ impl Counted {
         each.fold(0, u64::wrapping_add)
     }
 
-    /// The threads that have begun more sections of this count than they have ended, with the difference;
-    /// judged by one scan.
-    pub fn begun_on(&self, count: usize) -> impl Iterator<Item = (Option<u32>, u64)> {
-        self.tallies().filter_map(move |(number, tally)| {
-            let ended = times(&tally.unlocks[count], Ordering::Acquire);
-            let open = times(&tally.locks[count], Ordering::Acquire).saturating_sub(ended);
-            (open > 0).then_some((number, open))
-        })
+    /// True if the calling thread has a section open that ends here.
+    pub fn is_inside_here(&self, local: &Local, threads: &Threads) -> bool {
+        let own = threads.own_slot(local);
+        let tally = own.and_then(|slot| self.tally(slot.cpu()));
+        local.counted.any() || tally.is_some_and(Tally::is_inside_here)
     }
 
     /// True if a section is open, in either count.

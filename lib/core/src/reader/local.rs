@@ -29,6 +29,8 @@ pub struct Local {
     pub unregistered: Unregistered,
     /// The same in all domains of the program.
     pub unregistered_elsewhere: Unregistered,
+    /// The same in all `Srcu`s: those that end on this thread.
+    pub counted: CountedHere,
     /// Number of times that the exit hook found an open section.
     pub exits: AtomicUsize,
     /// Number of nested callbacks that the thread is running.
@@ -57,6 +59,7 @@ impl Local {
             record: AtomicPtr::new(nowhere.cast_mut()),
             unregistered: Unregistered(AtomicUsize::new(0)),
             unregistered_elsewhere: Unregistered(AtomicUsize::new(0)),
+            counted: CountedHere(AtomicUsize::new(0)),
             exits: AtomicUsize::new(0),
             callbacks: AtomicUsize::new(0),
         }
@@ -105,6 +108,7 @@ impl Local {
             record: _,
             unregistered: _,
             unregistered_elsewhere: _,
+            counted: _,
             exits: _,
             callbacks: _,
         } = self;
@@ -162,6 +166,8 @@ impl Local {
             && !self.in_callback()
             && self.unregistered_elsewhere.count() == 0
             && unsafe { &*record }.is_nowhere()
+            && self.counts.load(Ordering::Relaxed).is_null()
+            && !self.counted.any()
     }
 
     /// True if the thread runs a callback.
@@ -250,6 +256,32 @@ impl Unregistered {
     /// Open sections on both sides.
     pub fn all(&self) -> u64 {
         self.sections(0) + self.sections(1)
+    }
+}
+
+/// Open sections of `Srcu`s that a thread without a tally has to end itself. The largest number stays: then
+/// such a section counts as open for ever.
+#[derive(Debug)]
+pub struct CountedHere(AtomicUsize);
+
+impl CountedHere {
+    /// A section begins.
+    pub fn enter(&self) {
+        let open = self.0.load(Ordering::Relaxed);
+        self.0.store(open.saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// A section ends.
+    pub fn leave(&self) {
+        let open = self.0.load(Ordering::Relaxed);
+        if open != usize::MAX {
+            self.0.store(open - 1, Ordering::Relaxed);
+        }
+    }
+
+    /// True if one is open.
+    pub fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
     }
 }
 

@@ -208,6 +208,7 @@ impl Threads {
     pub fn in_any_section(&self, local: &Local) -> bool {
         local.unregistered.count() != 0
             || local.unregistered_elsewhere.count() != 0
+            || local.counted.any()
             || self.own_slot(local).is_some_and(Slot::is_inside_somewhere)
     }
 }

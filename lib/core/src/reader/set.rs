@@ -7,7 +7,7 @@ use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
 use crate::prim::{AtomicU32, Ordering, full_fence};
 use crate::reader::bitmap::UnderLock;
-use crate::reader::counted::Counted;
+use crate::reader::counted::{Counted, Origin};
 use crate::reader::holdout::Holdout;
 use crate::reader::records::ReaderRecords;
 use crate::reader::registration::Threads;
@@ -135,8 +135,11 @@ impl ReaderSet<'_> {
             }
             ReaderSet::Counted(counted, _) => {
                 let begun = counted.begun_on(cpu as usize);
-                let named =
-                    begun.map(|(number, open)| Holdout::new(number.map_or(0, thread), open as u32));
+                let named = begun.map(|(origin, open)| match origin {
+                    Origin::Slot(number) => Holdout::new(thread(number), open as u32),
+                    Origin::Unregistered => Holdout::new(0, open as u32),
+                    Origin::Parent => Holdout::of_parent(open as u32),
+                });
                 named.collect()
             }
         }

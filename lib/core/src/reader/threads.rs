@@ -31,6 +31,7 @@ use crate::prim::{
 };
 use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::{LeafMap, UnderLock};
+use crate::reader::counted::Tally;
 use crate::reader::local::Local;
 use crate::reader::table::Table;
 use crate::reader::word::{Reader, SINK_UNREGISTERED, generation, nesting};
@@ -64,6 +65,8 @@ pub struct Slot {
     queues: AtomicPtr<Queue>,
     /// Its records in the program's own domains.
     pub records: Table,
+    /// The tallies in use of its threads, in all `Srcu`s.
+    tallies: AtomicPtr<Tally>,
 }
 
 impl Slot {
@@ -77,6 +80,7 @@ impl Slot {
                 queue: AtomicPtr::new(std::ptr::null_mut()),
                 queues: AtomicPtr::new(std::ptr::null_mut()),
                 records: Table::new(),
+                tallies: AtomicPtr::new(std::ptr::null_mut()),
             }
         }
     }
@@ -105,6 +109,21 @@ impl Slot {
         queue.next_of_slot.store(first, Ordering::Relaxed);
         let address = std::ptr::from_ref(queue).cast_mut();
         self.queues.store(address, Ordering::Release);
+    }
+
+    /// The tallies in use of its threads, in all `Srcu`s. Only its owner calls this.
+    pub fn tallies(&self) -> impl Iterator<Item = &'static Tally> + use<> {
+        // SAFETY: null, or a tally that lives forever.
+        let at = |place: &AtomicPtr<Tally>| unsafe { place.load(Ordering::Relaxed).as_ref() };
+        std::iter::successors(at(&self.tallies), move |tally| at(&tally.next_of_slot))
+    }
+
+    /// Adds a tally, before it is used for the first time. Only its owner calls this.
+    pub fn add_tally(&self, tally: &'static Tally) {
+        let first = self.tallies.load(Ordering::Relaxed);
+        tally.next_of_slot.store(first, Ordering::Relaxed);
+        let address = std::ptr::from_ref(tally).cast_mut();
+        self.tallies.store(address, Ordering::Relaxed);
     }
 
     /// The slot of this reader word.
@@ -138,9 +157,11 @@ impl Slot {
             queue: _,  // these three are its next thread's
             queues: _,
             records: _,
+            tallies,
         } = self;
         words.end();
         thread.store(0, Ordering::Relaxed);
+        tallies.store(std::ptr::null_mut(), Ordering::Relaxed); // unused again: `Counted::forked`
     }
 
     /// True if a section of the process's domain is open (as the owner sees it).
@@ -148,13 +169,14 @@ impl Slot {
         self.words.is_inside()
     }
 
-    /// True if a section of any domain is open.
+    /// True if a section of any domain is open; of an `Srcu`, one that ends on its thread.
     pub fn is_inside_somewhere(&self) -> bool {
         self.is_inside()
             || self
                 .records
                 .records()
                 .any(|record| record.words.is_inside())
+            || self.tallies().any(Tally::is_inside_here)
     }
 }
 

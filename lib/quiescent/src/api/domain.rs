@@ -229,19 +229,16 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         f(&guard)
     }
 
-    /// Opens a section whose guard keeps the domain alive, for tasks and threads that outlive the scope that
-    /// made them.
+    /// Opens a section whose guard keeps the domain alive, for code that outlives the scope that made the
+    /// domain. (For tasks: [`read_owned_send`](crate::Srcu::read_owned_send) of an [`Srcu`](crate::Srcu).)
     ///
     /// ```
-    /// use quiescent::{Domain, Srcu};
+    /// use quiescent::Domain;
     ///
     /// let domain = Domain::new();
     /// let guard = domain.read_owned();
     /// drop(domain);
     /// drop(guard); // the last one: the domain goes with it
-    ///
-    /// let guard = Srcu::new().read_owned();
-    /// std::thread::spawn(move || drop(guard)).join().unwrap(); // counted sections may end anywhere
     /// ```
     #[cfg_attr(feature = "locations", track_caller)]
     pub fn read_owned(&self) -> Guard<RcuDomain<Tag, K>> {
@@ -251,22 +248,22 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// The readers that the grace period in flight waits for, at most 64 of them; empty if none is in flight.
     /// Reads their names from `/proc`.
     ///
-    /// In an [`Srcu`](crate::Srcu): the threads on which the sections were begun, as far as one inspection
-    /// can tell. The sections may end on other threads.
+    /// In an [`Srcu`](crate::Srcu), for sections of guards that may be sent: the threads on which they were
+    /// begun, as far as one inspection can tell; in the child of a fork, how many of them other threads of
+    /// the parent had open ([`Holdout::inherited`]).
     pub fn holdouts(&self) -> Vec<Holdout> {
         self.backend().holdouts()
+    }
+
+    /// Returns whether this thread is inside a section of this domain. (In an [`Srcu`](crate::Srcu): one of a
+    /// guard that belongs to this thread.)
+    pub fn in_section(&self) -> bool {
+        self.backend().is_inside()
     }
 
     /// Counters of this domain, and its present state.
     pub fn statistics(&self) -> DomainStatistics {
         self.backend().statistics()
-    }
-}
-
-impl<Tag: 'static> RcuDomain<Tag, PerThread> {
-    /// Returns whether this thread is inside a section of this domain.
-    pub fn in_section(&self) -> bool {
-        self.backend().is_inside()
     }
 }
 

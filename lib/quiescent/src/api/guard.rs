@@ -7,8 +7,8 @@ use super::handle::{Global, Handle};
 /// is dropped.
 ///
 /// Sections nest, and guards may be dropped in any order: the thread's section ends with the last guard. A
-/// guard belongs to the thread that made it (it is neither `Send` nor `Sync`), unless it is a guard of an
-/// [`Srcu`](crate::Srcu).
+/// guard belongs to the thread that made it (it is neither `Send` nor `Sync`), unless its handle is
+/// [`Sendable`](crate::Sendable).
 ///
 /// A guard contains a [handle](Handle) to its domain: it borrows the domain, or keeps it alive
 /// ([`read_owned`](crate::Domain::read_owned)).
@@ -37,6 +37,11 @@ use super::handle::{Global, Handle};
 /// ```compile_fail,E0277
 /// let guard = quiescent::Domain::new().read_owned();
 /// std::thread::spawn(move || drop(guard)); // and one that keeps its domain
+/// ```
+/// ```compile_fail,E0277
+/// static SRCU: quiescent::Srcu = quiescent::Srcu::new();
+/// let guard = SRCU.read_lock();
+/// std::thread::spawn(move || drop(guard)); // and one of an Srcu: `read_lock_send` makes one that may go
 /// ```
 /// ```compile_fail,E0505
 /// let domain = quiescent::Domain::new();

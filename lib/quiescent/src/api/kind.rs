@@ -11,6 +11,7 @@ use crate::global::env;
 use crate::global::{local, section, with_local};
 use quiescent_core::parts::domain::{self, Domain};
 use quiescent_core::prim::{AtomicPtr, Ordering};
+use quiescent_core::reader::counted::Entered;
 use quiescent_core::reader::word::{self, Reader};
 
 /// Readers are threads, each with a word of its own, so a section belongs to its thread. The kind of
@@ -22,7 +23,8 @@ pub struct PerThread;
 #[derive(Clone, Copy, Debug)]
 pub struct Single;
 
-/// Readers are counted, so a section may sleep, and end on another thread. The kind of [`Srcu`](crate::Srcu).
+/// Readers are counted, so a section may sleep, and end on another thread if its guard is made for that. The
+/// kind of [`Srcu`](crate::Srcu).
 #[derive(Clone, Copy, Debug)]
 pub struct Counted;
 
@@ -223,10 +225,20 @@ impl Readers for Single {
     }
 }
 
-/// An open counted section.
+/// An open counted section of the calling thread.
 #[derive(Debug)]
 pub struct CountedSection {
-    count: usize,
+    entered: Entered,
+    /// Not `Send`, not `Sync`: closing it writes this thread's counts with plain stores.
+    here: PhantomData<*mut ()>,
+}
+
+impl CountedSection {
+    #[inline(always)]
+    fn of(entered: Entered) -> CountedSection {
+        let here = PhantomData;
+        CountedSection { entered, here }
+    }
 }
 
 impl Readers for Counted {
@@ -249,14 +261,13 @@ impl Readers for Counted {
         // SAFETY: the caller's promise: null, or a domain, and those live for ever.
         let domain: &'static Domain = unsafe { place.cast::<Domain>().as_ref() }?;
         // SAFETY: a place of this kind.
-        let count = section::enter(unsafe { counted(domain) });
-        Some(CountedSection { count })
+        let entered = section::enter(unsafe { counted(domain) });
+        Some(CountedSection::of(entered))
     }
 
     fn open_slowly(backend: OfCounts) -> CountedSection {
         // SAFETY: a backend of this kind.
-        let count = section::enter(unsafe { counted(backend.0) });
-        CountedSection { count }
+        CountedSection::of(section::enter(unsafe { counted(backend.0) }))
     }
 
     #[inline(always)]
@@ -265,8 +276,8 @@ impl Readers for Counted {
         let OfCounts(domain) = unsafe { Counted::backend(at(place)) };
         // SAFETY: a place of this kind.
         let counted = unsafe { counted(domain) };
-        if section::leave(counted, section.count) {
-            may_be_empty(domain, counted, section.count);
+        if section::leave(counted, section.entered) {
+            may_be_empty(domain, counted, section.entered.count());
         }
     }
 
@@ -298,7 +309,9 @@ unsafe fn unlock_slowly(place: &AtomicPtr<()>, reader: &'static Reader) {
 /// # Safety
 /// It was made by `found_counted`: a domain keeps its kind of readers.
 #[inline(always)]
-unsafe fn counted(domain: &'static Domain) -> &'static quiescent_core::reader::counted::Counted {
+pub(super) unsafe fn counted(
+    domain: &'static Domain,
+) -> &'static quiescent_core::reader::counted::Counted {
     match &domain.readers {
         domain::Readers::Counted(counted) => counted,
         // SAFETY: the caller's promise.
@@ -311,7 +324,7 @@ unsafe fn counted(domain: &'static Domain) -> &'static quiescent_core::reader::c
 /// A section has ended that a driver may wait for. Not in line: a guard's drop should be small.
 #[cold]
 #[inline(never)]
-fn may_be_empty(
+pub(super) fn may_be_empty(
     domain: &'static Domain,
     counted: &'static quiescent_core::reader::counted::Counted,
     count: usize,

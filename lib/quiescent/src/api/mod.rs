@@ -27,6 +27,7 @@ pub(crate) mod ptr;
 pub(crate) mod refused;
 pub mod report;
 pub(crate) mod retired;
+pub(crate) mod sendable;
 pub(crate) mod shared;
 pub(crate) mod srcu;
 pub(crate) mod statistics;

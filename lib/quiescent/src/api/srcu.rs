@@ -6,9 +6,20 @@ use quiescent_core::const_new;
 
 /// A domain for readers that may sleep, wait, and move to another thread in the middle of a section.
 ///
-/// A [`Guard`](crate::Guard) of the process's domain blocks the reclaiming of the whole process and belongs
-/// to its thread. A guard of an `Srcu` blocks only what was replaced under *its* `Srcu`; it is `Send`, and
-/// may be held across an `await`, over a network call, or for as long as a task lives.
+/// A [`Guard`](crate::Guard) of the process's domain blocks the reclaiming of the whole process. A guard of
+/// an `Srcu` blocks only what was replaced under *its* `Srcu`, and may be held over a network call, or for as
+/// long as a task lives. There are two kinds of guards:
+///
+/// | | [`read_lock`], [`read_owned`] | [`read_lock_send`], [`read_owned_send`] |
+/// |---|---|---|
+/// | the guard | belongs to its thread | is `Send`: crosses an `await`, ends on any thread |
+/// | waiting inside its section | is refused | never ends |
+/// | in the child of a fork | sections of other threads have ended | all sections stay open |
+///
+/// [`read_lock`]: Srcu::read_lock
+/// [`read_owned`]: Srcu::read_owned
+/// [`read_lock_send`]: Srcu::read_lock_send
+/// [`read_owned_send`]: Srcu::read_owned_send
 ///
 /// ```
 /// use quiescent::{RcuCell, Srcu};
@@ -26,8 +37,7 @@ use quiescent_core::const_new;
 /// SRCU.synchronize();               // or wait for them
 /// ```
 ///
-/// An `Srcu` has all methods of a [`Domain`](crate::Domain), since both are an [`RcuDomain`], except
-/// [`in_section`](crate::Domain::in_section): its guards belong to no thread.
+/// An `Srcu` has all methods of a [`Domain`](crate::Domain), since both are an [`RcuDomain`].
 ///
 /// # Cost
 /// A section is two additions to counters that no other thread writes, without a fence:
@@ -39,13 +49,15 @@ use quiescent_core::const_new;
 /// # Limits
 /// * **Not for signal handlers.** A handler that reads may corrupt the count of the section that it
 ///   interrupts.
-/// * Waiting for a grace period inside a section of the same `Srcu` never ends if the guard is dropped only
-///   afterwards. The library cannot refuse it, because guards belong to no thread;
+/// * Waiting for a grace period while the thread or task holds a guard that is `Send` never ends if the guard
+///   is dropped only afterwards. The library cannot refuse it, because the guard may be anywhere;
 ///   [`synchronize_timeout`](Srcu::synchronize_timeout) returns, and a stall report names the threads that
-///   began the sections. The same holds for a task that holds a guard and awaits a grace period or a barrier.
+///   began the sections. The same holds for a task that awaits a grace period or a barrier.
 /// * A forgotten guard blocks its `Srcu` for ever, and no other domain.
-/// * In the child of a fork, sections that other threads had open stay open, for ever unless the child drops
-///   their guards. Make a new `Srcu` there.
+/// * In the child of a fork, sections of `read_lock` and `read_owned` that other threads had open have ended.
+///   Sections of guards that are `Send` stay open: the guards may be in memory that the child reaches.
+///   Time-outs, [`holdouts`](Srcu::holdouts) and stall reports say how many there are, and a child that
+///   reaches none of them calls [`forget_sent_sections`](Srcu::forget_sent_sections).
 /// * A callback that does not return delays those of all domains for about a second; then another thread
 ///   takes over the worker's role.
 ///

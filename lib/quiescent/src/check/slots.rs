@@ -6,6 +6,7 @@ use quiescent_core::parts::stall::StallReport;
 use quiescent_core::prim;
 use quiescent_core::prim::Ordering::Relaxed;
 use quiescent_core::queue::per_thread::{OWN, Queue};
+use quiescent_core::reader::counted::Origin;
 use quiescent_core::reader::set::ReaderSet;
 use quiescent_core::reader::threads::Slot;
 use quiescent_core::reader::word::generation;
@@ -117,7 +118,12 @@ impl Model {
     pub fn begun(self, srcu: &crate::Srcu) -> Vec<(Option<u32>, u64)> {
         match srcu.backend().0.state().readers() {
             ReaderSet::Counted(counted, _) => {
-                counted.begun_on(0).chain(counted.begun_on(1)).collect()
+                let begun = counted.begun_on(0).chain(counted.begun_on(1));
+                let by_slot = begun.map(|(origin, open)| match origin {
+                    Origin::Slot(number) => (Some(number), open),
+                    Origin::Unregistered | Origin::Parent => (None, open),
+                });
+                by_slot.collect()
             }
             _ => Vec::new(),
         }

@@ -2,7 +2,7 @@
 //! fast path needs no registers for them.
 
 use super::{env, local, with_local};
-use quiescent_core::reader::counted::Counted;
+use quiescent_core::reader::counted::{Counted, Entered};
 use quiescent_core::reader::local::Local;
 use quiescent_core::reader::word::{self, Reader};
 
@@ -56,36 +56,69 @@ fn repin_slowly(reader: &'static Reader) -> &'static Reader {
     env().repin_slowly(&local(), reader)
 }
 
-/// A section of an `Srcu` begins. The count that it has joined, which it has to leave.
+/// A section of an `Srcu` begins, which ends on this thread.
 #[inline(always)]
-pub(crate) fn enter(counted: &'static Counted) -> usize {
+pub(crate) fn enter(counted: &'static Counted) -> Entered {
     let count = counted.joined();
     match with_local(|local| local.noted_tally(counted)) {
         // SAFETY: a tally that was noted is the thread's own and lives for ever.
-        Some(tally) => unsafe { &*tally }.enter(count),
+        Some(tally) => Entered::on(unsafe { &*tally }, count),
         None => enter_anew(counted, count),
+    }
+}
+
+/// It ends. True if a driver waits for its count.
+#[inline(always)]
+#[must_use = "a driver may be waiting"]
+pub(crate) fn leave(counted: &'static Counted, section: Entered) -> bool {
+    match section.leave() {
+        Some(count) => counted.is_flagged(count),
+        None => leave_slowly(counted, section),
+    }
+}
+
+/// A section of an `Srcu` begins, which may end on any thread. The count that it has joined, which it has to
+/// leave.
+#[inline(always)]
+pub(crate) fn enter_sent(counted: &'static Counted) -> usize {
+    let count = counted.joined();
+    match with_local(|local| local.noted_tally(counted)) {
+        // SAFETY: as above.
+        Some(tally) => unsafe { &*tally }.sent.enter(count),
+        None => enter_sent_anew(counted, count),
     }
     count
 }
 
-/// A section of an `Srcu` ends, on whatever thread. True if a driver waits for its count.
+/// It ends, on whatever thread. True if a driver waits for its count.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
-pub(crate) fn leave(counted: &'static Counted, count: usize) -> bool {
+pub(crate) fn leave_sent(counted: &'static Counted, count: usize) -> bool {
     match with_local(|local| local.noted_tally(counted)) {
         // SAFETY: as above.
-        Some(tally) => unsafe { &*tally }.leave(count & 1),
-        None => return leave_anew(counted, count & 1),
+        Some(tally) => unsafe { &*tally }.sent.leave(count & 1),
+        None => return leave_sent_anew(counted, count & 1),
     }
     counted.is_flagged(count)
 }
 
 #[inline(never)]
-fn enter_anew(counted: &'static Counted, count: usize) {
+fn enter_anew(counted: &'static Counted, count: usize) -> Entered {
+    counted.enter_here_anew(count, &local(), &env().threads)
+}
+
+#[cold]
+#[inline(never)]
+fn leave_slowly(counted: &'static Counted, section: Entered) -> bool {
+    counted.leave_here_slowly(section, &local())
+}
+
+#[inline(never)]
+fn enter_sent_anew(counted: &'static Counted, count: usize) {
     counted.enter_anew(count, &local(), &env().threads);
 }
 
 #[inline(never)]
-fn leave_anew(counted: &'static Counted, count: usize) -> bool {
+fn leave_sent_anew(counted: &'static Counted, count: usize) -> bool {
     counted.leave_anew(count, &local(), &env().threads)
 }

@@ -12,7 +12,7 @@ use std::thread;
 use crate::common::deferral::{Ledger, Thing, WAYS, queue_somehow};
 use crate::common::tasks::{Bell, block_on};
 use crate::common::{Reader, in_both_modes, kernel_threads, on_thread, panic_text, until};
-use quiescent::{Guard, RcuCell, Srcu, statistics};
+use quiescent::{Guard, RcuCell, Sendable, Srcu, statistics};
 
 /// Where barriers are.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ enum Place {
 /// Keeps what is queued where it is.
 enum Hold {
     Reader(Reader),
-    Guard(Guard<Srcu>),
+    Guard(Guard<Sendable<Srcu>>),
 }
 
 impl Hold {
@@ -75,7 +75,7 @@ impl Place {
     fn hold(self) -> Hold {
         match self {
             Place::Process => Hold::Reader(Reader::inside("holds it up")),
-            Place::Under(srcu) => Hold::Guard(srcu.read_owned()),
+            Place::Under(srcu) => Hold::Guard(srcu.read_owned_send()),
         }
     }
 

@@ -11,6 +11,8 @@ use quiescent::{
     Domain, Srcu, barrier, defer_hurry, grace_period, statistics, synchronize, synchronize_timeout,
 };
 
+mod srcu;
+
 use crate::common::children::{in_child, readers_stay_meanwhile, works_and_rests};
 use crate::common::deferral::Gate;
 use crate::common::healed;

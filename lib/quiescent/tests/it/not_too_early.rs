@@ -68,6 +68,7 @@ fn every_form_of_a_domain() {
         for (what, of_domain, of_srcu) in forms {
             ends_behind(what, || domain.read_lock(), || of_domain(&domain));
             ends_behind(what, || srcu.read_lock(), || of_srcu(&srcu));
+            ends_behind(what, || srcu.read_lock_send(), || of_srcu(&srcu));
         }
     });
 }

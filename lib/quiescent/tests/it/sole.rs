@@ -161,7 +161,7 @@ fn each_domain_has_its_own_readers() {
             )
         };
         assert_eq!(sole(), (3, 3));
-        let section = SRCU.read_lock();
+        let section = SRCU.read_lock_send();
         assert_blocked(|| SRCU.synchronize_timeout(SHORT)); // its own is one like any other
         drop(section);
         // Another thread inside both, which the process's domain does not wait for.

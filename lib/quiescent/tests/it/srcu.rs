@@ -23,7 +23,7 @@ fn a_section_holds_a_grace_period_up_until_it_ends_on_whatever_thread() {
     // Alone: threads are named by counts, which others may have left uneven by ending each other's sections.
     isolated(|| {
         static SRCU: Srcu = Srcu::new();
-        let guard = SRCU.read_lock();
+        let guard = SRCU.read_lock_send();
         let held = SRCU.synchronize_timeout(SHORT);
         let Err(SyncError::TimedOut { holdouts }) = held else {
             panic!("{held:?}");
@@ -125,12 +125,17 @@ fn what_is_done_does_not_wait_for_the_next_grace_period() {
         srcu.set_stall_after(Duration::ZERO); // so no thread checks for stalls
         for _ in 0..50 {
             let (sender, receiver) = mpsc::channel();
-            let first = srcu.read_lock();
+            until("no grace period is in progress", || !srcu.statistics().busy);
+            let (first, before) = (srcu.read_lock(), srcu.statistics());
             srcu.defer_hurry(move || sender.send(()).expect("the test waits"));
             thread::scope(|scope| {
-                let before = srcu.statistics().grace_periods;
+                let turns = before.turns;
+                let before = before.grace_periods;
                 let driver = scope.spawn(|| srcu.synchronize_timeout(LONG));
-                until("a thread drives", || srcu.statistics().busy);
+                // A section that began before this would be one that the first grace period waits for.
+                until("newcomers join the other count", || {
+                    srcu.statistics().turns > turns
+                });
                 let second = srcu.read_lock();
                 drop(first);
                 receiver.recv_timeout(LONG).expect("it ran");
@@ -199,7 +204,7 @@ fn lazy_ones_wait_for_company_and_a_barrier_does_not() {
 fn drain_runs_what_is_queued_here_and_stops_at_a_reader() {
     isolated(|| {
         let srcu = Srcu::new();
-        let guard = srcu.read_lock();
+        let guard = srcu.read_lock_send();
         srcu.defer_lazy(|| ());
         let drained = srcu.drain(SHORT);
         assert_eq!((drained.ran, drained.left), (0, 1));
@@ -216,7 +221,7 @@ fn drain_runs_what_is_queued_here_and_stops_at_a_reader() {
 fn cookies_are_done_after_a_whole_grace_period_and_not_before() {
     isolated(|| {
         let srcu = Srcu::new();
-        let guard = srcu.read_lock();
+        let guard = srcu.read_lock_send();
         let cookie = srcu.start_grace_period();
         for _ in 0..100 {
             assert!(!cookie.is_done(), "its reader is still there");
@@ -256,7 +261,7 @@ fn a_future_waits_for_the_sections_of_its_beginning_and_wakes_its_task() {
     isolated(|| {
         let srcu = Arc::new(Srcu::new());
         block_on(srcu.grace_period());
-        let guard = srcu.read_owned();
+        let guard = srcu.read_owned_send();
         let future = srcu.grace_period();
         let dropped = thread::spawn(move || {
             thread::sleep(SHORT);
@@ -265,7 +270,7 @@ fn a_future_waits_for_the_sections_of_its_beginning_and_wakes_its_task() {
         block_on(future);
         dropped.join().expect("no panic");
         // A future that is dropped early blocks nothing.
-        let guard = srcu.read_owned();
+        let guard = srcu.read_owned_send();
         let mut given_up = Box::pin(srcu.grace_period());
         let poll = given_up
             .as_mut()
@@ -318,7 +323,7 @@ fn a_callback_that_always_queues_itself_holds_up_no_other_srcu() {
 fn a_forgotten_guard_costs_its_own_srcu_only() {
     isolated(|| {
         let srcu = Srcu::new();
-        std::mem::forget(srcu.read_lock());
+        std::mem::forget(srcu.read_lock_send());
         assert!(srcu.synchronize_timeout(SHORT).is_err());
         drop(srcu);
         // Its memory is not reused.
@@ -335,7 +340,7 @@ fn guards_outlive_the_thread_that_created_them() {
     isolated(|| {
         let srcu = Arc::new(Srcu::new());
         let begun = Arc::clone(&srcu);
-        let guard = thread::spawn(move || begun.read_owned())
+        let guard = thread::spawn(move || begun.read_owned_send())
             .join()
             .expect("no panic");
         assert!(srcu.synchronize_timeout(SHORT).is_err());
@@ -352,6 +357,32 @@ fn waiting_where_it_would_hold_up_others_is_refused() {
         assert_eq!(srcu.try_synchronize(), Err(SyncError::InsideSection));
         assert_eq!(srcu.try_barrier(), Err(SyncError::InsideSection));
         drop(guard);
+        // Nor would a section end that this thread has to end itself, in either count.
+        let first = srcu.read_lock();
+        assert!(srcu.in_section());
+        let refused = Err(SyncError::InsideSection);
+        assert_eq!(
+            (srcu.try_synchronize(), srcu.try_barrier()),
+            (refused.clone(), refused.clone())
+        );
+        assert_eq!(srcu.synchronize_timeout(LONG), refused);
+        assert_eq!(block_on(srcu.try_grace_period()), refused);
+        assert_eq!(Srcu::new().try_synchronize(), Ok(()));
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| srcu.synchronize());
+            until("newcomers join the other count", || {
+                srcu.statistics().turns > 0
+            });
+            let second = srcu.read_lock();
+            drop(first);
+            assert!(srcu.in_section() && srcu.try_synchronize() == refused);
+            drop(second);
+            waits.join().expect("no panic");
+        });
+        assert!(!srcu.in_section() && srcu.try_synchronize() == Ok(()));
+        let sent = srcu.read_lock_send();
+        assert!(!srcu.in_section() && srcu.synchronize_timeout(SHORT) != refused);
+        drop(sent);
         let (sender, receiver) = mpsc::channel();
         let srcu = Arc::new(srcu);
         let inside = Arc::clone(&srcu);

@@ -62,8 +62,8 @@ pub fn holding() -> Vec<Holding> {
     vec![
         anywhere::<Bare>(BARE),
         here::<super::quiescent::Quiescent>(OURS),
-        anywhere::<super::srcu::Borrowed>(SRCU),
-        anywhere::<super::srcu::Owned>(SRCU_OWNED),
+        anywhere::<super::srcu::Sent>(SRCU),
+        anywhere::<super::srcu::SentOwned>(SRCU_OWNED),
         here::<super::std_locks::Std>(super::std_locks::rwlock().name),
         #[cfg(feature = "peers")]
         anywhere::<super::arc_swap::Swap>(super::arc_swap::subject().name),

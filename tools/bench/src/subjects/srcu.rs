@@ -1,8 +1,9 @@
-//! quiescent's readers that may sleep: an [`Srcu`] of the program, and one whose guards keep it alive.
+//! quiescent's readers that may sleep: an [`Srcu`] of the program, and one whose guards keep it alive; of
+//! both, guards that stay on their thread and guards that may be sent.
 
 use super::loops::{Peer, VALUE, Value, loops, reader};
-use super::{Language, SRCU, SRCU_OWNED, Subject, Waiting, nothing};
-use quiescent::{Guard, RcuCell, Srcu};
+use super::{Language, SRCU, SRCU_OWNED, SRCU_SEND, Subject, Waiting, nothing};
+use quiescent::{Guard, RcuCell, Sendable, Srcu};
 use std::sync::{Arc, LazyLock};
 
 static DOMAIN: Srcu = Srcu::new();
@@ -68,6 +69,62 @@ impl Peer for Owned {
     fn repin(&self, held: Self::Held) -> Self::Held {
         drop(held);
         self.enter()
+    }
+}
+
+/// [`Borrowed`] and [`Owned`] with guards that may be sent.
+macro_rules! sent {
+    ($sent:ident, $peer:ident, $held:ty, |$this:ident| $enter:expr, $cell:tt) => {
+        pub(super) struct $sent($peer);
+
+        impl Peer for $sent {
+            type Held = $held;
+
+            fn new() -> Self {
+                $sent($peer::new())
+            }
+
+            #[inline(always)]
+            fn enter(&self) -> Self::Held {
+                let $this = &self.0;
+                $enter
+            }
+
+            #[inline(always)]
+            fn read(&self, held: &mut Self::Held) -> u64 {
+                self.0.$cell.load(held).0
+            }
+
+            #[inline(always)]
+            fn repin(&self, held: Self::Held) -> Self::Held {
+                drop(held);
+                self.enter()
+            }
+        }
+    };
+}
+
+sent!(
+    Sent,
+    Borrowed,
+    Guard<Sendable<&'static Srcu>>,
+    |_peer| DOMAIN.read_lock_send(),
+    0
+);
+sent!(
+    SentOwned,
+    Owned,
+    Guard<Sendable<Srcu>>,
+    |peer| peer.srcu.read_owned_send(),
+    cell
+);
+
+pub(super) fn sent() -> Subject {
+    Subject {
+        name: SRCU_SEND,
+        loops: loops::<Sent>(),
+        waiting: None, // that of the other kind
+        ..borrowed()
     }
 }
 

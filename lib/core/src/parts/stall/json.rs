@@ -2,14 +2,15 @@
 //!
 //! ```json
 //! {"schema":"quiescent-stall/1","grace_period":7,"report":1,"age_ns":1000000000,"more":0,"queued":2,
-//!  "queued_bytes":80,"readers":[{"thread_id":42,"name":"slow","nesting":1,"state":"S",
-//!  "wait_channel":"futex_wait_queue","held_ns":1000000000,
+//!  "queued_bytes":80,"readers":[{"thread_id":42,"name":"slow","nesting":1,"inherited":false,
+//!  "state":"S","wait_channel":"futex_wait_queue","held_ns":1000000000,
 //!  "location":{"file":"src/main.rs","line":3,"column":5}}]}
 //! ```
 
 use std::fmt::Write;
 
 use super::{StallReport, StalledReader};
+use crate::reader::holdout::Holdout;
 
 /// The value of `schema`: it changes when a field changes its meaning or is removed; new fields do not change
 /// it.
@@ -52,7 +53,13 @@ impl StalledReader {
     fn write(&self, out: &mut String) -> std::fmt::Result {
         write!(out, "{{\"thread_id\":{},\"name\":", self.holdout.thread_id)?;
         string(out, self.holdout.name.as_deref())?;
-        write!(out, ",\"nesting\":{},\"state\":", self.holdout.nesting)?;
+        let Holdout {
+            nesting, inherited, ..
+        } = self.holdout;
+        write!(
+            out,
+            ",\"nesting\":{nesting},\"inherited\":{inherited},\"state\":"
+        )?;
         string(out, self.state.map(|c| c.to_string()).as_deref())?;
         out.push_str(",\"wait_channel\":");
         string(out, self.wait_channel.as_deref())?;
@@ -99,7 +106,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::reader::holdout::Holdout;
 
     fn reader(thread_id: u32, name: Option<&str>) -> StalledReader {
         let mut holdout = Holdout::new(0, 3);
@@ -139,19 +145,21 @@ mod tests {
         known.state = Some('S');
         known.wait_channel = Some("futex_wait".into());
         known.location = Some(here);
-        let value = parsed(&report(vec![known, reader(43, None)]));
+        let mut of_parent = reader(43, None);
+        of_parent.holdout.inherited = true;
+        let value = parsed(&report(vec![known, of_parent]));
         let want = json!({
             "schema": "quiescent-stall/1", "domain": null, "grace_period": 7, "report": 2,
             "age_ns": 1_000_000_000, "more": 1, "queued": u64::MAX, "queued_bytes": 80,
             "readers": [
                 {
-                    "thread_id": 42, "name": "slow", "nesting": 3, "state": "S",
-                    "wait_channel": "futex_wait", "held_ns": 5,
+                    "thread_id": 42, "name": "slow", "nesting": 3, "inherited": false,
+                    "state": "S", "wait_channel": "futex_wait", "held_ns": 5,
                     "location": {"file": here.file(), "line": here.line(), "column": here.column()},
                 },
                 {
-                    "thread_id": 43, "name": null, "nesting": 3, "state": null,
-                    "wait_channel": null, "held_ns": 5, "location": null,
+                    "thread_id": 43, "name": null, "nesting": 3, "inherited": true,
+                    "state": null, "wait_channel": null, "held_ns": 5, "location": null,
                 },
             ],
         });
@@ -174,11 +182,14 @@ mod tests {
         slow.state = Some('S');
         slow.wait_channel = Some("futex_wait".into());
         slow.held_for = Duration::from_millis(1234);
-        let text = report(vec![slow, reader(43, None)]).to_string();
+        let mut of_parent = reader(0, None);
+        of_parent.holdout = Holdout::of_parent(2);
+        let text = report(vec![slow, reader(43, None), of_parent]).to_string();
         let want = "\
 grace period 7 has waited for 1.000 s (report 2); 18446744073709551615 queued behind it, 80 bytes
   thread 42 \"slow\" (nesting 3), state S in futex_wait, in its section for at least 1.234 s
   thread 43, which ended inside a section (nesting 3), in its section for at least 0.000 s
+  2 sections that other threads of the parent had open, seen here for at least 0.000 s
   and 1 others";
         assert_eq!(text, want);
         let gone = report(Vec::new()).to_string();

@@ -42,9 +42,10 @@ fn every_tally_has_cache_lines_of_its_own() {
         let shared = || {
             let unregistered = counted
                 .unregistered
+                .sent
                 .locks
                 .iter()
-                .chain(&counted.unregistered.unlocks);
+                .chain(&counted.unregistered.sent.unlocks);
             let words = unregistered.map(|count| count.load(Ordering::Relaxed));
             words.collect::<Vec<_>>()
         };
@@ -162,11 +163,155 @@ fn sections_are_those_of_their_threads() {
     for number in numbers {
         assert!(counted.of_slot_if_any(number).is_none() || number == FIRST - 1);
         let tally = counted.of_slot(number).expect("memory");
-        tally.locks[1].store(u64::from(number) + 3, Ordering::Relaxed);
-        tally.unlocks[1].store(1, Ordering::Relaxed);
+        tally.here.locks[1].store(u64::from(number) + 2, Ordering::Relaxed);
+        tally.sent.locks[1].store(2, Ordering::Relaxed);
+        for counts in [&tally.here, &tally.sent] {
+            counts.unlocks[1].store(1, Ordering::Relaxed);
+        }
     }
     let begun: Vec<_> = counted.begun_on(1).collect();
-    let expected = numbers.map(|number| (Some(number), u64::from(number) + 2));
+    let expected = numbers.map(|number| (Origin::Slot(number), u64::from(number) + 2));
     assert_eq!(begun, expected);
     assert_eq!(counted.begun_on(0).count(), 0);
+}
+
+/// A section here is counted where it began, and its thread is inside until it ends; one that may be sent
+/// says nothing about its thread.
+#[test]
+fn a_thread_is_inside_the_sections_that_it_has_to_end() {
+    let program = program();
+    let (local, threads) = (program.local(), &program.env.threads);
+    let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+    let is_inside = || {
+        let any = threads.in_any_section(&local);
+        assert_eq!(counted.is_inside_here(&local, threads), any);
+        assert!(!any || !local.may_run());
+        any
+    };
+    let sent = program.enter(counted);
+    assert!(!is_inside());
+    counted.join(1 - sent as u32);
+    let first = program.enter_here(counted);
+    assert!(is_inside() && first.count() != sent);
+    counted.join(sent as u32);
+    let second = program.enter_here(counted); // nested, in the other count
+    assert_eq!(second.count(), sent);
+    assert!(!program.leave_here(counted, first) && is_inside());
+    assert!(counted.is_empty(1 - sent) && !counted.is_empty(sent));
+    assert!(!program.leave_here(counted, second) && !is_inside());
+    assert!(!program.leave(counted, sent) && !counted.is_inside());
+}
+
+/// A thread that ends inside a section here keeps its slot, and a later one does not.
+#[test]
+fn a_thread_keeps_its_slot_until_its_sections_here_end() {
+    let program = program();
+    let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+    std::thread::spawn(move || {
+        let section = program.enter_here(counted);
+        let slot = program.env.own_slot().expect("registered");
+        assert!(!program.env.leave_thread(slot));
+        assert!(program.env.own_slot().is_some());
+        assert!(!program.leave_here(counted, section));
+        assert!(program.env.leave_thread(slot) && program.env.own_slot().is_none());
+    })
+    .join()
+    .expect("no panic");
+}
+
+/// Without a slot a thread has no tally: its sections here are counted among those of the unregistered.
+#[test]
+fn a_thread_without_a_slot_is_inside_too() {
+    let program = program();
+    program.env.threads.slots.limit_leaves(1);
+    while program.env.threads.slots.claim().is_some() {}
+    let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+    let (local, threads) = (program.local(), &program.env.threads);
+    assert!(threads.own_slot(&local).is_none());
+    let [first, second] = [(); 2].map(|()| program.enter_here(counted));
+    let begun: Vec<_> = counted.begun_on(0).collect();
+    assert_eq!(begun, [(Origin::Unregistered, 2)]);
+    counted.forked(&local, None);
+    assert!(!program.leave_here(counted, first));
+    assert!(counted.is_inside_here(&local, threads) && !local.may_run());
+    assert!(!program.leave_here(counted, second) && !counted.is_inside());
+    assert!(!counted.is_inside_here(&local, threads));
+    // Of another one that the child does not have.
+    counted.unregistered.here.locks[0].fetch_add(1, Ordering::Relaxed);
+    counted.forked(&local, None);
+    assert!(counted.is_empty(0));
+}
+
+/// The tallies of a thread that is not in the child of a fork: sections that it has begun here, and those
+/// that it has begun and ended among the sent ones.
+fn other(counted: &'static Counted, number: u32, count: usize, here: u64, sent: [u64; 2]) {
+    let tally = counted.of_slot(number).expect("memory");
+    tally.here.initialize();
+    tally.sent.initialize();
+    (0..here).for_each(|_| tally.here.enter(count));
+    (0..sent[0]).for_each(|_| tally.sent.enter(count));
+    (0..sent[1]).for_each(|_| tally.sent.leave(count));
+}
+
+/// In the child of a fork, in each count: `own` and `others` are the sections that the forking thread and
+/// another one have begun and ended, of those that are sent; then what is reported.
+#[test]
+fn in_the_child_sections_here_of_others_have_ended_and_sent_ones_have_not() {
+    let program = program();
+    let cases = [
+        ([0, 0], [0, 0], (0, 0)),
+        ([2, 1], [3, 1], (1, 2)),
+        ([0, 2], [5, 0], (0, 3)), // ended by the forking thread
+        ([5, 0], [0, 2], (3, 0)), // ended by the other
+        ([1, 1], [4, 4], (0, 0)),
+        ([0, 4], [4, 0], (0, 0)),
+    ];
+    for (case, count) in cases.iter().flat_map(|case| [(case, 0), (case, 1)]) {
+        let (own, others, (own_open, others_open)) = *case;
+        let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+        counted.join(count as u32);
+        let section = program.enter_here(counted);
+        let me = program.env.own_slot().expect("registered").cpu();
+        let tally = counted.of_slot(me).expect("used");
+        (0..own[0]).for_each(|_| tally.sent.enter(count));
+        (0..own[1]).for_each(|_| tally.sent.leave(count));
+        other(counted, me + 1, count, 7, others);
+        counted.forked(&program.local(), Some(me));
+        let reported = |own: u64, others: u64| {
+            let all = [(Origin::Parent, others), (Origin::Slot(me), own)];
+            let expected: Vec<_> = all.into_iter().filter(|(_, open)| *open > 0).collect();
+            assert_eq!(
+                counted.begun_on(count).collect::<Vec<_>>(),
+                expected,
+                "{case:?}"
+            );
+        };
+        reported(own_open + 1, others_open);
+        counted.forked(&program.local(), Some(me)); // a child of the child
+        reported(own_open + 1, others_open);
+        assert!(!counted.of_slot(me + 1).expect("kept").is_used());
+        assert!(!program.leave_here(counted, section));
+        (0..own_open).for_each(|_| assert!(!program.leave(counted, count)));
+        assert_eq!(counted.is_empty(count), others_open == 0, "{case:?}");
+        reported(0, others_open);
+        assert_eq!(counted.forget_sent(), others_open);
+        assert!(counted.is_empty(0) && counted.is_empty(1));
+        let next = program.enter(counted);
+        assert!(!counted.is_empty(next));
+        reported(1, 0);
+        assert!(!program.leave(counted, next) && !counted.is_inside());
+    }
+}
+
+/// Which thread has begun a section is not known once others have ended theirs on it; how many are open is.
+#[test]
+fn no_more_sections_are_reported_than_are_open() {
+    let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
+    other(counted, 0, 0, 0, [9, 0]);
+    other(counted, 1, 0, 2, [0, 8]);
+    let begun: Vec<_> = counted.begun_on(0).collect();
+    assert_eq!(begun, [(Origin::Slot(0), 1), (Origin::Slot(1), 2)]);
+    other(counted, 1, 0, 0, [0, 1]);
+    let begun: Vec<_> = counted.begun_on(0).collect();
+    assert_eq!(begun, [(Origin::Slot(1), 2)]);
 }

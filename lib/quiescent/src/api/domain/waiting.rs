@@ -32,7 +32,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// As [`synchronize`](RcuDomain::synchronize), but returns an error instead of panicking.
     ///
     /// # Errors
-    /// [`SyncError::InsideSection`] (in an [`Srcu`](crate::Srcu) only for a section of the process's domain),
+    /// [`SyncError::InsideSection`] (not for guards that are [`Sendable`](crate::Sendable)),
     /// [`SyncError::InsideCallback`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. No grace
     /// period has been waited for then.
     ///
@@ -58,7 +58,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// use quiescent::{Srcu, SyncError};
     ///
     /// let srcu = Srcu::new();
-    /// let guard = srcu.read_lock();
+    /// let guard = srcu.read_lock_send();
     /// let result = srcu.synchronize_timeout(Duration::from_millis(1));
     /// assert!(matches!(result, Err(SyncError::TimedOut { .. })));
     /// drop(guard);

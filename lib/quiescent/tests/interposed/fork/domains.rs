@@ -75,7 +75,7 @@ fn a_section_of_the_thread_that_forks_goes_on_in_the_child() {
     needs!(fork);
     isolated(|| {
         let srcu = Srcu::new();
-        let guard = srcu.read_lock();
+        let guard = srcu.read_lock_send();
         let mut guard = Some(guard);
         in_child(|| {
             assert!(srcu.synchronize_timeout(Duration::from_millis(5)).is_err());

@@ -144,7 +144,7 @@ fn a_dropped_future_keeps_no_waker() {
 fn a_dropped_future_of_an_srcu_keeps_no_waker() {
     isolated(|| {
         let srcu = Srcu::new();
-        let guard = srcu.read_lock();
+        let guard = srcu.read_lock_send();
         keeps_one_waker(srcu.grace_period());
         drop(guard);
         srcu.synchronize();

@@ -1,4 +1,4 @@
-//! A future with an Srcu guard is Send.
+//! A future with an Srcu guard that may be sent is Send.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;
@@ -7,7 +7,7 @@ fn is<T: Send>(_: T) {}
 fn main() {
     is(async {
         let c = RcuCell::new_in(1, &S);
-        let g = S.read_lock();
+        let g = S.read_lock_send();
         let x = c.load(&g);
         std::future::ready(()).await;
         assert_eq!(*x, 1);

@@ -5,7 +5,7 @@ use quiescent::*;
 fn main() {
     let s = Srcu::new();
     let c = RcuCell::new_in(1, &s);
-    let g = s.read_lock();
+    let g = s.read_lock_send();
     std::thread::scope(|t| {
         t.spawn(|| c.load(&g));
         t.spawn(|| c.load(&g));

@@ -1,4 +1,4 @@
-//! [E0616] what a handle leads to, taken out by a projection: its field.
+//! [E0616] What a handle leads to, taken out by a projection: its field.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

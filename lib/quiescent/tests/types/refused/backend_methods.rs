@@ -1,4 +1,4 @@
-//! [E0599] what a handle leads to, taken out by a projection: its methods.
+//! [E0599] What a handle leads to, taken out by a projection: its methods.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

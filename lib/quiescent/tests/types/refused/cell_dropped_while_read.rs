@@ -1,4 +1,4 @@
-//! [E0505] the owner dropped.
+//! [E0505] The owner dropped.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] an Srcu's guard for a Domain's cell.
+//! [E0277] An Srcu's guard for a Domain's cell.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

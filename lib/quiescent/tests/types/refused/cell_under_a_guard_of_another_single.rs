@@ -1,4 +1,4 @@
-//! [E0277] two `domain!` types.
+//! [E0277] Two `domain!` types.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] tags differ.
+//! [E0277] Tags differ.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

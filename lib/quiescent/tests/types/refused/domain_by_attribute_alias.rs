@@ -1,4 +1,4 @@
-//! [E0119] an attribute macro that makes the type another name of a `domain!` type.
+//! [E0119] An attribute macro that makes the type another name of a `domain!` type.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

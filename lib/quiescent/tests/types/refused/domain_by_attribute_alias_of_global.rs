@@ -1,4 +1,4 @@
-//! [E0117] an attribute macro that makes the type another name of the process's domain.
+//! [E0117] An attribute macro that makes the type another name of the process's domain.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

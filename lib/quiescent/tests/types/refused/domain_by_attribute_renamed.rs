@@ -1,4 +1,4 @@
-//! [E0425] an attribute macro that renames the type.
+//! [E0425] An attribute macro that renames the type.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

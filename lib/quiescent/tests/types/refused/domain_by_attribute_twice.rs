@@ -1,4 +1,4 @@
-//! [E0428, E0119] an attribute macro that makes two types of one.
+//! [E0428, E0119] An attribute macro that makes two types of one.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

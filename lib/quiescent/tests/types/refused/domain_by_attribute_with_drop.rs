@@ -1,4 +1,4 @@
-//! [E0184] an attribute macro that gives the type a destructor.
+//! [E0184] An attribute macro that gives the type a destructor.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

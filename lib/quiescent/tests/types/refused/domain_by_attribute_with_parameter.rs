@@ -1,4 +1,4 @@
-//! [E0107] an attribute macro that gives the type a parameter.
+//! [E0107] An attribute macro that gives the type a parameter.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

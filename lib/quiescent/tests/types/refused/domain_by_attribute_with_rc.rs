@@ -1,4 +1,4 @@
-//! [E0204, E0277] an attribute macro that puts an Rc into the type.
+//! [E0204, E0277] An attribute macro that puts an Rc into the type.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0505] the domain dropped first.
+//! [E0505] The domain dropped first.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0425] its static cannot be named.
+//! [E0425] Its static cannot be named.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

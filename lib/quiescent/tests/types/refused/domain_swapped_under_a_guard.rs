@@ -1,4 +1,4 @@
-//! [E0502] two domains swapped while one has a guard.
+//! [E0502] Two domains swapped while one has a guard.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

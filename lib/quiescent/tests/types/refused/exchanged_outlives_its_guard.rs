@@ -1,4 +1,4 @@
-//! [E0597] what a failed exchange returns.
+//! [E0597] What a failed exchange returns.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [implementation of `Reads` is not general enough] higher-ranked tags are different brands.
+//! [implementation of `Reads` is not general enough] Higher-ranked tags are different brands.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

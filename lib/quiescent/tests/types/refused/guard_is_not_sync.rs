@@ -1,4 +1,4 @@
-//! [E0277] nor is it shared.
+//! [E0277] Nor is it shared.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] its other handle types.
+//! [E0277] Its other handle types.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] guard that borrows a domain.
+//! [E0277] Guard that borrows a domain.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] guard of a `domain!` type.
+//! [E0277] Guard of a `domain!` type.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0509] nor taken apart.
+//! [E0509] Nor taken apart.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0133] intrusive callbacks are unsafe.
+//! [E0133] Intrusive callbacks are unsafe.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [lifetime may not live long enough] an iterator for longer.
+//! [lifetime may not live long enough] An iterator for longer.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0505] the owner moved.
+//! [E0505] The owner moved.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0521] the closure of a writer keeps what it is given.
+//! [E0521] The closure of a writer keeps what it is given.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0502] the owner swapped.
+//! [E0502] The owner swapped.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0502] the guard replaced.
+//! [E0502] The guard replaced.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0597] self-reference: the struct has both.
+//! [E0597] Self-reference: the struct has both.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] guard that keeps a domain.
+//! [E0277] Guard that keeps a domain.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0505] the guard moved.
+//! [E0505] The guard moved.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

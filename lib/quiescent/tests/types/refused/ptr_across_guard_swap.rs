@@ -1,4 +1,4 @@
-//! [E0502] the guard swapped away.
+//! [E0502] The guard swapped away.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

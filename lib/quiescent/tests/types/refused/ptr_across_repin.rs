@@ -1,4 +1,4 @@
-//! [E0502] repin ends what was read.
+//! [E0502] Repin ends what was read.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0133] loading without a guard is unsafe.
+//! [E0133] Loading without a guard is unsafe.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

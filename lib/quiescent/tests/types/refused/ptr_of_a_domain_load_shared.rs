@@ -1,4 +1,4 @@
-//! [E0277] safe calls of RcuPtr need a domain that is the only one of its type.
+//! [E0277] Safe calls of RcuPtr need a domain that is the only one of its type.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

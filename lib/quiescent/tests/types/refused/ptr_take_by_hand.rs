@@ -1,4 +1,4 @@
-//! [E0133] taking an object back is unsafe.
+//! [E0133] Taking an object back is unsafe.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0308] higher-ranked function types are no way to another value type either.
+//! [E0308] Higher-ranked function types are no way to another value type either.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0308] the other direction.
+//! [E0308] The other direction.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0502] self-reference of a guard and what it protects.
+//! [E0502] Self-reference of a guard and what it protects.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0596] no mutable access: readers may be there.
+//! [E0596] No mutable access: readers may be there.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0507] nor moving out.
+//! [E0507] Nor moving out.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] no `leak` either.
+//! [E0277] No `leak` either.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

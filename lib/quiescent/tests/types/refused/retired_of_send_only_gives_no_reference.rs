@@ -1,4 +1,4 @@
-//! [E0308] no Deref for a value that is not Sync.
+//! [E0308] No Deref for a value that is not Sync.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0505] the reference of a Retired.
+//! [E0505] The reference of a Retired.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0133] closing a section twice is unsafe.
+//! [E0133] Closing a section twice is unsafe.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

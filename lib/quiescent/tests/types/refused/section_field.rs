@@ -1,4 +1,4 @@
-//! [E0616] an open section, taken out by a projection: its fields.
+//! [E0616] An open section, taken out by a projection: its fields.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;
@@ -7,5 +7,5 @@ fn of<D: Handle>(d: &D) -> D::OpenSection {
 }
 fn main() {
     let mut section = of(&Srcu::new());
-    section.count = 7;
+    section.entered = todo!();
 }

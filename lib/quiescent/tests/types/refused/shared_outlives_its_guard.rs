@@ -1,4 +1,4 @@
-//! [E0505] guard dropped while a reference is used.
+//! [E0505] Guard dropped while a reference is used.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0133] retiring a Shared is unsafe.
+//! [E0133] Retiring a Shared is unsafe.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0133] the hidden constructor is unsafe.
+//! [E0133] The hidden constructor is unsafe.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

@@ -1,4 +1,4 @@
-//! [E0277] the future of `wait_async` of a value that is not Sync.
+//! [E0277] The future of `wait_async` of a value that is not Sync.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

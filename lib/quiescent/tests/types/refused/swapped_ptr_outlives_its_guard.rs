@@ -1,4 +1,4 @@
-//! [E0597] what `swap` returns.
+//! [E0597] What `swap` returns.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;

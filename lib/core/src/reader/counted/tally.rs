@@ -1,0 +1,163 @@
+//! The counts of one thread in an `Srcu`.
+
+use crate::prim::{AtomicPtr, AtomicU64, Ordering, light_fence};
+use crate::queue::per_thread::Queue;
+
+/// Sections of one kind in the two counts. A value in use is one more than the number of additions.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Counts {
+    pub(super) locks: [AtomicU64; 2],
+    pub(super) unlocks: [AtomicU64; 2],
+}
+
+/// The number of additions to a count, whose initial value in use is 1.
+fn times(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Acquire).saturating_sub(1) // [SR-2]
+}
+
+impl Counts {
+    const_new! {
+        pub(super) fn new() -> Counts {
+            Counts {
+                locks: array_of!(AtomicU64::new(0); 2),
+                unlocks: array_of!(AtomicU64::new(0); 2),
+            }
+        }
+    }
+
+    /// A section of its thread begins.
+    #[inline(always)]
+    pub fn enter(&self, count: usize) {
+        self.add_lock(count);
+        light_fence(); // [SR-1]
+    }
+
+    /// A section ends on its thread. The caller loads the flag next.
+    #[inline(always)]
+    pub fn leave(&self, count: usize) {
+        self.add_unlock(count);
+        light_fence(); // [SR-3]
+    }
+
+    /// The same as [`enter`](Counts::enter), for a caller that executes a fence next.
+    #[inline(always)]
+    pub(super) fn add_lock(&self, count: usize) {
+        let locks = &self.locks[count];
+        locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// The same as [`leave`](Counts::leave), for a caller that executes a fence next.
+    #[inline(always)]
+    pub(super) fn add_unlock(&self, count: usize) {
+        let unlocks = &self.unlocks[count];
+        unlocks.store(unlocks.load(Ordering::Relaxed) + 1, Ordering::Release); // [SR-2]
+    }
+
+    /// Sections that have begun here.
+    pub(super) fn begun(&self, count: usize) -> u64 {
+        times(&self.locks[count])
+    }
+
+    /// Sections that have ended here.
+    pub(super) fn ended(&self, count: usize) -> u64 {
+        times(&self.unlocks[count])
+    }
+
+    /// More sections have begun here than have ended, by this number; modulo 2^64, since sections may end
+    /// here that have begun elsewhere.
+    pub(super) fn open(&self, count: usize) -> u64 {
+        let ended = self.ended(count);
+        self.begun(count).wrapping_sub(ended)
+    }
+
+    /// Gives each value in use its first one. Another thread may do the same.
+    pub(super) fn initialize(&self) {
+        for count in self.locks.iter().chain(&self.unlocks) {
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            let _ = count.compare_exchange(0, 1, order.0, order.1);
+        }
+    }
+
+    /// No section has begun or ended here. In the child of a fork, which has no other thread.
+    pub(super) fn clear(&self) {
+        for count in self.locks.iter().chain(&self.unlocks) {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The counts of one thread. Two cache lines of its own, since CPUs prefetch lines in pairs; all counts are
+/// in the first one.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Tally {
+    /// Sections that end on the thread on which they began: their guards cannot leave it.
+    pub here: Counts,
+    /// Sections that may end on any thread.
+    pub sent: Counts,
+    /// The queue of its slot's threads here; created when the first of them queues something.
+    queue: AtomicPtr<Queue>,
+    /// The same, while a thread pushes to it without the lock.
+    attached: AtomicPtr<Queue>,
+    /// The next tally of its slot ([`Slot::tallies`](crate::reader::threads::Slot::tallies)).
+    pub(in crate::reader) next_of_slot: AtomicPtr<Tally>,
+}
+
+impl Tally {
+    const_new! {
+        pub(super) fn new() -> Tally {
+            Tally {
+                here: Counts::new(),
+                sent: Counts::new(),
+                queue: AtomicPtr::new(std::ptr::null_mut()),
+                attached: AtomicPtr::new(std::ptr::null_mut()),
+                next_of_slot: AtomicPtr::new(std::ptr::null_mut()),
+            }
+        }
+    }
+
+    /// The queue's cell, and the cell in which its owner finds it without a lock.
+    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
+        [&self.queue, &self.attached]
+    }
+
+    /// The queue to which the calling thread, the owner of this tally, pushes without a lock.
+    #[inline(always)]
+    pub fn attached(&self) -> *const Queue {
+        self.attached.load(Ordering::Relaxed)
+    }
+
+    /// True if a thread has initialized all its counts. Those of `sent` are initialized last.
+    pub(super) fn is_used(&self) -> bool {
+        self.sent.unlocks[1].load(Ordering::Relaxed) != 0
+    }
+
+    /// True if a section is open that ends on the calling thread, the owner of this tally.
+    pub fn is_inside_here(&self) -> bool {
+        self.here.open(0) != 0 || self.here.open(1) != 0
+    }
+
+    pub(super) fn begun(&self, count: usize) -> u64 {
+        self.here.begun(count).wrapping_add(self.sent.begun(count))
+    }
+
+    pub(super) fn ended(&self, count: usize) -> u64 {
+        self.here.ended(count).wrapping_add(self.sent.ended(count))
+    }
+
+    /// In the child of a fork, which does not have its thread: unused.
+    pub(super) fn forked(&self) {
+        let Tally {
+            here,
+            sent,
+            next_of_slot,
+            // The domain forgets queues: `Domain::forked`.
+            queue: _,
+            attached: _,
+        } = self;
+        here.clear();
+        sent.clear();
+        next_of_slot.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+}
