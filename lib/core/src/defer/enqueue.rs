@@ -20,7 +20,6 @@ use crate::queue::chain::Garbage;
 use crate::queue::lane::{Entry, Lane, Popped};
 use crate::queue::parcel::{self, Parcel};
 use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue, QueueCore};
-use crate::reader::mode::FenceMode;
 
 /// How an item is queued.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +115,7 @@ impl State {
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
-        if own.is_some() && self.resolve_mode() == FenceMode::Membarrier && self.is_busy(queue) {
+        if own.is_some() && !self.env().threads.mode.threads_fence() && self.is_busy(queue) {
             queue.attach(&mut core);
             self.set_visible(queue, true);
         }

@@ -15,7 +15,6 @@ use crate::prim::{self, LEAF_SLOTS, full_fence};
 use crate::queue::common::Common;
 use crate::queue::meter::UNNAMED;
 use crate::reader::local::{Here, Local};
-use crate::reader::mode::FenceMode;
 use crate::reader::registration::Threads;
 use crate::reader::threads::Slot;
 use crate::reader::word::Reader;
@@ -109,7 +108,7 @@ impl Env {
 
     /// One fence for `needs` callers, provided that none has to precede another.
     fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
-        if self.threads.mode.resolve() != FenceMode::Membarrier {
+        if !self.threads.mode.updaters_fence() {
             full_fence(); // of this thread only
             return Ok(());
         }
@@ -123,7 +122,7 @@ impl Env {
     /// threads are asked to execute one themselves; the time of a fence that interrupts is returned for the
     /// engine (rule R7).
     pub fn deferred_fence_for(&self, needs: u64, domain: Option<&Domain>) -> Fenced {
-        if self.threads.mode.resolve() != FenceMode::Membarrier {
+        if !self.threads.mode.updaters_fence() {
             return self.heavy_fence_for(needs).map(|()| None);
         }
         let begun = prim::now_ns();

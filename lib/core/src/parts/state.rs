@@ -332,7 +332,7 @@ impl State {
     /// whose sections end with one. `[RD-4]`
     pub fn may_miss_readers(&self) -> bool {
         let counted = matches!(self.domain().readers, Readers::Counted(_));
-        !counted && self.env().threads.mode.resolve() == FenceMode::Fenced
+        !counted && self.env().threads.mode.threads_fence()
     }
 
     /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`

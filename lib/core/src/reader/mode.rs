@@ -29,9 +29,10 @@ impl fmt::Display for FenceMode {
 const OPEN: u32 = 0;
 const MEMBARRIER: u32 = 1;
 const FENCED: u32 = 2;
-/// A thread changes the mode, or finds that it cannot: new readers execute fences, and updaters have theirs
-/// executed for them, so that both are right whatever the mode was and will be. `[MODE-1]` `[MODE-2]`
-const CHANGING: u32 = 3;
+/// Beside one of the two: a thread changes the mode, or finds that it cannot. New readers execute fences, and
+/// updaters have all threads execute one, so that both are right whatever the mode will be. `[MODE-1]`
+/// `[MODE-2]`
+const CHANGING: u32 = 4;
 
 /// The fence mode of a process.
 #[derive(Debug)]
@@ -44,17 +45,22 @@ impl Mode {
         }
     }
 
-    /// The mode, for updaters. Decides it if it is open.
+    /// The mode; while it changes, the one before. Decides it if it is open.
     pub fn resolve(&self) -> FenceMode {
-        match self.decided() {
-            MEMBARRIER | CHANGING => FenceMode::Membarrier,
+        match self.decided() & !CHANGING {
+            MEMBARRIER => FenceMode::Membarrier,
             _ => FenceMode::Fenced,
         }
     }
 
-    /// True if a thread that registers now executes fences.
-    pub fn readers_are_fenced(&self) -> bool {
+    /// True if a thread must execute its own fences from now on: a reader that registers, an owner that pushes.
+    pub fn threads_fence(&self) -> bool {
         self.decided() != MEMBARRIER
+    }
+
+    /// True if an updater must have all threads execute a fence.
+    pub fn updaters_fence(&self) -> bool {
+        self.decided() != FENCED
     }
 
     fn decided(&self) -> u32 {
@@ -78,9 +84,10 @@ impl Mode {
         }
     }
 
-    /// Begins a change; [`set`](Mode::set) ends it. The system has a fence for all threads.
+    /// Begins a change of a mode that is decided; [`set`](Mode::set) ends it. The system has a fence for all
+    /// threads.
     pub fn begin_change(&self) {
-        self.0.store(CHANGING, Ordering::Release);
+        self.0.fetch_or(CHANGING, Ordering::AcqRel);
     }
 
     /// Changes it.
@@ -107,15 +114,16 @@ mod tests {
     #[test]
     fn while_the_mode_changes_readers_and_updaters_have_fences() {
         let mode = Mode::new();
+        let mut before = mode.resolve();
         for (changed, fenced) in [(FenceMode::Membarrier, false), (FenceMode::Fenced, true)] {
             mode.begin_change();
-            assert_eq!(mode.resolve(), FenceMode::Membarrier);
-            assert!(mode.readers_are_fenced());
+            assert_eq!(mode.resolve(), before);
+            assert!(mode.threads_fence() && mode.updaters_fence());
             mode.set(changed);
-            assert_eq!(
-                (mode.resolve(), mode.readers_are_fenced()),
-                (changed, fenced)
-            );
+            assert_eq!(mode.resolve(), changed);
+            assert_eq!(mode.threads_fence(), fenced);
+            assert_eq!(mode.updaters_fence(), !fenced);
+            before = changed;
         }
     }
 }

@@ -95,7 +95,7 @@ impl Threads {
             return None;
         };
         // After the claim and its fence: [MODE-1].
-        slot.set_fenced(self.mode.readers_are_fenced());
+        slot.set_fenced(self.mode.threads_fence());
         if !local.swap_reader(&self.dummy, &slot.words.reader) {
             self.slots.release(slot);
         }

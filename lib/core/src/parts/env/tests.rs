@@ -207,7 +207,7 @@ fn a_change_of_the_mode_that_a_reader_refuses_leaves_it_as_it_was() {
     assert!(program.env.force_mode(other).is_err());
     let threads = &program.env.threads;
     assert_eq!(threads.mode.resolve(), mode);
-    assert_eq!(threads.mode.readers_are_fenced(), mode == FenceMode::Fenced);
+    assert_eq!(threads.mode.threads_fence(), mode == FenceMode::Fenced);
 }
 
 /// Two of a leaf's slots are the unregistered readers'.
