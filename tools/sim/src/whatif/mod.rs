@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`doings`] | input from outside RCU: threads' wake-ups, running times, callbacks, waits, timers |
 //! | `inferred` | settings that follow from the trace |
+//! | `amount` | how much work a run is, and the limits on it |
 //! | `feed` | a machine with this input |
 //! | `lines` | the three columns, figure by figure |
 //! | `placement` | where RCU's threads run: as recorded, and elsewhere |
@@ -52,6 +53,7 @@ use crate::base::mean::mean;
 use crate::input::options::{Options, Smp};
 use crate::record::stats::Stats;
 
+mod amount;
 mod ask;
 pub mod doings;
 mod doubts;
@@ -64,6 +66,7 @@ mod placement;
 pub mod replay;
 mod show;
 
+pub use amount::{Amount, MOST_EVENTS, MOST_TICKS};
 pub use ask::{Answer, Fed, Origin, RanOut, Request, ask, check, origins};
 pub use feed::Feed;
 pub use fit::{FITTED, Fit};
