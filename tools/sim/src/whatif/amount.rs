@@ -95,3 +95,143 @@ pub(super) fn slices(trace: &Trace, times: u64) -> u64 {
     let length = feed::end(&trace.recorded, times).saturating_sub(start);
     length.div_ceil(super::SLICE)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use quiescent_report::{Control, Progress};
+    use quiescent_trace::{Options as Known, Window};
+
+    use super::*;
+    use crate::whatif::{Request, ask, read};
+
+    const MS: u64 = 1_000_000;
+
+    /// Two callbacks a millisecond apart, and after so many seconds a third; the window is from the first
+    /// one to the end.
+    fn trace(seconds: u64, to: u64) -> Trace {
+        let at = |seconds: u64, micros: u64, number: u64| {
+            format!(
+                "  init-1 [003] d..1. {seconds}.{micros:06}: rcu_callback: rcu_preempt \
+                 rhp=ffff8880{number:08x} func=f 1\n"
+            )
+        };
+        let text = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 3/3   #P:8\n#\n"
+            .to_owned()
+            + &at(1, 0, 64)
+            + &at(1, 1000, 128)
+            + &at(1 + seconds, 0, 192);
+        let (start_ns, end_ns) = (1000 * MS, to);
+        let window = Some(Window { start_ns, end_ns });
+        let hz = Some(250);
+        read("text", text.as_bytes(), Known { window, hz }).unwrap()
+    }
+
+    fn asked(trace: &Trace, repeat: Option<u64>) -> String {
+        let request = Request {
+            file: "x.txt".into(),
+            set: vec!["rcu=lazy".into()],
+            repeat,
+            ..Request::default()
+        };
+        match ask(trace, &request, Control::cancelled()) {
+            Ok(answer) => format!("stopped: {}", answer.is_none()),
+            Err(why) => why.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_run_is_as_many_ticks_as_its_time_and_as_many_events_as_it_is_fed_with() {
+        let short = trace(2, 3000 * MS);
+        let machine = short.options();
+        let (once, again) = (Feed::of(1), Feed::of(10));
+        let amount = |feed| short.amount(&machine, feed);
+        assert_eq!(amount(once).ticks / 100, 2 * 250 * 8 / 100);
+        assert_eq!(amount(again).ticks / 1000, 20 * 250 * 8 / 1000);
+        let fed = |feed: Feed| amount(feed).events / feed.fed;
+        assert!(
+            fed(once) >= 5 && fed(again) == fed(once),
+            "{:?}",
+            amount(once)
+        );
+        let busy = Options {
+            cpus: 16,
+            ..machine.clone()
+        };
+        assert_eq!(short.amount(&busy, once).ticks, 2 * amount(once).ticks);
+    }
+
+    #[test]
+    fn a_step_in_time_and_a_short_window_thousands_of_times_are_refused() {
+        assert_eq!(asked(&trace(2, 3000 * MS), None), "stopped: true");
+        let step = trace(1_000_000, 1_000_000_000 * MS);
+        let why = asked(&step, None);
+        assert!(
+            why.starts_with("x.txt: its window from 1.000000 s to 1000000.000000 s"),
+            "{why}"
+        );
+        assert!(
+            why.contains("8 CPUs at 250 ticks") && why.contains("--from and --to"),
+            "{why}"
+        );
+        let short = trace(2, 1004 * MS);
+        let stopped = asked(&short, Some(25_000));
+        assert_eq!(stopped, "stopped: true");
+        let why = asked(&short, Some(10_000_000));
+        assert!(
+            why.contains("replayed 10000000 times") && why.contains("smaller --repeat"),
+            "{why}"
+        );
+        assert!(
+            why.contains("events, and 16777216") || why.contains("ticks"),
+            "{why}"
+        );
+        let why = asked(&short, Some(u64::MAX));
+        assert!(why.contains("smaller --repeat"), "{why}");
+    }
+
+    /// The parts that began, each with its steps, and those that were made.
+    #[derive(Default)]
+    struct Parts {
+        all: RefCell<Vec<(String, u64)>>,
+        made: Cell<u64>,
+    }
+
+    impl Progress for Parts {
+        fn begin(&self, what: &str, steps: u64) {
+            self.end();
+            self.all.borrow_mut().push((what.into(), steps));
+        }
+
+        fn advance(&self, steps: u64) {
+            self.made.set(self.made.get() + steps);
+        }
+
+        fn end(&self) {
+            let made = self.made.take();
+            if let Some((what, steps)) = self.all.borrow().last() {
+                assert_eq!(made, *steps, "{what}");
+            }
+        }
+    }
+
+    /// So the time that is left can be told from them.
+    #[test]
+    fn each_part_of_an_answer_makes_the_steps_that_it_begins_with() {
+        let request = Request {
+            set: vec!["rcu=lazy".into(), "lazy_flush=100ms".into()],
+            ..Request::default()
+        };
+        let (parts, never) = (Parts::default(), false.into());
+        let answer = ask(&trace(2, 3000 * MS), &request, Control::new(&never, &parts)).unwrap();
+        assert!(answer.is_some());
+        let begun = parts.all.borrow();
+        let names: Vec<&str> = begun.iter().map(|it| it.0.as_str()).collect();
+        assert_eq!(
+            names,
+            ["model: fit", "model: change", "model: other machines"]
+        );
+        assert!(begun.iter().all(|it| it.1 > 20), "{begun:?}");
+    }
+}

@@ -156,15 +156,21 @@ pub fn ask(
         settings::apply(&mut changed, &set).map_err(usage)?;
         Ok::<Options, Error>(changed)
     };
-    change(&base)?;
+    let changed = change(&base)?;
+    let times = request
+        .repeat
+        .unwrap_or_else(|| trace.times([&base, &changed]));
+    let file = &request.file;
+    let remedy = "give a part of it, without a step in its times, with --from and --to";
+    trace.check_amount(file, &base, Feed::of(1), remedy)?;
+    let remedy = "give a smaller --repeat, or record for longer";
+    trace.check_amount(file, &base, Feed::of(times), remedy)?;
     let given = keys(&request.was);
     let bar = control.progress;
     let step = || {
         bar.advance(1);
         control.stopped()
     };
-    let remedy = "give a part of it, without a step in its times, with --from and --to";
-    trace.check_amount(&request.file, &base, Feed::of(1), remedy)?;
     bar.begin("model: fit", trace.fits(&given) * slices(trace, 1));
     let Some(fit) = trace.fitted(&base, &given, step) else {
         return Ok(None);
@@ -178,9 +184,6 @@ pub fn ask(
         );
         return Err(Error::Usage(why));
     }
-    let times = request.repeat.unwrap_or_else(|| trace.times(&machines));
-    let remedy = "give a smaller --repeat, or record for longer";
-    trace.check_amount(&request.file, &machines[1], Feed::of(times), remedy)?;
     bar.begin("model: change", 2 * slices(trace, times));
     let Some(Both {
         before,
