@@ -2,7 +2,7 @@
 //! bytes of memory.
 //!
 //! The files are the small traces of `check/fuzz/seeds` and `data/traces`, the workloads, and the cases of
-//! `torture --sim`. They are cut short, and changed at random places by the numbers of a seed, so a run can be
+//! `torture --sim`. They are cut short, and changed at places that follow from a seed, so a run can be
 //! repeated. `cargo test` takes a sample; the ignored tests (`ci/nightly hostile`) take every prefix and
 //! thousands of changes. An input that ends the process, or never ends, is left in the file that the test
 //! prints.
@@ -287,7 +287,7 @@ fn damaged_files_are_read_or_refused() {
     all(499, 8, 1);
 }
 
-/// Half an hour on one processor.
+/// Four minutes of processor time.
 #[test]
 #[ignore = "ci/nightly hostile"]
 fn every_prefix_and_thousands_of_mutations_are_read_or_refused() {

@@ -29,3 +29,16 @@ pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is no text in UTF-8"))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endless_file_is_refused_and_a_small_one_read() {
+        let why = read_text("/dev/zero").expect_err("endless").to_string();
+        assert!(why.starts_with("it has more than 1048576 bytes"), "{why}");
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert!(read_text(manifest).expect("a text").contains("[package]"));
+    }
+}

@@ -83,8 +83,8 @@ impl Trace {
             false => (format!("{} events", it.events), MOST_EVENTS),
         };
         Err(Error::Usage(format!(
-            "{file}: its window from {from:.6} s to {to:.6} s, replayed {times} times, is a run of {what}, and \
-             {most} is the most; {remedy}"
+            "{file}: its window from {from:.6} s to {to:.6} s, replayed {times} times, is a run of {what}, \
+             and {most} is the most; {remedy}"
         )))
     }
 }
@@ -163,6 +163,32 @@ mod tests {
     }
 
     #[test]
+    fn no_more_records_are_kept_than_the_most() {
+        let line =
+            "  init-1 [003] d..1. 1.0: rcu_callback: rcu_preempt rhp=ffff888000000040 func=f 1\n";
+        let text = line.repeat(5);
+        for (most, fits) in [(4, false), (5, true)] {
+            let mut reader = quiescent_trace::Reader::new("x.txt", text.as_bytes());
+            let mut reading = crate::whatif::Reading::new(Known {
+                hz: Some(250),
+                window: None,
+            });
+            reading.most = most;
+            while let Some(record) = reader.next_record().unwrap() {
+                reading.feed(&record);
+            }
+            assert_eq!(reading.doings.kept(), most);
+            let why = reading.finish(reader.summary()).map(drop).err();
+            let why = why.map(|it| it.to_string()).unwrap_or_default();
+            assert_eq!(
+                why.contains("x.txt: 5 records, and 4 are the most"),
+                !fits,
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
     fn a_step_in_time_and_a_short_window_thousands_of_times_are_refused() {
         assert_eq!(asked(&trace(2, 3000 * MS), None), "stopped: true");
         let step = trace(1_000_000, 1_000_000_000 * MS);
@@ -216,7 +242,7 @@ mod tests {
         }
     }
 
-    /// So the time that is left can be told from them.
+    /// So the time that is left follows from them.
     #[test]
     fn each_part_of_an_answer_makes_the_steps_that_it_begins_with() {
         let request = Request {
