@@ -149,7 +149,7 @@ impl Scenario {
         if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
             return Scenario::read(name, &format!("data/torture/{name}.toml"), text);
         }
-        let text = std::fs::read_to_string(path).map_err(|why| Error::Unknown {
+        let text = quiescent_report::read_text(path).map_err(|why| Error::Unknown {
             name: name.to_string(),
             why: why.to_string(),
         })?;

@@ -6,7 +6,7 @@
 //!
 //! | folder | job |
 //! |---|---|
-//! | [`command`] | errors, a stop flag and progress, time and command of a run |
+//! | [`command`] | errors, a stop flag and progress, time and command of a run, text files of bounded size |
 //! | [`rows`] | [`Report`] and [`Row`] (JSON schema `quiescent/1`), the machine, statistics over samples |
 //! | [`text`] | text tables, and figures with a fixed number of digits |
 //! | [`verdict`] | targets: a figure, its bound, met or not |
@@ -31,5 +31,5 @@ pub mod rows;
 pub mod text;
 pub mod verdict;
 
-pub use command::{Control, Error, Occasion, Progress, Silent};
+pub use command::{Control, Error, Occasion, Progress, Silent, read_text};
 pub use rows::{OURS, Report, Row};

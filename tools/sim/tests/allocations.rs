@@ -1,35 +1,15 @@
 //! What a machine takes: memory for each CPU, counted by an allocator, and events for what happens, not for
 //! each CPU and tick.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod counting;
 
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use counting::{Counting, LIVE, MOST};
 use quiescent_sim::{Arrivals, Caller, Churn, Machine, Options, settings};
 
 const SECOND: u64 = 1_000_000_000;
-
-/// Counts the bytes that this process holds, and the most at one time.
-struct Counting;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: everything is handed to the system's allocator as it came; the counters are beside it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        MOST.fetch_max(live, Ordering::Relaxed);
-        // SAFETY: the caller's promise is the one that `System` wants.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: it came from `System`, with this layout.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -1,12 +1,36 @@
 //! The progress bar: on standard error, on a terminal only, and drawn only when the progress advances (a
-//! thread of its own would disturb the measurement).
+//! thread of its own would disturb the measurement). A part that takes long has an estimate of its rest.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quiescent_report::Progress;
+use std::cell::Cell;
 use std::io::IsTerminal;
+use std::time::Duration;
+
+/// A part that takes longer than this shows how long the rest of it will take.
+const LONG: Duration = Duration::from_secs(10);
 
 /// A bar, or nothing.
-pub struct Bar(Option<ProgressBar>);
+pub struct Bar(Option<Shown>);
+
+struct Shown {
+    bar: ProgressBar,
+    /// The rest's time is shown.
+    estimates: Cell<bool>,
+}
+
+impl Shown {
+    fn style(&self, estimates: bool) {
+        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let cyan = if colour { ".cyan" } else { "" };
+        let rest = if estimates { ", about {eta} left" } else { "" };
+        let template = format!("{{msg:>22}} [{{bar:40{cyan}}}] {{pos}}/{{len}} {{elapsed}}{rest}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            self.bar.set_style(style.progress_chars("=> "));
+        }
+        self.estimates.set(estimates);
+    }
+}
 
 impl Bar {
     /// A bar on a terminal; nothing when `quiet` or elsewhere.
@@ -15,21 +39,16 @@ impl Bar {
             return Bar(None);
         }
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let template = match colour {
-            true => "{msg:>22} [{bar:40.cyan}] {pos}/{len} {elapsed}",
-            false => "{msg:>22} [{bar:40}] {pos}/{len} {elapsed}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Bar(Some(bar))
+        let estimates = Cell::new(false);
+        let shown = Shown { bar, estimates };
+        shown.style(false);
+        Bar(Some(shown))
     }
 
     /// Prints other output, with the bar hidden meanwhile.
     pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.0 {
-            Some(bar) => bar.suspend(print),
+            Some(it) => it.bar.suspend(print),
             None => print(),
         }
     }
@@ -37,23 +56,28 @@ impl Bar {
 
 impl Progress for Bar {
     fn begin(&self, what: &str, steps: u64) {
-        if let Some(bar) = &self.0 {
-            bar.set_message(what.to_string());
-            bar.set_length(steps);
-            bar.reset();
-            bar.tick();
+        if let Some(it) = &self.0 {
+            it.style(false);
+            it.bar.set_message(what.to_string());
+            it.bar.set_length(steps);
+            it.bar.reset();
+            it.bar.tick();
         }
     }
 
     fn advance(&self, steps: u64) {
-        if let Some(bar) = &self.0 {
-            bar.inc(steps);
+        if let Some(it) = &self.0 {
+            let has_end = it.bar.length().is_some_and(|it| it > 0);
+            if has_end && !it.estimates.get() && it.bar.elapsed() >= LONG {
+                it.style(true);
+            }
+            it.bar.inc(steps);
         }
     }
 
     fn end(&self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
+        if let Some(it) = &self.0 {
+            it.bar.finish_and_clear();
         }
     }
 }

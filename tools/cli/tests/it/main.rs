@@ -2,6 +2,7 @@
 
 mod common;
 
+mod bounds;
 mod command;
 mod doctor;
 mod domain;

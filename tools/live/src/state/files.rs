@@ -3,9 +3,12 @@
 //! All facts about a kernel are read through here, so tests can use an invented tree, and every fact has a
 //! path. A file that does not exist or may not be read is no error: containers hide half of `/sys`. The
 //! caller handles invalid contents. A link that leaves a copied tree leads to this machine's own files, which
-//! say nothing about the copied machine: it counts as a file that does not exist.
+//! say nothing about the copied machine: it counts as a file that does not exist. So does everything but a
+//! regular file: a copied tree can have a FIFO, which blocks, or a device, which acts, where a kernel has a
+//! file.
 
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The longest file that is read, so that an endless one cannot block.
@@ -46,7 +49,7 @@ impl Root {
             return Some(path);
         }
         match (path.canonicalize(), self.0.canonicalize()) {
-            (Ok(real), Ok(root)) => real.starts_with(root).then_some(path),
+            (Ok(real), Ok(root)) => real.starts_with(root).then_some(real),
             _ => Some(path), // a read of it finds the same error
         }
     }
@@ -110,7 +113,19 @@ impl Root {
 }
 
 fn bytes(path: &Path) -> Option<Vec<u8>> {
-    let file = std::fs::File::open(path).ok()?;
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    // It may have been replaced meanwhile.
+    let how = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = std::fs::File::options()
+        .read(true)
+        .custom_flags(how)
+        .open(path)
+        .ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
     file.take(MOST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
@@ -193,6 +208,23 @@ mod tests {
         assert!(!root.has("/proc"));
         assert_eq!(root.names("/proc"), [] as [String; 0]);
         assert_eq!(root.line("/link").as_deref(), Some("own"));
+    }
+
+    #[test]
+    fn only_regular_files_are_read_and_no_more_of_them_than_the_most() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        let fifo = folder.path().join("fifo");
+        let name = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
+        // SAFETY: a string that ends with 0.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        // A reader would wait for a writer, and this writer for a reader.
+        assert_eq!((root.text("/fifo"), root.line("/fifo")), (None, None));
+        assert_eq!(bytes(Path::new("/dev/zero")), None);
+        assert_eq!(root.text("/"), None);
+        let long = std::fs::File::create(folder.path().join("long")).unwrap();
+        long.set_len(1 << 40).unwrap();
+        assert_eq!(root.text("/long").unwrap().len() as u64, MOST);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 mod control;
 mod error;
 mod occasion;
+mod text;
 
 pub use control::{Control, Progress, Silent};
 pub use error::Error;
 pub use occasion::Occasion;
+pub use text::{TEXT_MOST, read_text};

@@ -1,6 +1,6 @@
 //! The machine: its parts, and the loop that lets time pass.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use quiescent_engine::{CpuId, Pos};
 
@@ -62,6 +62,8 @@ pub struct Machine {
     pub(crate) last: CpuId,
     pub(crate) waiting: BTreeSet<CpuId>,
     pub(crate) live_tasks: usize,
+    /// The numbers of functions by their names: a trace can have as many as records.
+    functions: HashMap<String, usize>,
     pub(crate) chance: Chance,
     /// Injected faults, on request.
     pub(crate) faulty: Option<Box<Faulty>>,
@@ -117,6 +119,7 @@ impl Machine {
             last: cpus - 1,
             waiting: BTreeSet::new(),
             live_tasks: 0,
+            functions: HashMap::new(),
             chance: Chance::new(options.seed),
             faulty: None,
             idling: Idling::new(&options),
@@ -164,17 +167,16 @@ impl Machine {
 
     /// The number of a callback function.
     pub fn func(&mut self, name: &str) -> usize {
-        let funcs = &mut self.stats.funcs;
-        funcs
-            .iter()
-            .position(|it| it.name == name)
-            .unwrap_or_else(|| {
-                funcs.push(Func {
-                    name: name.to_owned(),
-                    ..Func::default()
-                });
-                funcs.len() - 1
-            })
+        if let Some(&known) = self.functions.get(name) {
+            return known;
+        }
+        let number = self.stats.funcs.len();
+        self.functions.insert(name.to_owned(), number);
+        self.stats.funcs.push(Func {
+            name: name.to_owned(),
+            ..Func::default()
+        });
+        number
     }
 
     /// The same, of a function whose callbacks hold so many bytes each.

@@ -5,6 +5,7 @@
 //! wake-up on another CPU costs an interrupt there. RCU's own threads stay on their CPU, or move by `moves`.
 
 use quiescent_engine::CpuId;
+use std::sync::Arc;
 
 use crate::base::chance::Chance;
 use crate::kernel::machine::Machine;
@@ -12,7 +13,8 @@ use crate::kernel::machine::Machine;
 /// Where a task may run.
 #[derive(Clone, Debug)]
 pub(crate) struct Roaming {
-    cpus: Vec<CpuId>,
+    /// Shared: all tasks of a section have the same.
+    cpus: Arc<[CpuId]>,
     chance: Chance,
 }
 
@@ -48,7 +50,8 @@ impl Machine {
     /// assert_eq!(targets, ["001", "002", "003"]);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn roam(&mut self, cpus: Vec<CpuId>, chance: Chance) {
+    pub fn roam(&mut self, cpus: impl Into<Arc<[CpuId]>>, chance: Chance) {
+        let cpus = cpus.into();
         if let Some(task) = self.tasks.last_mut() {
             task.roaming = Some(Roaming { cpus, chance });
         }

@@ -100,7 +100,7 @@ impl Workload {
         if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
             return Workload::read(name, &format!("data/workloads/{name}.toml"), text);
         }
-        let text = std::fs::read_to_string(path).map_err(|why| Error::NoWorkload {
+        let text = quiescent_report::read_text(path).map_err(|why| Error::NoWorkload {
             name: name.to_string(),
             why: why.to_string(),
             known: BUILT_IN
@@ -195,10 +195,7 @@ impl Workload {
         let all: Vec<_> = machine.chain(given).collect();
         settings::apply(&mut options, &all).map_err(|why| self.where_it_stands(why, sets))?;
         let top = self.top(sets);
-        let group = |it| Group::read(self, it, sets, &options);
-        let groups: Vec<Group> =
-            (self.contents.tasks.iter().map(group)).collect::<Result<_, _>>()?;
-        Group::check(&groups, &options)?;
+        let groups = Group::all(self, sets, &options)?;
         let seconds = top.count("seconds", 10)?.clamp(1, 86_400);
         let until = top.word("until", &["tasks", "time"])?;
         let parameters = self.contents.parameters.iter().map(|it| {

@@ -136,7 +136,7 @@ pub(crate) fn text_of(
     if let Some(it) = built_in.iter().find(|it| it.0 == name) {
         return Ok((format!("data/{folder}/{name}.toml"), it.1.to_owned()));
     }
-    let text = std::fs::read_to_string(name).map_err(|why| {
+    let text = quiescent_report::read_text(name).map_err(|why| {
         let known: Vec<&str> = built_in.iter().map(|it| it.0).collect();
         let allowed = format!(
             "`none`, one of {}, or the path of a file (as a file: {why})",

@@ -6,10 +6,11 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use quiescent_engine::EarlyQs;
 use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
 use quiescent_engine::offload::Policy;
+use quiescent_engine::{CpuId, EarlyQs};
 use serde::{Deserialize, Serialize};
 
 use super::actors::{Acting, Actor, Role};
@@ -92,12 +93,12 @@ impl Case {
         }
         let updates = |it: &&Actor| it.role.updates();
         let updaters = Rc::new(Cell::new(self.actors.iter().filter(updates).count()));
+        let all: Arc<[CpuId]> = (0..self.options.cpus).collect();
         for (n, actor) in self.actors.iter().enumerate() {
             let work = Acting::new(*actor, &updaters);
             machine.spawn(&format!("actor{n}"), actor.cpu, actor.start, work);
             if actor.role.is_srcu() {
-                let all = (0..self.options.cpus).collect();
-                machine.roam(all, Chance::new(!actor.seed));
+                machine.roam(Arc::clone(&all), Chance::new(!actor.seed));
             }
         }
         machine

@@ -2,6 +2,7 @@
 
 use quiescent_report::{Control, Error};
 
+use super::amount::{MOST_EVENTS, slices};
 use super::doings::Awaited;
 use super::feed::uninterrupted;
 use super::{Direction, Elsewhere, Feed, Fit, Line, Placement, Trace, doubts, lines, spread};
@@ -155,15 +156,25 @@ pub fn ask(
         settings::apply(&mut changed, &set).map_err(usage)?;
         Ok::<Options, Error>(changed)
     };
-    change(&base)?;
+    let changed = change(&base)?;
+    let times = request
+        .repeat
+        .unwrap_or_else(|| trace.times([&base, &changed]));
+    let file = &request.file;
+    let remedy = "give a part of it, without a step in its times, with --from and --to";
+    trace.check_amount(file, &base, Feed::of(1), remedy)?;
+    let remedy = "give a smaller --repeat, or record for longer";
+    trace.check_amount(file, &base, Feed::of(times), remedy)?;
     let given = keys(&request.was);
-    let stop = || control.stopped();
     let bar = control.progress;
-    bar.begin("model", 4);
-    let Some(fit) = trace.fitted(&base, &given, stop) else {
+    let step = || {
+        bar.advance(1);
+        control.stopped()
+    };
+    bar.begin("model: fit", trace.fits(&given) * slices(trace, 1));
+    let Some(fit) = trace.fitted(&base, &given, step) else {
         return Ok(None);
     };
-    bar.advance(1);
     let machines = [fit.options.clone(), change(&fit.options)?];
     if machines[0] == machines[1] {
         let why = format!(
@@ -173,17 +184,16 @@ pub fn ask(
         );
         return Err(Error::Usage(why));
     }
-    let times = request.repeat.unwrap_or_else(|| trace.times(&machines));
+    bar.begin("model: change", 2 * slices(trace, times));
     let Some(Both {
         before,
         after,
         feed,
         ran_out,
-    }) = both(trace, &machines, times, stop)
+    }) = both(trace, &machines, times, step)
     else {
         return Ok(None);
     };
-    bar.advance(2);
     let mut lines = lines(trace, &before, &after);
     let length = length(trace, times);
     if let Some(it) = &ran_out {
@@ -266,7 +276,8 @@ fn both(
         .ran_out
         .as_ref()
         .map(|it| it.seconds / length(trace, times));
-    match lacks.and_then(|it| first.feed.more(it)) {
+    let more = lacks.and_then(|it| first.feed.more(it));
+    match more.filter(|it| trace.amount(&machines[1], *it).events <= MOST_EVENTS) {
         Some(feed) => run(feed),
         None => Some(first),
     }
@@ -282,20 +293,28 @@ fn elsewhere(
     change: impl Fn(&Options) -> Result<Options, Error>,
     control: Control<'_>,
 ) -> Result<Option<Vec<Elsewhere>>, Error> {
-    let stop = || control.stopped();
+    let step = || {
+        control.progress.advance(1);
+        control.stopped()
+    };
     let mut all = Vec::new();
-    for placement in trace.placements(&machines[1]) {
-        let run = trace.run_with(&machines[1], feed, placement, stop);
+    let placements = trace.placements(&machines[1]);
+    let in_kernel = uninterrupted(&trace.recorded, &trace.doings, feed);
+    let pairs = fit.alike.len() + usize::from(in_kernel.is_some());
+    let runs = (placements.len() + 2 * pairs) as u64;
+    let bar = control.progress;
+    bar.begin("model: other machines", runs * slices(trace, feed.times));
+    for placement in placements {
+        let run = trace.run_with(&machines[1], feed, placement, step);
         all.push(run.map(|it| (None, it)));
     }
     let mut pairs = Vec::new();
     for machine in &fit.alike {
         pairs.push(([machine.clone(), change(machine)?], feed));
     }
-    let in_kernel = uninterrupted(&trace.recorded, &trace.doings, feed);
     pairs.extend(in_kernel.map(|it| (machines.clone(), it)));
     for (machines, feed) in pairs {
-        let run = |it| trace.run_with(it, feed, Placement::Recorded, stop);
+        let run = |it| trace.run_with(it, feed, Placement::Recorded, step);
         let [before, after] = machines.each_ref().map(run);
         all.push(
             before

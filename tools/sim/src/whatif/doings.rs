@@ -379,6 +379,12 @@ impl Follow {
         }
     }
 
+    /// Callbacks that it has seen.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> u64 {
+        self.callbacks as u64
+    }
+
     /// What was collected. The jiffy of a tick began when all of them began: at a whole number of jiffies.
     pub fn finish(mut self, hz: u32) -> Doings {
         self.instant.over(&mut self.out.ticks);

@@ -182,7 +182,7 @@ impl Feed {
         let spare = if times > 1 { times.div_ceil(2) } else { 0 };
         Feed {
             times,
-            fed: times + spare,
+            fed: times.saturating_add(spare),
             in_kernel: SHORT,
         }
     }

@@ -26,14 +26,22 @@ pub struct Fit {
 }
 
 impl Trace {
+    /// The number of runs that [`fitted`](Trace::fitted) makes.
+    pub(super) fn fits(&self, given: &[&str]) -> u64 {
+        1 << self.free(given).len()
+    }
+
+    fn free(&self, given: &[&str]) -> Vec<&'static str> {
+        let seen = self.inferred.settings();
+        let free = FITTED.into_iter();
+        free.filter(|it| !given.contains(it) && !seen.contains(it))
+            .collect()
+    }
+
     /// `base` with those of [`FITTED`] that neither `given` names nor the trace tells as they fit best. None
     /// if `stop` said so.
     pub fn fitted(&self, base: &Options, given: &[&str], stop: impl Fn() -> bool) -> Option<Fit> {
-        let seen = self.inferred.settings();
-        let free: Vec<&'static str> = FITTED
-            .into_iter()
-            .filter(|it| !given.contains(it) && !seen.contains(it))
-            .collect();
+        let free = self.free(given);
         let smps: &[Smp] = match free.contains(&"smp") {
             true => &[Smp::Parallel, Smp::Serial],
             false => &[base.smp],

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`doings`] | input from outside RCU: threads' wake-ups, running times, callbacks, waits, timers |
 //! | `inferred` | settings that follow from the trace |
+//! | `amount` | how much work a run is, and the limits on it |
 //! | `feed` | a machine with this input |
 //! | `lines` | the three columns, figure by figure |
 //! | `placement` | where RCU's threads run: as recorded, and elsewhere |
@@ -44,6 +45,8 @@
 //! # Ok::<(), quiescent_sim::Error>(())
 //! ```
 
+use std::io;
+
 use quiescent_trace::{
     Error, Figures, Measure, Reader, Record, Recorded, Recorder, Role, Source, Window, damage, role,
 };
@@ -52,6 +55,7 @@ use crate::base::mean::mean;
 use crate::input::options::{Options, Smp};
 use crate::record::stats::Stats;
 
+mod amount;
 mod ask;
 pub mod doings;
 mod doubts;
@@ -64,6 +68,7 @@ mod placement;
 pub mod replay;
 mod show;
 
+pub use amount::{Amount, MOST_EVENTS, MOST_TICKS};
 pub use ask::{Answer, Fed, Origin, RanOut, Request, ask, check, origins};
 pub use feed::Feed;
 pub use fit::{FITTED, Fit};
@@ -111,7 +116,14 @@ pub struct Reading {
     measure: Measure,
     doings: doings::Follow,
     inferred: inferred::FollowTimer,
+    records: u64,
+    /// The most records that are kept.
+    most: u64,
 }
+
+/// The most records of a trace that is replayed: what is kept of them needs up to 5 GB, and a compressed
+/// trace of some KB can have any number.
+pub const MOST_RECORDS: u64 = 1 << 25;
 
 impl Reading {
     /// With what is known better.
@@ -121,11 +133,17 @@ impl Reading {
             measure: Measure::new(options.window),
             doings: doings::Follow::default(),
             inferred: inferred::FollowTimer::default(),
+            records: 0,
+            most: MOST_RECORDS,
         }
     }
 
-    /// The next record.
+    /// The next record. After [`MOST_RECORDS`] nothing is kept, and [`finish`](Reading::finish) says so.
     pub fn feed(&mut self, record: &Record<'_>) {
+        self.records += 1;
+        if self.records > self.most {
+            return;
+        }
         self.recorder.feed(record);
         self.measure.feed(record);
         self.doings.feed(record);
@@ -135,8 +153,19 @@ impl Reading {
     /// The trace.
     ///
     /// # Errors
-    /// If it has no window, or does not show its tick rate.
+    /// If it has no window, does not show its tick rate, or has too many records.
     pub fn finish(self, summary: &quiescent_trace::Summary) -> Result<Trace, Error> {
+        if self.records > self.most {
+            let why = format!(
+                "{} records, and {} are the most that a replay keeps",
+                self.records, self.most
+            );
+            return Err(Error::Input {
+                name: summary.name.clone(),
+                source: io::Error::other(why),
+                remedy: "record for a shorter time, or cut the file",
+            });
+        }
         let recorded = self.recorder.finish(summary)?;
         Ok(Trace {
             damage: damage(summary, &recorded.undecoded),

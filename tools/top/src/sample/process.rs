@@ -20,13 +20,16 @@ const MOST_THREADS: usize = 512;
 pub struct Process {
     pid: u32,
     name: String,
+    /// When it was started, as `/proc` has it.
+    started: Option<u64>,
 }
 
 impl Process {
     /// The process of this number.
     pub fn new(pid: u32) -> Process {
         let name = comm(&format!("/proc/{pid}")).unwrap_or_default();
-        Process { pid, name }
+        let started = started(pid);
+        Process { pid, name, started }
     }
 
     /// Its threads, up to the limit, and the number of further ones.
@@ -61,6 +64,13 @@ impl Source for Process {
 
     fn read(&mut self) -> io::Result<Sample> {
         let snapshot = telemetry::Source::of(self.pid)?.read()?;
+        if started(self.pid) != self.started {
+            let why = format!(
+                "process {} has ended, and another one has its number",
+                self.pid
+            );
+            return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
         let (threads, more_threads) = self.threads();
         let holdouts = snapshot.holdouts.iter();
         Ok(Sample {
@@ -87,6 +97,14 @@ fn said(path: impl AsRef<Path>) -> Option<String> {
 /// A name, as the kernel has it.
 fn comm(folder: &str) -> Option<String> {
     Some(said(format!("{folder}/comm"))?.trim_end().to_owned())
+}
+
+/// When a process was started, in clock ticks since the boot: with the number it names one process.
+fn started(pid: u32) -> Option<u64> {
+    let stat = said(format!("/proc/{pid}/stat"))?;
+    // The name is in brackets, and may have some itself.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// The line of `/proc` about a thread; none if it has ended meanwhile.
@@ -157,6 +175,18 @@ mod tests {
             (own.count, own.bytes),
             (counted.queued, counted.queued_bytes)
         );
+    }
+
+    /// Figures of two processes are not subtracted from each other.
+    #[test]
+    fn another_process_of_the_same_number_is_not_read() {
+        telemetry::start().expect("a page");
+        let mut source = Process::new(std::process::id());
+        assert!(source.started.is_some_and(|it| it > 0));
+        source.read().expect("it is the same");
+        source.started = source.started.map(|it| it - 1);
+        let why = source.read().expect_err("it was started later").to_string();
+        assert!(why.contains("another one has its number"), "{why}");
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 use crate::{Event, Record};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// Values of HZ that kernels are built with.
 const COMMON: [u32; 9] = [24, 48, 100, 128, 250, 256, 300, 1000, 1024];
@@ -36,6 +37,9 @@ pub(crate) struct Clock {
 
 /// Timers whose events are searched for the jiffy number.
 const TIMERS_MOST: usize = 4096;
+
+/// Jiffy numbers that a kernel can have: thousands of years are left to count on from there.
+const JIFFIES: RangeInclusive<u64> = 1..=u64::MAX >> 16;
 
 impl Clock {
     pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
@@ -95,7 +99,8 @@ impl Clock {
         found.map(|(hz, _)| *hz)
     }
 
-    /// The jiffy number at time 0 of the trace's clock, given HZ: what most wheel timers say.
+    /// The jiffy number at time 0 of the trace's clock, given HZ: what most wheel timers say, unless that was
+    /// before the counter began.
     pub(crate) fn jiffies_at_zero(&self, hz: u32) -> Option<u64> {
         let mut votes = BTreeMap::new();
         for (time, jiffies) in &self.timers {
@@ -105,6 +110,7 @@ impl Clock {
         }
         let most = votes.iter().max_by_key(|(_, n)| **n);
         most.map(|(zero, _)| *zero)
+            .filter(|it| JIFFIES.contains(it))
     }
 }
 
@@ -158,5 +164,22 @@ mod tests {
         }
         assert_eq!(clock.hz(), Some(1000));
         assert_eq!(clock.jiffies_at_zero(1000), Some(4_294_667_296));
+    }
+
+    /// A number that is cut short, or forged, is no machine's beginning: a replay counts on from there.
+    #[test]
+    fn a_jiffy_number_that_no_kernel_has_is_none() {
+        for (time, jiffies) in [
+            (1_806_006_000, 4),
+            (0, 0),
+            (0, u64::MAX),
+            (1, u64::MAX >> 15),
+        ] {
+            let clock = Clock {
+                timers: vec![(time, jiffies)],
+                ..Clock::default()
+            };
+            assert_eq!(clock.jiffies_at_zero(1000), None, "{jiffies}");
+        }
     }
 }

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use super::Has;
 pub use alarm::{Timer, Wakeups};
-pub use page::{Page, open_page_of, read_page};
+pub use page::{Page, read_page};
+pub use page_of::open_page_of;
 pub use threads::{AtExit, doze, end_here, has_more_rights, on_fork, pin, spawn};
 
 mod alarm;
 mod page;
+mod page_of;
 mod pressure;
 mod threads;
 

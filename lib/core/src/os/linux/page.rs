@@ -1,12 +1,12 @@
-//! Memory that other processes of the same user can read: a sealed `memfd`, found through `/proc/PID/fd`.
+//! Memory that other processes of the same user can read: a sealed `memfd`, found through `/proc/PID/fd`
+//! (`page_of`).
 
 use std::ffi::CStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -113,7 +113,7 @@ pub fn read_page(file: &File, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A descriptor of the library.
-fn owned(made: i32) -> io::Result<OwnedFd> {
+pub(super) fn owned(made: i32) -> io::Result<OwnedFd> {
     match made {
         0.. => {
             // SAFETY: made just now, and not used elsewhere.
@@ -160,34 +160,10 @@ fn inode_of(status: &libc::stat) -> u64 {
     status.st_ino as u64
 }
 
-/// The page with this name of another process; `None` if it has none.
-///
-/// # Errors
-/// There is no such process; it belongs to another user; or what has the name is no file.
-pub fn open_page_of(pid: u32, name: &str) -> io::Result<Option<File>> {
-    for entry in fs::read_dir(PathBuf::from(format!("/proc/{pid}/fd")))? {
-        let path = entry?.path();
-        let Ok(target) = fs::read_link(&path) else {
-            continue; // closed meanwhile
-        };
-        let target = target.to_string_lossy();
-        let of = target.strip_prefix("/memfd:").unwrap_or_default();
-        if of.trim_end_matches(" (deleted)") == name {
-            // It may have been replaced meanwhile, for example by a pipe without a writer.
-            let how = libc::O_NONBLOCK | libc::O_NOCTTY;
-            let file = File::options().read(true).custom_flags(how).open(path)?;
-            if !file.metadata()?.is_file() {
-                return Err(io::Error::new(ErrorKind::InvalidData, "it is no file"));
-            }
-            return Ok(Some(file));
-        }
-    }
-    Ok(None)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::open_page_of;
 
     const SIZE: usize = 8192;
 

@@ -1,21 +1,24 @@
 //! Reading a page: of this process, or of another one.
 //!
 //! The kernel copies the bytes (`pread`), so nothing is mapped, and a process that ends meanwhile does no
-//! harm. Offsets and lengths are checked before use.
+//! harm. Nothing on the page is trusted: offsets, lengths and numbers of elements are checked before use, and
+//! no part has more elements than this version's page has room for, which bounds the work of a reading.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use super::page::{self, MAGIC, VERSION};
+use super::page::{self, COUNTERS, HOLDOUTS, MAGIC, PLACES, ROWS, VERSION};
 use super::{Function, Snapshot, What};
 use quiescent_core::{os, prim};
 
 /// The most bytes of a page.
 const MOST_BYTES: u64 = 1 << 20;
-/// The most bytes of a text.
-const MOST_TEXT: usize = 4096;
+/// The most bytes of a text: those of a function's name.
+const MOST_TEXT: usize = 160;
+/// The most elements of each part.
+const MOST_ELEMENTS: [usize; 4] = [COUNTERS, HOLDOUTS, PLACES, ROWS];
 
 /// The telemetry of a process; can be read repeatedly.
 ///
@@ -35,7 +38,8 @@ const MOST_TEXT: usize = 4096;
 /// no function; bits 50 and up: domain, from 8192 on an `Srcu`; 48 and 49: lane, 1 memory, 2 code, 3
 /// intrusive), flags (bit 0: lazy), bytes of one without owned ones, queued, executed, bytes of those
 /// queued, of those executed, hurried, prompt, batches, waited at least, at most (sums, µs), longest (µs),
-/// and its name, a text. The last function has no key: it counts all those without a row.
+/// and its name, a text. The last function has no key: it counts all those without a row. No text is longer
+/// than 160 bytes, and there are 64 counters, 64 readers, 256 names and 512 functions at most.
 #[derive(Debug)]
 pub struct Source {
     file: File,
@@ -131,8 +135,10 @@ impl<'a> Bytes<'a> {
     fn part(self, n: usize) -> io::Result<impl Iterator<Item = io::Result<Bytes<'a>>>> {
         let number = |k: usize| Ok::<_, io::Error>(self.word(20 + 4 * (3 * n + k))? as usize);
         let (first, count, size) = (number(0)?, number(1)?, number(2)?);
-        if count > self.0.len() {
-            return Err(wrong(format_args!("part {n} has {count} elements")));
+        let most = MOST_ELEMENTS[n];
+        if count > most {
+            let why = format_args!("part {n} has {count} elements, and there is room for {most}");
+            return Err(wrong(why));
         }
         Ok((0..count).map(move |n| self.at(first.saturating_add(n.saturating_mul(size)), size)))
     }

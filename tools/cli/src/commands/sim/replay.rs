@@ -19,7 +19,7 @@ use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, folded};
 use quiescent_report::{Error, Report, Row};
 use quiescent_sim::experiments::replays::{Background, Pair, pairs};
-use quiescent_sim::whatif::{Origin, Trace, origins};
+use quiescent_sim::whatif::{Feed, Origin, Trace, origins};
 use quiescent_sim::{Options, replay, settings};
 use quiescent_trace::Options as Known;
 use std::path::Path;
@@ -65,7 +65,7 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
         return Ok(STOPPED);
     };
     let stopped = || stop.load(Ordering::Relaxed);
-    let Some(machine) = Machine::of(options.seed, &trace, &sets, stopped)? else {
+    let Some(machine) = Machine::of(options.seed, file, &trace, &sets, stopped)? else {
         return Ok(STOPPED);
     };
     let mut run = replay::machine(&trace.recorded, machine.options.clone());
@@ -112,6 +112,7 @@ impl Machine {
     /// None if `stopped` said so.
     fn of(
         seed: u64,
+        file: &Path,
         trace: &Trace,
         sets: &[(&str, &str)],
         stopped: impl Fn() -> bool,
@@ -124,6 +125,9 @@ impl Machine {
         if given.contains(&"rcu") {
             given.extend(["rcu_nocbs", "rcu_lazy"]);
         }
+        let name = file.display().to_string();
+        let remedy = "its times have a step, or it is too long: record a shorter one";
+        trace.check_amount(&name, &base, Feed::of(1), remedy)?;
         let Some(fit) = trace.fitted(&base, &given, stopped) else {
             return Ok(None);
         };

@@ -14,12 +14,20 @@ use crate::text::fields::{Cpus, Fields};
 use crate::text::file::Section;
 use crate::threads::Threads;
 use quiescent_engine::CpuId;
+use std::sync::Arc;
 
 /// Virtual time between two checks whether to stop.
 const SLICE: u64 = 20_000_000;
 
-/// Tasks of one section, at most.
+/// Tasks of a workload, at most: each is made before the run.
 const MOST_TASKS: u64 = 100_000;
+
+/// CPUs in the lists of a workload and callbacks of its tasks, at most: a few bytes name all CPUs, or as many
+/// tasks as there may be, each with its own copy of the callbacks.
+const MOST_LISTED: u64 = 1 << 22;
+
+/// Bytes of a name, at most: each task has its own.
+const MOST_NAME: usize = 256;
 
 /// Threads of a machine of threads, at most: each has a stack, and a process can map 65 530 pieces of memory.
 const MOST_THREADS: u64 = 10_000;
@@ -72,8 +80,47 @@ const COMMON: [&str; 10] = [
 const WAITS: [&str; 3] = ["normal", "expedited", "barrier"];
 
 impl Group {
+    /// What the sections of the file ask for. All bounds are on their sum: a file has thousands of sections.
+    pub fn all(
+        workload: &Workload,
+        sets: &[(&str, &str)],
+        options: &Options,
+    ) -> Result<Vec<Group>, Error> {
+        let (mut all, mut tasks, mut listed) = (Vec::new(), 0, 0);
+        for section in &workload.contents.tasks {
+            let group = Group::read(workload, section, sets, options)?;
+            tasks += group.tasks;
+            listed = group.listed().saturating_add(listed);
+            let why = match () {
+                () if tasks > MOST_TASKS => {
+                    format!("{tasks} tasks with those before: give {MOST_TASKS} in all at most")
+                }
+                () if listed > MOST_LISTED => format!(
+                    "lists and callbacks of tasks make {listed} with those before: give {MOST_LISTED} in \
+                     all at most"
+                ),
+                () => {
+                    all.push(group);
+                    continue;
+                }
+            };
+            return Err(section.place.wrong(&workload.file, why));
+        }
+        Group::check(tasks, options)?;
+        Ok(all)
+    }
+
+    /// CPUs in its lists, and what each of its tasks has a copy of.
+    fn listed(&self) -> u64 {
+        let own = match &self.cpus {
+            Cpus::These(list) => list.len(),
+            Cpus::Any | Cpus::GpCpu => 0,
+        };
+        (own as u64).saturating_add(self.tasks.saturating_mul(self.work.listed()))
+    }
+
     /// What a section of the file asks for.
-    pub fn read(
+    fn read(
         workload: &Workload,
         section: &Section,
         sets: &[(&str, &str)],
@@ -108,8 +155,13 @@ impl Group {
             let why = format!("`tasks = {tasks}`: give {MOST_TASKS} at most");
             return Err(section.place.wrong(&workload.file, why));
         }
+        let name: String = it.need("name")?;
+        if name.len() > MOST_NAME {
+            let why = format!("a name of {} bytes: give {MOST_NAME} at most", name.len());
+            return Err(section.place.wrong(&workload.file, why));
+        }
         Ok(Group {
-            name: it.need("name")?,
+            name,
             tasks: if each == 0 { 0 } else { tasks },
             cpus,
             start: match it.text("start")?.as_deref() {
@@ -125,8 +177,7 @@ impl Group {
     }
 
     /// Can there be a machine with all these?
-    pub fn check(all: &[Group], options: &Options) -> Result<(), Error> {
-        let threads: u64 = all.iter().map(|group| group.tasks).sum();
+    fn check(threads: u64, options: &Options) -> Result<(), Error> {
         if options.kind == MachineKind::Threads && threads > MOST_THREADS {
             return Err(Error::Machine(format!(
                 "{threads} threads: machine=threads has a stack for each; ask for {MOST_THREADS} at most"
@@ -136,6 +187,10 @@ impl Group {
     }
 
     fn spawn(&self, machine: &mut impl Stage, options: &Options, chance: &mut Chance) {
+        let everywhere: Option<Arc<[CpuId]>> = self.roams.then(|| match &self.cpus {
+            Cpus::These(list) => list.as_slice().into(),
+            Cpus::Any | Cpus::GpCpu => (0..options.cpus).collect(),
+        });
         for index in 0..self.tasks {
             let cpu: CpuId = match &self.cpus {
                 Cpus::These(list) => list[index as usize % list.len()],
@@ -160,12 +215,8 @@ impl Group {
                 registered: self.registered,
             };
             machine.enter(&name, begin, work);
-            if self.roams {
-                let cpus = match &self.cpus {
-                    Cpus::These(list) => list.clone(),
-                    Cpus::Any | Cpus::GpCpu => (0..options.cpus).collect(),
-                };
-                machine.roams(cpus, Chance::new(chance.next()));
+            if let Some(cpus) = &everywhere {
+                machine.roams(Arc::clone(cpus), Chance::new(chance.next()));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A workload's requirements on a machine, of either kind.
 
 use quiescent_engine::CpuId;
+use std::sync::Arc;
 
 use super::function::Function;
 use crate::base::chance::Chance;
@@ -28,7 +29,7 @@ pub(super) trait Stage {
     /// A task.
     fn enter(&mut self, name: &str, begin: Begin, work: Box<dyn Work>);
     /// The task that was put there last runs on any of these CPUs, from each wake-up on.
-    fn roams(&mut self, cpus: Vec<CpuId>, chance: Chance);
+    fn roams(&mut self, cpus: Arc<[CpuId]>, chance: Chance);
     /// Lets time pass.
     fn pass(&mut self, until: u64);
     /// Lets time pass until all tasks are over; false if that does not happen in time.
@@ -47,7 +48,7 @@ impl Stage for Machine {
         }
     }
 
-    fn roams(&mut self, cpus: Vec<CpuId>, chance: Chance) {
+    fn roams(&mut self, cpus: Arc<[CpuId]>, chance: Chance) {
         self.roam(cpus, chance);
     }
 
@@ -72,7 +73,7 @@ impl Stage for Threads {
         }
     }
 
-    fn roams(&mut self, _: Vec<CpuId>, _: Chance) {}
+    fn roams(&mut self, _: Arc<[CpuId]>, _: Chance) {}
 
     fn pass(&mut self, until: u64) {
         self.run(until);

@@ -167,6 +167,44 @@ fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
     }
 }
 
+/// A workload of so many sections, on a machine of so many CPUs.
+fn sections(cpus: u32, n: usize, section: &str) -> Result<Workload, Error> {
+    let head = format!("about = \"x\"\nassumes = [\"x\"]\n[machine]\ncpus = {cpus}\n");
+    read(&(head + &format!("[[task]]\nname = \"a\"\n{section}\n").repeat(n)))
+}
+
+#[test]
+fn what_a_few_bytes_ask_for_is_bounded_in_sum() {
+    let refused = |cpus, n, section: &str| {
+        let why = sections(cpus, n, section).unwrap_err().to_string();
+        assert!(why.starts_with("x.toml: line "), "{why}");
+        why
+    };
+    let tasks = "work = \"rounds\"\ntasks = 50000";
+    assert!(sections(4, 2, tasks).is_ok());
+    let why = refused(4, 3, tasks);
+    assert!(
+        why.contains("line 13, column 1: 150000 tasks") && why.contains("100000"),
+        "{why}"
+    );
+    // Each names all CPUs, for one task.
+    let list = "work = \"turns\"\ncompute = \"1ms\"\nsleep = \"1ms\"\ntasks = 1\ncpu = \"0-N\"";
+    assert!(sections(1 << 20, 4, list).is_ok());
+    assert!(refused(1 << 20, 5, list).contains("lists and callbacks of tasks make 5242880"));
+    // Each task has a copy of what it plugs, and of its callbacks.
+    let plug = "work = \"plug\"\nwhich = \"0-N\"\ntasks = 1000";
+    assert!(sections(4096, 1, plug).is_ok());
+    assert!(refused(8192, 1, plug).contains("make 8192000"));
+    let callbacks = "work = \"queue\"\nrate = 1\ntasks = 100000\ncallbacks = [";
+    let callbacks = callbacks.to_owned() + &"{ func = \"f\" },".repeat(50) + "]";
+    assert!(refused(4, 1, &callbacks).contains("make 5000000"));
+    let name = format!(
+        "work = \"rounds\"\n[[task]]\nwork = \"rounds\"\nname = \"{}\"",
+        "x".repeat(300)
+    );
+    assert!(refused(4, 1, &name).contains("a name of 300 bytes: give 256"));
+}
+
 /// One task, and callbacks of every CPU in its list; without `roams` it is a task on each.
 #[test]
 fn a_task_that_roams_queues_wherever_it_wakes_up() {

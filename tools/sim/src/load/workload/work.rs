@@ -101,6 +101,16 @@ impl Pattern {
         }
     }
 
+    /// CPUs and callbacks of which each task has a copy.
+    pub fn listed(&self) -> u64 {
+        let count = match self {
+            Pattern::Queue(_, all) | Pattern::Close(_, all) => all.len(),
+            Pattern::Plug(it) => it.cpus.len(),
+            _ => 0,
+        };
+        count as u64
+    }
+
     /// Does it run for ever, or does no run wait for it, unless the file says otherwise?
     pub fn is_endless(&self) -> bool {
         !matches!(self, Pattern::Rounds(..) | Pattern::Switch(..))

@@ -238,24 +238,23 @@ fn a_text_is_whole_or_empty() {
     assert_eq!(made.read().counters.len(), 1);
 }
 
+/// Elements of no size cost the page no bytes, and the reader as many steps as they say.
 #[test]
-fn a_part_has_no_more_elements_than_the_page_has_bytes() {
-    let mut made = Made::new();
-    made.word(20 + 8, 0); // of no size
-    made.word(20 + 4, 1400);
-    assert!(
-        !parse(&made.0)
-            .expect_err("elements of no size")
-            .to_string()
-            .contains("part 0")
-    );
-    made.word(20 + 4, 1401);
-    assert!(
-        parse(&made.0)
-            .expect_err("too many")
-            .to_string()
-            .contains("part 0")
-    );
+fn a_part_has_no_more_elements_than_there_is_room_for() {
+    for (part, most) in MOST_ELEMENTS.into_iter().enumerate() {
+        let mut made = Made::new();
+        made.0.resize(MOST_BYTES as usize, 0);
+        made.word(20 + 12 * part + 8, 0);
+        made.word(20 + 12 * part + 4, most as u32 + 1);
+        let why = parse(&made.0).expect_err("too many").to_string();
+        assert!(
+            why.contains(&format!("part {part} has {} elements", most + 1)),
+            "{why}"
+        );
+        made.word(20 + 12 * part + 4, most as u32);
+        let why = parse(&made.0).map(drop).err().map(|it| it.to_string());
+        assert!(!why.unwrap_or_default().contains("elements"));
+    }
 }
 
 #[test]

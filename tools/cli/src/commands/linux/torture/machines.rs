@@ -183,7 +183,7 @@ fn smallest(seed: u64) -> Found {
 fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, Error> {
     let name = path.display();
     let refused = |why| format!("--replay {why}; give a file that --keep has written");
-    let text = std::fs::read_to_string(path)
+    let text = quiescent_report::read_text(path)
         .map_err(|why| Error::Usage(refused(format!("{name}: {why}"))))?;
     let case = Case::from_text(&name.to_string(), &text)
         .map_err(|why| Error::Usage(refused(why.to_string())))?;
