@@ -3,6 +3,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quiescent_report::Progress;
+use quiescent_report::text::shown;
 use std::io::IsTerminal;
 
 /// A bar, or nothing.
@@ -38,7 +39,7 @@ impl Bar {
 impl Progress for Bar {
     fn begin(&self, what: &str, steps: u64) {
         if let Some(bar) = &self.0 {
-            bar.set_message(what.to_string());
+            bar.set_message(shown(what).into_owned());
             bar.set_length(steps);
             bar.reset();
             bar.tick();

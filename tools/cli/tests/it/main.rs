@@ -12,6 +12,7 @@ mod page;
 mod pictures;
 mod questions;
 mod quiet;
+mod raw;
 mod reclaim;
 mod record;
 mod reproduce;
