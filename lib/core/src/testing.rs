@@ -79,6 +79,14 @@ pub fn aborts(name: &str, body: impl FnOnce()) {
     );
 }
 
+/// Waits until the thread with this number sleeps (Linux).
+pub fn until_asleep(thread: u32) {
+    let stat = || std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+    while !stat().is_ok_and(|stat| stat.contains(") S ")) {
+        std::thread::yield_now();
+    }
+}
+
 /// A new program, leaked.
 pub fn program() -> &'static Program {
     let place = Box::leak(Box::<Program>::new_uninit()).as_mut_ptr();

@@ -4,6 +4,9 @@
 //! error, on a terminal only. Exit codes: 0 done, 1 something failed or was found, 2 wrong usage, 130 stopped
 //! by Ctrl-C (everything measured until then is printed).
 
+// What is printed passes through `show::output`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod arguments;
 mod commands;
 #[cfg(target_os = "linux")]
@@ -19,6 +22,7 @@ mod show;
 use clap::Parser;
 use quiescent_bench::cases;
 use quiescent_bench::measure::once;
+use show::output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -30,14 +34,23 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(cases::serve(&words.next().unwrap_or_default()));
     }
-    let arguments = arguments::Arguments::parse();
+    output::tell_panics();
+    let arguments = match arguments::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // It quotes what was typed, or what a script has put there.
+        Err(wrong) if wrong.use_stderr() => {
+            output::tell(wrong.render().to_string());
+            return ExitCode::from(output::USAGE);
+        }
+        Err(asked) => asked.exit(),
+    };
     match commands::run(arguments) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error}");
+            output::tell(format!("error: {error}\n"));
             ExitCode::from(match error {
-                quiescent_report::Error::Usage(_) => show::output::USAGE,
-                quiescent_report::Error::Failed(_) => show::output::FINDING,
+                quiescent_report::Error::Usage(_) => output::USAGE,
+                quiescent_report::Error::Failed(_) => output::FINDING,
             })
         }
     }

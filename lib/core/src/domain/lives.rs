@@ -153,10 +153,7 @@ mod tests {
                 domain.state().lock().engine.budget().count
             });
             let thread = receiver.recv().expect("it starts");
-            let stat = || std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-            while !stat().is_ok_and(|stat| stat.contains(") S ")) {
-                std::thread::yield_now();
-            }
+            crate::testing::until_asleep(thread);
             assert!(domain.state_if_any().is_none() && !makes.is_finished());
             drop(settings);
             assert_eq!(makes.join().expect("no panic"), 7);

@@ -40,6 +40,8 @@ impl Env {
 
     /// Sets the mode, provided that no thread has read.
     pub fn force_mode(&'static self, wanted: FenceMode) -> Result<(), InitError> {
+        // One change at a time; and no fork in the middle of one: *prepare* takes this lock.
+        let _home = self.state.sweeping();
         let before = self.threads.mode.resolve();
         if before == wanted {
             return Ok(());
@@ -52,7 +54,7 @@ impl Env {
         full_fence(); // [MODE-1] [MODE-2]
         // Under the locks of all other domains and with no driver there, so that no sweep and no grace period
         // uses the wrong fence.
-        let _sweeps: Vec<_> = self.states().map(State::sweeping).collect();
+        let _sweeps: Vec<_> = self.states().skip(1).map(State::sweeping).collect();
         let cores: Vec<_> = self.states().map(State::lock).collect();
         let busy = |core: &MutexGuard<'_, Core>| core.engine.busy() || core.engine.is_driven();
         let changes = !cores.iter().any(busy) && self.threads.slots.is_empty();

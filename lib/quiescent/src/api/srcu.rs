@@ -55,6 +55,8 @@ use quiescent_core::const_new;
 ///   began the sections. The same holds for a task that awaits a grace period or a barrier.
 /// * A forgotten guard blocks its `Srcu` for ever, and no other domain.
 /// * In the child of a fork, sections of `read_lock` and `read_owned` that other threads had open have ended.
+///   (Except those of threads without a slot, if the thread that forks has none either and is inside a
+///   section.)
 ///   Sections of guards that are `Send` stay open: the guards may be in memory that the child reaches.
 ///   Time-outs, [`holdouts`](Srcu::holdouts) and stall reports say how many there are, and a child that
 ///   reaches none of them calls [`forget_sent_sections`](Srcu::forget_sent_sections).

@@ -23,7 +23,12 @@ use values::*;
 
 /// Read-copy-update that does less, and later: measure it, compare it, reproduce its figures.
 #[derive(Debug, Parser)]
-#[command(name = "quiescent", version, max_term_width = 100)]
+#[command(
+    name = "quiescent",
+    bin_name = "quiescent",
+    version,
+    max_term_width = 100
+)]
 #[command(
     after_help = "Exit codes: 0 done; 1 something failed or was found; 2 usage; 130 stopped by Ctrl-C (what \
                   was measured is printed)."

@@ -12,7 +12,7 @@ mod whatif;
 use crate::arguments::{Arguments, Bench, Command, Measured, Mixed, Read, Retire};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE, STOPPED};
+use crate::show::output::{self, DONE, Printed, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use clap::CommandFactory;
@@ -115,7 +115,7 @@ fn measure(
     let stopped = code(&stop) != DONE;
     report.option("stopped", stopped);
     page.tables(|| match common.json {
-        true => report.to_json() + "\n",
+        true => Printed::json(&report),
         false => {
             let head = report.host.line();
             let end = match stopped {
@@ -123,7 +123,7 @@ fn measure(
                 false => "",
             };
             let text = format!("{head}\n\n{}{}{end}", text(&report), absent(&report));
-            folded(&text, output::columns(), 2)
+            Printed::text(folded(&text, output::columns(), 2))
         }
     })?;
     page.write(stopped, |occasion| {
@@ -185,7 +185,11 @@ fn this_program() -> Result<PathBuf, Error> {
 fn completions(shell: clap_complete::Shell) -> Result<u8, Error> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "quiescent", &mut script);
-    output::print(&script).map(|()| DONE)
+    output::print(&document(script)).map(|()| DONE)
+}
+
+fn document(text: Vec<u8>) -> Printed {
+    Printed::document(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The manual page of the whole program, or of the command that `words` names.
@@ -213,7 +217,7 @@ fn man(words: &[String]) -> Result<u8, Error> {
         .title(name)
         .render(&mut page)
         .map_err(failed)?;
-    output::print(&page).map(|()| DONE)
+    output::print(&document(page)).map(|()| DONE)
 }
 
 fn visible(command: &clap::Command) -> impl Iterator<Item = &str> {

@@ -13,7 +13,7 @@ use super::code;
 use crate::arguments::sim::Sim;
 use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE};
+use crate::show::output::{self, DONE, Printed};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::{MachineKind, Plan, Stats, Workload, batch, report, settings};
@@ -30,10 +30,10 @@ const MOST_VARIANTS: usize = 10_000;
 pub fn run(options: &Sim) -> Result<u8, Error> {
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
         let listed = match options.json {
-            true => text::list_json() + "\n",
-            false => text::list(output::columns()),
+            true => Printed::json(&text::list_json()),
+            false => Printed::text(text::list(output::columns())),
         };
-        return output::print(listed.as_bytes()).map(|()| DONE);
+        return output::print(&listed).map(|()| DONE);
     };
     if name.as_os_str() == replay::NAME {
         return replay::run(options);
@@ -66,17 +66,17 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let stopped = stop.load(Ordering::Relaxed);
     report.option("stopped", stopped);
     let printed = match options.json {
-        true => report.to_json() + "\n",
+        true => Printed::json(&report),
         false => {
             let width = output::columns();
             let text = text::text(&report, &variants, options.seeds, options.full, width);
-            match options.recommend {
+            Printed::text(match options.recommend {
                 true => text + "\n" + &saved::recommendation(&report, &variants, width),
                 false => text,
-            }
+            })
         }
     };
-    output::print(printed.as_bytes())?;
+    output::print(&printed)?;
     Ok(code(&stop))
 }
 

@@ -10,7 +10,7 @@ use super::code;
 use crate::arguments::trace::Trace;
 use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE, FINDING};
+use crate::show::output::{self, DONE, FINDING, Printed};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress, Report, Row};
 use quiescent_sim::whatif::{self, Reading};
@@ -35,7 +35,7 @@ const RECORDS_AT_A_TIME: u32 = 4096;
 /// Runs the command; returns the exit code.
 pub fn run(options: &Trace) -> Result<u8, Error> {
     if options.sql {
-        return output::print(SQL.as_bytes()).map(|()| DONE);
+        return output::print(&Printed::document(SQL.into())).map(|()| DONE);
     }
     if options.output.is_some() && options.analysis.kind().is_some() {
         let why = "--output is for the timeline: leave it out, or redirect standard output";
@@ -89,13 +89,22 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     }
     let stopped = stop.load(Ordering::Relaxed);
     let printed = match options.json {
-        true => report(options, kind, &findings, remedies.as_ref(), stopped).to_json() + "\n",
+        true => Printed::json(&report(
+            options,
+            kind,
+            &findings,
+            remedies.as_ref(),
+            stopped,
+        )),
         false => {
             let width = output::columns();
-            text::text(options, kind, &findings, remedies.as_ref(), stopped, width)
+            let remedies = remedies.as_ref();
+            Printed::text(text::text(
+                options, kind, &findings, remedies, stopped, width,
+            ))
         }
     };
-    output::print(printed.as_bytes())?;
+    output::print(&printed)?;
     let unread = findings.about.unparsed.count() + findings.about.undecoded.count();
     Ok(match code(&stop) {
         DONE if unread > 0 => FINDING,

@@ -5,7 +5,7 @@ use super::code;
 use crate::arguments::whatif::Whatif;
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE, FINDING, STOPPED};
+use crate::show::output::{self, DONE, FINDING, Printed, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress};
@@ -45,8 +45,8 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     let stopped = code(&stop) != DONE;
     let report = whatif::report(&answer, stopped);
     paper.tables(|| match options.json {
-        true => report.to_json() + "\n",
-        false => whatif::text(&answer, output::columns()),
+        true => Printed::json(&report),
+        false => Printed::text(whatif::text(&answer, output::columns())),
     })?;
     paper.write(stopped, |occasion| {
         whatif::page::render(&answer, &report, occasion)

@@ -3,14 +3,18 @@
 //! A run takes minutes, so every obstacle to writing is found before it begins: a folder that does not exist
 //! or is not writable, and above all an existing file. An empty file is replaced, and so is one that
 //! [`Kind::ours`] recognises; any other only with `--force`, and an input of the same command never. The file
-//! appears complete or not at all: it is written to a new file in the same folder and renamed. A special file
-//! (a pipe, `/dev/null`) is written to directly.
+//! appears complete or not at all (`target`), and never instead of one that came into being meanwhile. A
+//! special file (a pipe, `/dev/null`) is written to directly.
 
+mod target;
+
+use crate::show::output::{self, Printed};
 use quiescent_report::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::rc::Rc;
+use target::{Draft, Target};
 
 /// A kind of output file.
 #[derive(Debug)]
@@ -23,7 +27,15 @@ pub struct Kind {
     pub ours: fn(&[u8]) -> bool,
     /// How to do without the file, behind another remedy; may be empty.
     pub without: &'static str,
+    /// Who may read and write it, as far as the umask leaves it.
+    pub mode: u32,
 }
+
+/// For everyone.
+pub const SHARED: u32 = 0o666;
+
+/// For this user: addresses of the kernel are in it.
+pub const PRIVATE: u32 = 0o600;
 
 impl Kind {
     /// Data that can be an input of another command: nothing is replaced unasked.
@@ -33,6 +45,7 @@ impl Kind {
             what: None,
             ours: |_| false,
             without: "",
+            mode: SHARED,
         }
     }
 }
@@ -54,14 +67,14 @@ impl<'a> Permit<'a> {
 }
 
 /// A place for output.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Place {
     /// Standard output.
     Output,
     /// A file, which exists or can be made.
-    File(PathBuf),
-    /// A special file (a pipe, `/dev/null`): it is written to directly.
-    Special(PathBuf),
+    File(Rc<Target>),
+    /// A special file (a pipe, `/dev/null`), which is open: it is written to directly.
+    Special(PathBuf, File),
 }
 
 /// The number of bytes that are read to recognise a file.
@@ -81,10 +94,18 @@ pub fn settle(kind: &Kind, path: &Path, permit: Permit) -> Result<Place, Error> 
         let text = format!("{option} {path}: {why}; {remedy}{}", kind.without);
         Err(Error::Usage(text))
     };
-    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let real = match target::resolve(path) {
+        Ok(real) => real,
+        Err((why, remedy)) => return refused(&why, remedy),
+    };
     match fs::metadata(&real) {
         Ok(there) if there.is_dir() => return refused("this is a folder", "name a file in it"),
-        Ok(there) if !there.is_file() => return Ok(Place::Special(real)),
+        Ok(there) if !there.is_file() => {
+            return match target::special(&real, &there) {
+                Ok(file) => Ok(Place::Special(real, file)),
+                Err((why, remedy)) => refused(&why, remedy),
+            };
+        }
         Ok(_) if permit.inputs.iter().any(|input| is_same(input, &real)) => {
             return refused(
                 "this is the input, which is never overwritten",
@@ -107,17 +128,21 @@ pub fn settle(kind: &Kind, path: &Path, permit: Permit) -> Result<Place, Error> 
         },
         _ => {}
     }
-    // Dropped, and so removed.
-    if let Err(why) = beside(&real) {
-        let remedy = "name a file in a folder that exists and is writable";
-        // Without the name that the file would have had.
-        let why = match why.kind() {
-            io::ErrorKind::NotFound => "there is no such folder".to_owned(),
-            kind => kind.to_string(),
-        };
-        return refused(&format!("cannot be written ({why})"), remedy);
-    }
-    Ok(Place::File(real))
+    // The draft is dropped, and so removed.
+    let target = Target::new(real, kind.mode).and_then(|it| it.draft().map(|_| it));
+    let target = match target {
+        Ok(target) => target,
+        Err(why) => {
+            let remedy = "name a file in a folder that exists and is writable";
+            // Without the name that the file would have had.
+            let why = match why.kind() {
+                io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+                kind => kind.to_string(),
+            };
+            return refused(&format!("cannot be written ({why})"), remedy);
+        }
+    };
+    Ok(Place::File(Rc::new(target)))
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -128,17 +153,6 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD).read_to_end(&mut head)?;
     Ok(head)
-}
-
-/// A new file in the folder of `path`.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|it| *it != Path::new(""));
-    let mut file = tempfile::Builder::new();
-    file.prefix(".quiescent-");
-    #[cfg(unix)]
-    // The permissions of any new file: those that the umask leaves.
-    file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    file.tempfile_in(folder.unwrap_or(Path::new(".")))
 }
 
 impl Place {
@@ -153,13 +167,18 @@ impl Place {
     fn opened(&self) -> io::Result<(Box<dyn Write>, Unfinished)> {
         let (out, new): (Box<dyn Write>, _) = match self {
             Place::Output => (Box::new(io::stdout()), None),
-            Place::Special(path) => (Box::new(File::options().write(true).open(path)?), None),
-            Place::File(path) => {
-                let new = beside(path)?;
-                (Box::new(new.reopen()?), Some((new, path.clone())))
+            Place::Special(_, file) => (Box::new(file.try_clone()?), None),
+            Place::File(target) => {
+                let draft = target.draft()?;
+                (Box::new(draft.file()?), Some((draft, Rc::clone(target))))
             }
         };
         Ok((Box::new(BufWriter::new(out)), Unfinished(new)))
+    }
+
+    /// Is it standard output?
+    pub fn is_output(&self) -> bool {
+        matches!(self, Place::Output)
     }
 
     /// Writes all of it.
@@ -167,8 +186,9 @@ impl Place {
     /// # Errors
     /// Those of the system.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Error> {
-        if *self == Place::Output {
-            return super::output::print(bytes);
+        if self.is_output() {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            return output::print(&Printed::document(text));
         }
         let (mut out, file) = self.open()?;
         let written = out.write_all(bytes).and_then(|()| out.flush());
@@ -185,7 +205,8 @@ impl Place {
     pub fn name(&self) -> String {
         match self {
             Place::Output => "the results".into(),
-            Place::File(path) | Place::Special(path) => path.display().to_string(),
+            Place::File(target) => target.path().display().to_string(),
+            Place::Special(path, _) => path.display().to_string(),
         }
     }
 }
@@ -198,7 +219,7 @@ fn failed(name: &str, why: io::Error) -> Error {
 /// A file that is being written, under a name of its own: none for what is no file.
 #[derive(Debug)]
 #[must_use = "without `keep` the file is removed"]
-pub struct Unfinished(Option<(NamedTempFile, PathBuf)>);
+pub struct Unfinished(Option<(Draft, Rc<Target>)>);
 
 impl Unfinished {
     /// It is complete, and its writer was flushed: it takes the place of what was there.
@@ -206,129 +227,20 @@ impl Unfinished {
     /// # Errors
     /// Those of the system.
     pub fn keep(self) -> Result<(), Error> {
-        let Some((file, path)) = self.0 else {
+        let Some((draft, target)) = self.0 else {
             return Ok(());
         };
-        let name = path.display().to_string();
-        let kept = file.persist(path).map(|_| ());
-        kept.map_err(|why| failed(&name, why.error))
+        let name = target.path().display().to_string();
+        target.keep(draft).map_err(|why| match why.kind() {
+            io::ErrorKind::AlreadyExists => {
+                let why = "another program has made this file meanwhile";
+                let remedy = "it stays; name another file";
+                Error::failed(format!("cannot write {name}"), why, remedy)
+            }
+            _ => failed(&name, why),
+        })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOTES: Kind = Kind {
-        option: "--notes",
-        what: Some("note"),
-        ours: |head| head.starts_with(b"note"),
-        without: ", or give no --notes",
-    };
-
-    fn refused(path: &Path, permit: Permit) -> String {
-        match settle(&NOTES, path, permit) {
-            Err(Error::Usage(text)) => text,
-            other => panic!("{}: {other:?}", path.display()),
-        }
-    }
-
-    #[test]
-    fn a_foreign_file_stays_unless_forced_and_an_empty_one_or_ours_does_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.note");
-        fs::write(&path, "mine").unwrap();
-        let said = refused(&path, Permit::default());
-        for part in ["a.note", "--force", "name another file", "give no --notes"] {
-            assert!(said.contains(part), "{said}");
-        }
-        let forced = Permit {
-            force: true,
-            ..Permit::default()
-        };
-        for (there, permit) in [
-            ("mine", forced),
-            ("", Permit::default()),
-            ("note", Permit::default()),
-        ] {
-            fs::write(&path, there).unwrap();
-            let place = settle(&NOTES, &path, permit).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), there, "not yet");
-            place.write(b"new").unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        }
-        let left = fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(left, 1, "nothing is left over");
-    }
-
-    #[test]
-    fn an_input_stays_by_whatever_name_and_even_if_forced() {
-        let folder = tempfile::tempdir().unwrap();
-        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
-        fs::write(&real, "note").unwrap();
-        fs::hard_link(&real, &link).unwrap();
-        for force in [false, true] {
-            let permit = Permit {
-                force,
-                inputs: &[&real],
-            };
-            for path in [&real, &link] {
-                let said = refused(path, permit);
-                assert!(said.contains("the input"), "{said}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_not_kept_changes_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.note");
-        fs::write(&path, "note").unwrap();
-        let place = settle(&NOTES, &path, Permit::default()).unwrap();
-        let (mut out, file) = place.open().unwrap();
-        out.write_all(b"half").unwrap();
-        out.flush().unwrap();
-        drop(file);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "note");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn places_where_nothing_can_be_are_refused_and_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let said = refused(folder.path(), Permit::default());
-        assert!(said.contains("this is a folder"), "{said}");
-        let said = refused(&folder.path().join("missing/a"), Permit::default());
-        assert!(
-            said.contains("missing/a") && said.contains("give no --notes"),
-            "{said}"
-        );
-        let file = folder.path().join("file");
-        fs::write(&file, "x").unwrap();
-        let said = refused(&file.join("a"), Permit::default());
-        assert!(said.contains("cannot be written"), "{said}");
-    }
-
-    #[test]
-    fn a_link_is_followed_and_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
-        fs::write(&real, "").unwrap();
-        std::os::unix::fs::symlink(&real, &link).unwrap();
-        settle(&NOTES, &link, Permit::default())
-            .unwrap()
-            .write(b"note")
-            .unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_to_string(&real).unwrap(), "note");
-    }
-
-    #[test]
-    fn what_is_no_plain_file_is_written_to() {
-        let null = settle(&NOTES, Path::new("/dev/null"), Permit::default()).unwrap();
-        assert_eq!(null, Place::Special("/dev/null".into()));
-        null.write(b"note").unwrap();
-        let output = settle(&NOTES, Path::new("-"), Permit::default()).unwrap();
-        assert_eq!(output, Place::Output);
-    }
-}
+mod tests;

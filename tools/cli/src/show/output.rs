@@ -1,6 +1,12 @@
 //! Writes results: a closed pipe (`| head`) ends the command without an error, with code 0.
+//!
+//! All that this program prints passes through [`Printed`] or [`tell`], which escape what a terminal would
+//! obey (`quiescent_report::text`), to a pipe as well: the program's own output is printed nowhere else. Raw
+//! are JSON, which escapes in its own way, and what has nothing from outside in it.
 
-use quiescent_report::Error;
+use quiescent_report::text::shown_lines;
+use quiescent_report::{Error, Report};
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Exit code: done.
@@ -12,15 +18,64 @@ pub const USAGE: u8 = 2;
 /// Exit code: stopped by Ctrl-C (128 + SIGINT, as shells have it).
 pub const STOPPED: u8 = 130;
 
+/// What may be printed.
+pub struct Printed(String);
+
+impl Printed {
+    /// One line of JSON.
+    pub fn json(report: &Report) -> Self {
+        Printed(report.to_json() + "\n")
+    }
+
+    /// Text in lines, which may quote anything.
+    pub fn text(text: impl AsRef<str>) -> Self {
+        Printed(shown_lines(text.as_ref()).into_owned())
+    }
+
+    /// The same, with its answers in colour if standard output may have it.
+    pub fn coloured(text: impl AsRef<str>) -> Self {
+        let Printed(text) = Printed::text(text);
+        Printed(match colour() {
+            true => paint(&text),
+            false => text,
+        })
+    }
+
+    /// A document in a language of its own, which escapes what it quotes, or quotes nothing.
+    pub fn document(text: String) -> Self {
+        Printed(text)
+    }
+}
+
 /// Writes to standard output. A closed pipe is no error.
-pub fn print(text: &[u8]) -> Result<(), Error> {
-    print_on(text).map(|_| ())
+pub fn print(printed: &Printed) -> Result<(), Error> {
+    print_on(printed).map(|_| ())
+}
+
+/// Writes text in lines to standard error. Without a reader it is lost.
+pub fn tell(text: impl AsRef<str>) {
+    let _ = std::io::stderr().write_all(shown_lines(text.as_ref()).as_bytes());
+}
+
+/// From here on the message of a panic, which may quote anything, is escaped as all others are.
+pub fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let trace = Backtrace::capture();
+        let more = match trace.status() {
+            BacktraceStatus::Captured => format!("{trace}\n"),
+            _ => String::new(),
+        };
+        tell(format!("{panic}\n{more}"));
+    }));
 }
 
 /// The same, for a caller with more output: is the pipe still open?
-pub fn print_on(text: &[u8]) -> Result<bool, Error> {
+pub fn print_on(printed: &Printed) -> Result<bool, Error> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
+    match out
+        .write_all(printed.0.as_bytes())
+        .and_then(|()| out.flush())
+    {
         Ok(()) => Ok(true),
         Err(why) if why.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(why) => {
@@ -43,7 +98,7 @@ pub fn columns() -> usize {
 }
 
 /// May standard output be coloured? It is a terminal, and `NO_COLOR` (no-color.org) is unset or empty.
-pub fn colour() -> bool {
+fn colour() -> bool {
     std::io::stdout().is_terminal() && !no_colour(std::env::var_os("NO_COLOR").as_deref())
 }
 
@@ -52,7 +107,7 @@ fn no_colour(variable: Option<&std::ffi::OsStr>) -> bool {
 }
 
 /// Colours the answers in the last column of the targets table: green `yes`, red `NO`.
-pub fn paint(text: &str) -> String {
+fn paint(text: &str) -> String {
     let mut painted = String::with_capacity(text.len() + 64);
     for line in text.split_inclusive('\n') {
         let body = line.trim_end_matches('\n');
@@ -82,6 +137,14 @@ mod tests {
             paint("NO grace periods\nsays yes\n"),
             "NO grace periods\nsays yes\n"
         );
+    }
+
+    #[test]
+    fn text_is_escaped_and_json_is_not_changed() {
+        assert_eq!(Printed::text("a\x1b[2J\u{9b}\n").0, "a\\x1b[2J\\u{9b}\n");
+        let mut report = Report::new("a\u{9b}", 0);
+        report.option("name", "\u{202e}");
+        assert_eq!(Printed::json(&report).0, report.to_json() + "\n");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! when the tables have been printed, so that a full disk loses only the page. A page of this program is
 //! replaced. All commands with `--html` use this.
 
-use crate::show::file::{self, Kind, Permit, Place};
-use crate::show::output;
+use crate::show::file::{self, Kind, Permit, Place, SHARED};
+use crate::show::output::{self, Printed};
 use quiescent_report::{Error, Occasion, pages};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
@@ -16,6 +16,7 @@ const PAGE: Kind = Kind {
     what: Some("page"),
     ours: |head| pages::is_ours(&String::from_utf8_lossy(head)),
     without: ", or leave the page out (`reproduce --no-html`; other commands: no --html)",
+    mode: SHARED,
 };
 
 /// The place of the page, if there is one, and the start of its run.
@@ -32,7 +33,7 @@ impl Paper {
         let place = path
             .map(|path| file::settle(&PAGE, path, permit))
             .transpose()?;
-        if json && place == Some(Place::Output) {
+        if json && place.as_ref().is_some_and(Place::is_output) {
             let why =
                 "--json and --html -: both would be standard output; name a file for the page";
             return Err(Error::Usage(why.into()));
@@ -46,14 +47,14 @@ impl Paper {
 
     /// Does standard output get the page?
     pub fn is_output(&self) -> bool {
-        self.place == Some(Place::Output)
+        self.place.as_ref().is_some_and(Place::is_output)
     }
 
     /// Prints the tables or the JSON, unless the page replaces them.
-    pub fn tables(&self, text: impl FnOnce() -> String) -> Result<(), Error> {
+    pub fn tables(&self, printed: impl FnOnce() -> Printed) -> Result<(), Error> {
         match self.is_output() {
             true => Ok(()),
-            false => output::print(text().as_bytes()),
+            false => output::print(&printed()),
         }
     }
 
@@ -76,7 +77,11 @@ impl Paper {
         let page = page(&occasion);
         place.write(page.as_bytes())?;
         if !self.is_output() {
-            eprintln!("page: {} ({} KiB)", place.name(), page.len().div_ceil(1024));
+            output::tell(format!(
+                "page: {} ({} KiB)\n",
+                place.name(),
+                page.len().div_ceil(1024)
+            ));
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ impl Progress for Bar {
     fn begin(&self, what: &str, steps: u64) {
         if let Some(it) = &self.0 {
             it.style(false);
-            it.bar.set_message(what.to_string());
+            it.bar.set_message(shown(what).into_owned());
             it.bar.set_length(steps);
             it.bar.reset();
             it.bar.tick();

@@ -212,6 +212,11 @@ pub fn terminal(lines: u16, columns: u16) -> (File, File) {
     // SAFETY: two numbers of ours are written, and the size is read; the rest may be null.
     let made = unsafe { libc::openpty(to_ours, to_theirs, none, none.cast(), &raw const size) };
     assert_eq!(made, 0, "a terminal");
+    // Or the command has both ends, and its terminal never goes.
+    for end in [ours, theirs] {
+        // SAFETY: takes three numbers.
+        unsafe { libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
     // SAFETY: both were just made, and no other code uses them.
     unsafe { (File::from_raw_fd(ours), File::from_raw_fd(theirs)) }
 }

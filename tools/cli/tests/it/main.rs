@@ -13,6 +13,7 @@ mod page;
 mod pictures;
 mod questions;
 mod quiet;
+mod raw;
 mod reclaim;
 mod record;
 mod reproduce;

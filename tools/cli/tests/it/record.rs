@@ -208,3 +208,52 @@ fn however_it_ends_nothing_stays_behind() {
         }
     }
 }
+
+#[test]
+fn its_command_ends_when_it_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, number) = (
+        folder.path().join("trace.txt"),
+        folder.path().join("number"),
+    );
+    let script = format!(
+        "echo $$ > {0}.new; mv {0}.new {0}; exec sleep 1000",
+        number.display()
+    );
+    let mut command = quiescent();
+    command.args([
+        "record",
+        "--mount",
+        "--output",
+        file.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !number.exists() {
+        if child.try_wait().unwrap().is_some() {
+            assert!(!recorded(&child.wait_with_output().unwrap(), &file));
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let started = fs::read_to_string(&number).unwrap();
+    let stat = format!("/proc/{}/stat", started.trim());
+    // Gone, or not yet waited for by whatever process has inherited it.
+    let has_ended = || fs::read_to_string(&stat).map_or(true, |it| it.contains(") Z "));
+    let begin = Instant::now();
+    while !has_ended() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{stat}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "the number only: {left:?}");
+}

@@ -338,6 +338,47 @@ fn ctrl_z_gives_the_terminal_back_and_resuming_draws_again() {
 }
 
 #[test]
+fn without_its_terminal_it_ends() {
+    let (ours, theirs) = crate::kernel::terminal(24, 80);
+    let mut child = quiescent()
+        .args(["top", "--sim", "local-video", "--delay", "0.2"])
+        .env("TERM", "xterm")
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(theirs.try_clone().unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(theirs);
+    let mut written = String::new();
+    let mut part = [0; 4096];
+    while !written.contains("Callback") {
+        let n = (&ours).read(&mut part).unwrap();
+        written += &String::from_utf8_lossy(&part[..n]);
+    }
+    drop(ours);
+    // It is not the session's leader here, so that no signal tells it.
+    for _ in 0..3000 {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    panic!("it still runs");
+}
+
+#[test]
+fn a_hangup_ends_it_and_the_terminal_is_restored() {
+    let mut live = Live::start("xterm");
+    live.wait_for("Callback");
+    live.send(libc::SIGHUP);
+    assert!(live.child.wait().unwrap().success());
+    assert!(live.is_restored());
+}
+
+#[test]
 fn a_dumb_terminal_gets_text() {
     let mut live = Live::start("dumb");
     let said = live.wait_for("CPU %");

@@ -5,6 +5,7 @@ mod activity;
 mod counters;
 pub mod events;
 mod instance;
+mod lines;
 mod mount;
 pub mod record;
 mod sorted;

@@ -9,10 +9,14 @@
 //! With a command, the marks that `quiescent trace` looks for stand around it (`WORKLOAD_START`,
 //! `WORKLOAD_END`): what is outside is read and not counted.
 //!
+//! The command ends with the recorder, also when that is killed: the kernel kills it then. What the command
+//! has started itself, and a command with rights of its own (set-user-ID), has to be ended by hand.
+//!
 //! Lost events are reported: the kernel writes a line at the place, and counts them (`per_cpu/cpuN/stats`).
 
 use crate::buffers::events;
 use crate::buffers::instance::{Instance, drain};
+use crate::buffers::lines::Lines;
 use crate::buffers::sorted::Sorted;
 use crate::state::cpus::known_list;
 use crate::state::files::Root;
@@ -23,6 +27,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -102,6 +107,7 @@ pub fn record(
         lines: 0,
         bytes: 0,
         unread: false,
+        whole: Lines::default(),
         sorted: Sorted::default(),
     };
     recording.heading(options)?;
@@ -124,6 +130,8 @@ struct Recording<'a> {
     lines: u64,
     bytes: u64,
     unread: bool,
+    /// Text that was read, up to the end of its last record.
+    whole: Lines,
     /// Lines that were read and may not be in order yet.
     sorted: Sorted,
 }
@@ -158,9 +166,9 @@ impl Recording<'_> {
 
     /// Reads what there is, and writes what is in its final order. Returns the length; false: there is more.
     fn turn(&mut self, pipe: &mut File, block: &mut [u8]) -> Result<(usize, bool), Error> {
-        let sorted = &mut self.sorted;
+        let (whole, sorted) = (&mut self.whole, &mut self.sorted);
         let read = drain(pipe, block, TURN, |part| {
-            sorted.push(part);
+            sorted.push(&whole.push(part));
             Ok(())
         });
         let read = read.map_err(|why| {
@@ -215,6 +223,7 @@ impl Recording<'_> {
                 break;
             }
         }
+        self.sorted.push(&self.whole.end());
         let last = self.sorted.take(true);
         self.put(&last).map_err(unwritten)?;
         self.output.flush().or_else(|why| match why.kind() {
@@ -245,7 +254,12 @@ impl Workload {
             return Ok(none);
         };
         instance.write("trace_marker", START_MARK)?;
-        let started = Command::new(program).args(arguments).spawn();
+        let mut command = Command::new(program);
+        // SAFETY: a system call that takes nothing.
+        let recorder = unsafe { libc::getpid() };
+        // SAFETY: between fork and exec it makes two system calls, and allocates nothing.
+        unsafe { command.pre_exec(move || end_with(recorder)) };
+        let started = command.args(arguments).spawn();
         none.running = Some(started.map_err(|why| {
             let program = program.to_string_lossy();
             Error::Usage(format!(
@@ -296,6 +310,20 @@ impl Workload {
 impl Drop for Workload {
     fn drop(&mut self) {
         self.put_down();
+    }
+}
+
+/// This process, a child of the recorder, is killed when the recorder's thread ends. It runs until its end.
+fn end_with(recorder: libc::pid_t) -> io::Result<()> {
+    // SAFETY: system calls that take numbers.
+    let (set, parent) = unsafe {
+        let set = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        (set, libc::getppid())
+    };
+    // It may have ended before.
+    match set == 0 && parent == recorder {
+        true => Ok(()),
+        false => Err(ErrorKind::Interrupted.into()),
     }
 }
 

@@ -2,8 +2,10 @@
 
 pub mod cases;
 pub mod number;
+mod shown;
 pub mod table;
 
+pub use shown::{shown, shown_bytes, shown_lines};
 pub use table::Table;
 
 /// A text in at most so many letters: its beginning and its end, which identifies it better, remain.

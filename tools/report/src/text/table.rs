@@ -1,7 +1,7 @@
 //! Text tables: the first column left, figures right, a rule under the head; no other decoration, so that
 //! they can be pasted.
 
-use super::folded;
+use super::{folded, shown};
 
 /// Columns of a terminal.
 const NARROW: usize = 80;
@@ -28,9 +28,13 @@ impl Table {
         }
     }
 
-    /// Adds a row; missing cells are empty, surplus ones dropped.
+    /// Adds a row; missing cells are empty, surplus ones dropped. A cell is one line, and what a terminal
+    /// would obey is an escape in it ([`shown`]).
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        let mut cells: Vec<String> = cells.into_iter().map(Into::into).collect();
+        let cells = cells
+            .into_iter()
+            .map(|cell| shown(&cell.into()).into_owned());
+        let mut cells: Vec<String> = cells.collect();
         cells.resize(self.head.len(), String::new());
         self.rows.push(cells);
     }
@@ -152,6 +156,20 @@ mod tests {
         assert_eq!(
             table.render(),
             "subject      ns\n---------  ----\nquiescent   1.4\nck         17.9\n"
+        );
+    }
+
+    #[test]
+    fn a_cell_stays_in_its_place_whatever_is_in_it() {
+        let mut table = Table::new(&["task", "wake-ups"], 1);
+        table.row(["\x1b[2J\nroot 9", "1"]);
+        table.row(["init", "2"]);
+        assert_eq!(
+            table.render(),
+            "task             wake-ups\n\
+             ---------------  --------\n\
+             \\x1b[2J\\nroot 9         1\n\
+             init                    2\n"
         );
     }
 

@@ -18,6 +18,7 @@ use crate::text;
 use crate::text::columns::Columns;
 use crate::text::names::{shortened, wrapped};
 use crate::text::summary::summary;
+use quiescent_report::text::shown;
 
 /// Lines for threads with their heading, and for holdouts, on any screen; a large one has more.
 const THREAD_LINES: usize = 6;
@@ -69,7 +70,9 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &State) {
     }
     frame.render_widget(Paragraph::new(threads), below);
     let named = holdouts.iter().map(text::holdout);
-    let named: Vec<String> = named.map(|it| format!("in the way: {it}")).collect();
+    let named: Vec<String> = named
+        .map(|it| format!("in the way: {}", shown(&it)))
+        .collect();
     frame.render_widget(Paragraph::new(named.join("\n")), readers);
     let style = match state.trouble.is_some() && !state.typing {
         true => Style::new().add_modifier(Modifier::REVERSED),
@@ -94,14 +97,15 @@ fn lines<T>(all: &[T]) -> u16 {
 
 /// What is shown, and how often; on a narrow screen without the command's name.
 fn title_line(state: &State, width: usize) -> String {
+    let about = shown(&state.about);
     let paused = if state.paused { "  PAUSED" } else { "" };
     let every = format!("   every {:.1} s{paused}", state.every.as_secs_f64());
-    let line = format!("quiescent top   {}{every}", state.about);
+    let line = format!("quiescent top   {about}{every}");
     match line.chars().count() <= width {
         true => line,
         false => {
             let room = width.saturating_sub(every.chars().count());
-            format!("{}{every}", shortened(&state.about, room))
+            format!("{}{every}", shortened(&about, room))
         }
     }
 }
@@ -158,7 +162,10 @@ fn functions(frame: &mut Frame<'_>, area: Rect, state: &State, interval: &Interv
 /// A filter that is being typed, trouble in as many lines as it needs, or the keys.
 fn last_lines(state: &State, width: usize) -> Vec<String> {
     if state.typing {
-        let line = format!("filter: {}_   (Enter: done, Esc: none)", state.view.filter);
+        let line = format!(
+            "filter: {}_   (Enter: done, Esc: none)",
+            shown(&state.view.filter)
+        );
         return vec![line];
     }
     if let Some(trouble) = &state.trouble {

@@ -278,3 +278,36 @@ fn long_trouble_takes_the_lines_it_needs() {
     state.help = true;
     assert!(drawn(&state, 80, 24).join("\n").contains("Ctrl-Z   stop"));
 }
+
+#[test]
+fn what_names_contain_is_escaped_and_does_not_reach_the_screen() {
+    let hostile = "\x1b]0;x\x07\u{9b}2J\u{202e}\n";
+    let escaped = r"\x1b]0;x\x07\u{9b}2J\u{202e}\n";
+    let mut state = state();
+    state.about = hostile.into();
+    state.view.filter = String::new();
+    let interval = state.interval.as_mut().expect("set above");
+    interval.functions[0].name = hostile.into();
+    interval.threads[0].name = hostile.into();
+    interval.holdouts = vec![Holdout::Preempted {
+        name: hostile.into(),
+    }];
+    let lines = drawn(&state, 120, 40).join("\n");
+    // The about line, the callback and the holdout; a thread's name has 16 columns.
+    assert_eq!(lines.matches(escaped).count(), 3, "{lines}");
+    assert!(
+        !lines.contains("in the way: \x1b") && lines.contains(r"\x1b]"),
+        "{lines}"
+    );
+    let batch = crate::text::text(state.interval.as_ref().expect("set"), &state.view, 120);
+    assert!(batch.contains(escaped), "{batch}");
+    state.trouble = Some(hostile.into());
+    assert!(drawn(&state, 120, 40).join("\n").ends_with(escaped));
+    state.typing = true;
+    state.view.filter = hostile.into();
+    assert!(
+        drawn(&state, 120, 40)
+            .join("\n")
+            .contains(&format!("filter: {escaped}_"))
+    );
+}

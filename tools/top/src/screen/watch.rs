@@ -23,22 +23,19 @@ use crate::screen::state::{State, Wish};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Shows a source on this terminal, at intervals, until the user quits, or a signal ends it (`SIGTERM`,
-/// `SIGHUP`). The terminal is restored when this returns, and after a panic. Ctrl-Z and `SIGTSTP` restore it
-/// too, and stop the process; when it is resumed, whatever stopped it, the screen is drawn again.
+/// `SIGHUP`), or the terminal is gone. The terminal is restored when this returns, and after a panic. Ctrl-Z
+/// and `SIGTSTP` restore it too, and stop the process; when it is resumed, whatever stopped it, the screen is
+/// drawn again.
 ///
 /// # Errors
 /// The source cannot be read at first (what goes wrong later is shown); the terminal cannot be drawn on.
 pub fn watch(source: &mut dyn Source, view: View, every: Duration) -> io::Result<()> {
     let first = source.read()?;
     let (stop, suspend, resumed) = <(Flag, Flag, Flag)>::default();
-    for (signal, flag) in [
-        (SIGTERM, &stop),
-        (SIGHUP, &stop),
-        (SIGTSTP, &suspend),
-        (SIGCONT, &resumed),
-    ] {
+    for (signal, flag) in [(SIGTERM, &stop), (SIGTSTP, &suspend), (SIGCONT, &resumed)] {
         signal_hook::flag::register(signal, Arc::clone(flag))?;
     }
+    end_on_hangup(&stop)?;
     let mut watch = Watch {
         state: State::new(source.about(), view, every),
         source,
@@ -51,6 +48,50 @@ pub fn watch(source: &mut dyn Source, view: View, every: Duration) -> io::Result
     let result = ratatui::try_init().and_then(|mut terminal| watch.go_on(&mut terminal));
     ratatui::restore();
     result
+}
+
+/// What `poll` says of standard input and output.
+fn polled(input: libc::c_short, ms: libc::c_int) -> libc::c_short {
+    let asked = |fd, events| libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    };
+    let mut both = [
+        asked(libc::STDIN_FILENO, input),
+        asked(libc::STDOUT_FILENO, 0),
+    ];
+    // SAFETY: two entries of ours.
+    unsafe { libc::poll(both.as_mut_ptr(), 2, ms) };
+    both[0].revents | both[1].revents
+}
+
+/// Waits for a key, a signal, or the end of the terminal, at most so long.
+fn wait_for_input(most: Duration) {
+    let ms = most.as_micros().div_ceil(1000);
+    polled(
+        libc::POLLIN,
+        libc::c_int::try_from(ms).unwrap_or(libc::c_int::MAX),
+    );
+}
+
+/// Is the terminal gone?
+fn is_gone() -> bool {
+    polled(0, 0) & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+}
+
+/// `SIGHUP` sets the flag; if the terminal is gone, it ends the process, wherever that is: a terminal that is
+/// gone need not be restored, and the program may be reading from it.
+fn end_on_hangup(stop: &Flag) -> io::Result<()> {
+    let stop = Arc::clone(stop);
+    let action = move || {
+        stop.store(true, Ordering::Relaxed);
+        if is_gone() {
+            let _ = emulate_default_handler(SIGHUP);
+        }
+    };
+    // SAFETY: it makes system calls and sets a flag, which a signal handler may.
+    unsafe { signal_hook::low_level::register(SIGHUP, action) }.map(|_| ())
 }
 
 /// Set by a signal.
@@ -73,7 +114,10 @@ struct Watch<'a> {
 impl Watch<'_> {
     fn go_on(&mut self, terminal: &mut DefaultTerminal) -> io::Result<()> {
         loop {
-            terminal.draw(|frame| screen::draw(frame, &self.state))?;
+            match terminal.draw(|frame| screen::draw(frame, &self.state)) {
+                Err(_) if is_gone() => return Ok(()),
+                drawn => drawn?,
+            };
             match self.wait()? {
                 Some(Wish::Quit) => return Ok(()),
                 Some(Wish::Draw) => {}
@@ -117,7 +161,12 @@ impl Watch<'_> {
                 return Ok(Some(Wish::Draw));
             }
             let left = self.next.saturating_duration_since(Instant::now());
-            if event::poll(left.min(LOOK))? {
+            // Not in `event::poll`, which reads the end of input again and again when the terminal goes.
+            wait_for_input(left.min(LOOK));
+            if is_gone() {
+                return Ok(Some(Wish::Quit));
+            }
+            if event::poll(Duration::ZERO)? {
                 break;
             }
             if left.is_zero() {

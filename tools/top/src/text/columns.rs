@@ -4,6 +4,7 @@
 use crate::interval::{Order, Row};
 use crate::text::names::shortened;
 use crate::text::{bytes, rate};
+use quiescent_report::text::shown as escaped;
 
 /// Columns behind the name: heading, least width, and what sorts by it.
 const COLUMNS: [(&str, usize, Option<Order>); 8] = [
@@ -79,7 +80,7 @@ impl Columns {
                 },
             })
             .collect();
-        let longest = rows.iter().map(|row| row.name.chars().count());
+        let longest = rows.iter().map(|row| escaped(&row.name).chars().count());
         let longest = longest.max().unwrap_or(0);
         let is_sorted = |n: usize| COLUMNS[n].2 == Some(sorted);
         let mut dropped = DROPPED.to_vec();

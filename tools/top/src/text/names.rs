@@ -1,10 +1,12 @@
-//! Names that are too long, and lines that are too long.
+//! Names that are too long, and lines that are too long. All of them are shown without what a terminal would
+//! obey: they come from the process that is watched.
 
-use quiescent_report::text;
+use quiescent_report::text::{self, shown};
 
 /// A name in at most so many letters. Of a path its crate and its function stay, and what fits of the part
 /// behind the crate: `crate::…::module::function`. Any other name loses its middle.
 pub(crate) fn shortened(name: &str, width: usize) -> String {
+    let name = &*shown(name);
     match length(name) <= width {
         true => name.to_owned(),
         false => path(name, width).unwrap_or_else(|| text::shortened(name, width)),
@@ -69,6 +71,7 @@ fn parts(name: &str) -> Vec<&str> {
 /// A line in lines that are short enough, the later ones indented, parted behind one of the marks.
 pub(crate) fn wrapped(line: &str, width: usize, marks: &[&str]) -> Vec<String> {
     let mut lines = vec![String::new()];
+    let line = &*shown(line);
     let mut rest = line;
     while !rest.is_empty() {
         let ends = marks

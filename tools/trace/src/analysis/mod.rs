@@ -43,7 +43,7 @@ pub use filter::{Filter, Thread};
 pub use findings::{Column, Findings, Line, Table};
 pub use spread::{DISTINCT_MOST, VALUES_MOST};
 
-use crate::event::window::{Follow, Place};
+use crate::event::window::{Follow, Place, is_few};
 use crate::{Error, Event, Record, Summary, Window};
 use about::Present;
 use std::io::Write;
@@ -178,6 +178,9 @@ impl Analysis {
 
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
+        if !self.window.follows(record) {
+            return;
+        }
         let event = match record.decode() {
             Ok(event) => event,
             Err(fault) => return self.window.undecoded.add(record.line, fault),
@@ -206,7 +209,7 @@ impl Analysis {
         let mut findings = Findings::default();
         self.part.finish(&mut findings, window)?;
         findings.about = About::new(summary, self.window.undecoded, window, by, &self.present);
-        if summary.unitless > 0 {
+        if !is_few(summary.unitless, summary) {
             findings.without_times();
         }
         Ok(findings)

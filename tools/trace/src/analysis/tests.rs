@@ -1,7 +1,7 @@
 //! What all analyses have in common, and how their tests run them.
 
 use super::*;
-use crate::{Bounds, Reader, START_MARK};
+use crate::{Bounds, Fault, Reader, START_MARK};
 
 /// Runs an analysis over lines of ftrace text.
 pub(crate) fn run(kind: Kind, text: &str) -> Findings {
@@ -56,6 +56,29 @@ fn records_out_of_order_are_an_error_with_the_line() {
             why.starts_with("test: line 2: ") && why.contains("trace_clock mono"),
             "{why}"
         );
+    }
+}
+
+#[test]
+fn a_few_records_that_go_back_are_counted_as_unreadable() {
+    let line = |n: u64| format!("          a-1       [001] d..2.     2.{n:06}: {WAKEUP}\n");
+    let lines: Vec<String> = (0..200).map(line).collect();
+    for forged in ["x-1 [0] 0: a: b", "x-1 [0] 1.5: a: b"] {
+        let text = lines[..150].concat() + forged + "\n" + &lines[150..].concat() + forged + "\n";
+        for kind in Kind::ALL {
+            let found = feed(Analysis::new(kind, Filter::default()), &text).unwrap();
+            let unread = &found.about.undecoded;
+            assert_eq!(
+                (unread.count(), unread.first()[0].line),
+                (2, 151),
+                "{forged}"
+            );
+            assert_eq!(unread.first()[0].fault, Fault::Backwards);
+            assert_eq!(found.about.window.end_ns, 2_000_199_000);
+        }
+        // The third is one too many: then it is the clocks.
+        let more = text + forged + "\n" + &lines[199] + forged + "\n";
+        assert!(feed(Analysis::new(Kind::Wakeups, Filter::default()), &more).is_err());
     }
 }
 

@@ -26,6 +26,9 @@ pub enum Fault {
     Context,
     /// The time is no number, or too large for nanoseconds in 64 bits.
     Time,
+    /// An earlier time than that of a record before, or one without a unit among others that have it: a task
+    /// may have such a line in its name.
+    Backwards,
     /// A CPU number above 65535.
     Cpu,
     /// Longer than [`LINE_MOST`] bytes.
@@ -60,6 +63,7 @@ impl fmt::Display for Fault {
                  trace_options",
             ),
             Fault::Time => f.write_str("the time cannot be read"),
+            Fault::Backwards => f.write_str("its time is earlier than that of a record before it"),
             Fault::Cpu => f.write_str("a CPU number above 65535"),
             Fault::Long => write!(f, "longer than {} bytes", LINE_MOST),
             Fault::Field(name) => write!(f, "the event has no readable field `{name}`"),

@@ -4,7 +4,7 @@
 //! and `WORKLOAD_END`, the first of each), or is the whole trace. Both ends belong to it. A trace with marks
 //! is read once: at the first mark all counts are reset, and the state (queued callbacks, idle CPUs) is kept.
 
-use crate::{Error, Event, Faults, Record, Summary};
+use crate::{Error, Event, Fault, Faults, Record, Summary, Unit};
 use serde::Serialize;
 
 /// What a recorder writes to `trace_marker` when the part to be measured starts.
@@ -61,7 +61,10 @@ pub(crate) struct Follow {
     given: Option<Window>,
     start: Option<u64>,
     end: Option<u64>,
-    /// Records whose event could not be decoded.
+    /// The latest time so far, which no later record is before; none in a trace without a unit.
+    latest: u64,
+    has_unit: bool,
+    /// Records whose event could not be decoded, or whose time cannot be.
     pub(crate) undecoded: Faults,
 }
 
@@ -73,9 +76,25 @@ impl Follow {
         }
     }
 
-    /// The next record: its event, and where it lies; none if it cannot be decoded, which is counted.
+    /// Does the record follow those before it? Otherwise it is counted, and is not to be looked at.
+    #[inline(always)]
+    pub(crate) fn follows(&mut self, record: &Record<'_>) -> bool {
+        let has_unit = record.unit == Unit::Seconds;
+        if record.time_ns < self.latest || (self.has_unit && !has_unit) {
+            self.undecoded.add(record.line, Fault::Backwards);
+            return false;
+        }
+        (self.latest, self.has_unit) = (record.time_ns, has_unit);
+        true
+    }
+
+    /// The next record: its event, and where it lies; none if it does not follow, or cannot be decoded, which
+    /// is counted.
     #[inline(always)]
     pub(crate) fn see<'a>(&mut self, record: &Record<'a>) -> Option<(Event<'a>, Place)> {
+        if !self.follows(record) {
+            return None;
+        }
         match record.decode() {
             Ok(event) => Some((event, self.at(record, &event))),
             Err(fault) => {
@@ -129,7 +148,7 @@ impl Follow {
 
     /// The window as far as the trace reaches, and who said so; clocks without a unit have one too.
     pub(crate) fn bounds(&self, summary: &Summary) -> Result<(Window, Bounds), Error> {
-        let (first, last) = ends(summary, "give a trace with events in it")?;
+        let (first, last) = self.ends(summary, "give a trace with events in it")?;
         let by = match (self.given, self.start, self.end) {
             (Some(_), ..) => Bounds::Given,
             (None, None, None) => Bounds::Whole,
@@ -148,8 +167,8 @@ impl Follow {
 
     /// The window, at the end of the trace.
     pub(crate) fn finish(&self, summary: &Summary) -> Result<Window, Error> {
-        let (first, last) = ends(summary, "give ftrace text with events in it")?;
-        if summary.unitless > 0 {
+        let (first, last) = self.ends(summary, "give ftrace text with events in it")?;
+        if !is_few(summary.unitless, summary) {
             return Err(missing(
                 summary,
                 "clock with a unit",
@@ -166,7 +185,31 @@ impl Follow {
         }
         Ok(window)
     }
+
+    /// The times of the first and the last record, of a trace whose records are in order, but for a few.
+    fn ends(&self, summary: &Summary, remedy: &'static str) -> Result<(u64, u64), Error> {
+        if let Some(line) = summary.backwards_at
+            && !is_few(summary.backwards, summary)
+        {
+            return Err(Error::Order {
+                name: summary.name.clone(),
+                line,
+                count: summary.backwards,
+            });
+        }
+        let ends = summary.first_ns.zip(summary.last_ns);
+        let (first, last) = ends.ok_or_else(|| missing(summary, "record", remedy))?;
+        Ok((first, last.max(self.latest)))
+    }
 }
+
+/// Records that may be in the names of tasks: one in [`ONE_IN`]. Clocks that disagree make more of them.
+pub(crate) fn is_few(count: u64, summary: &Summary) -> bool {
+    count.saturating_mul(ONE_IN) <= summary.records
+}
+
+/// Of so many records one may be out of order.
+const ONE_IN: u64 = 100;
 
 fn missing(summary: &Summary, what: &'static str, remedy: &'static str) -> Error {
     Error::Missing {
@@ -175,17 +218,4 @@ fn missing(summary: &Summary, what: &'static str, remedy: &'static str) -> Error
         lines: summary.lines,
         remedy,
     }
-}
-
-/// The times of the first and the last record, of a trace whose records are in order.
-fn ends(summary: &Summary, remedy: &'static str) -> Result<(u64, u64), Error> {
-    if let Some(line) = summary.backwards_at {
-        return Err(Error::Order {
-            name: summary.name.clone(),
-            line,
-            count: summary.backwards,
-        });
-    }
-    let ends = summary.first_ns.zip(summary.last_ns);
-    ends.ok_or_else(|| missing(summary, "record", remedy))
 }

@@ -25,6 +25,7 @@
 //! first that it does not expect; what follows then is the reader of all layouts. Where the fast one does not
 //! give up, both say the same (checked on every line of the traces, and on damaged ones).
 
+mod columns;
 mod fast;
 mod fields;
 mod latency;
@@ -36,6 +37,7 @@ mod source;
 
 use crate::Fault;
 
+use columns::column_of_cpu;
 pub(crate) use fast::{Before, start};
 pub(crate) use fields::{Fields, How, Kind, Shape, shape_of};
 use latency::{glued, latency};
@@ -289,7 +291,12 @@ fn without_instance(line: &str) -> &str {
 
 /// The layouts with `[cpu]`. `None` when there is none; an error when there is and the rest cannot be read.
 fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    let column = column_of_cpu(line.as_bytes());
     for open in memchr::memchr_iter(b'[', line.as_bytes()) {
+        // A name may look like columns; those of the kernel are where they are.
+        if column.is_some_and(|column| open < column) {
+            continue;
+        }
         let length = line[open..].find(']')?;
         let number = &line[open + 1..open + length];
         if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {

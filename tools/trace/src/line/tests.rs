@@ -343,3 +343,29 @@ fn the_fast_reader_says_what_the_other_says() {
     }
     assert!(whole > 1500 && damaged > 5000, "{whole} {damaged}");
 }
+
+#[test]
+fn a_name_that_looks_like_columns_is_a_name() {
+    // Fifteen bytes, as the kernel pads them.
+    for (name, group) in [
+        ("x-1 [0] 0: a:", ""),
+        ("y-2 [9] 9.9: b:", "(-------) "),
+        ("<...>-7 [1] 2:", ""),
+    ] {
+        let line =
+            format!("{name:>16}-1234    {group}[003] d..1.  5.000001: sched_waking: comm=b pid=9");
+        let Ok(Met::Record(places)) = places(&line) else {
+            panic!("{line}");
+        };
+        let record = places.on(&line, 0, 1);
+        assert_eq!(
+            (record.task, record.pid, record.cpu),
+            (name, 1234, 3),
+            "{line}"
+        );
+        assert_eq!(
+            (record.time_ns, record.event),
+            (5_000_001_000, "sched_waking")
+        );
+    }
+}

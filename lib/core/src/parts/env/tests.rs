@@ -210,6 +210,30 @@ fn a_change_of_the_mode_that_a_reader_refuses_leaves_it_as_it_was() {
     assert_eq!(threads.mode.threads_fence(), mode == FenceMode::Fenced);
 }
 
+/// Otherwise the end of the one is the end of the other, which relies on the time in between.
+#[test]
+fn one_change_of_the_mode_waits_for_another() {
+    use crate::reader::mode::FenceMode;
+    crate::needs!(linux);
+    let program = program();
+    let mode = &program.env.threads.mode;
+    let before = (mode.threads_fence(), mode.updaters_fence());
+    let other = program.env.state.sweeping();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let changes = scope.spawn(move || {
+            let own = crate::prim::thread_id();
+            sender.send(own).expect("the test waits");
+            program.env.force_mode(FenceMode::Fenced)
+        });
+        crate::testing::until_asleep(receiver.recv().expect("it starts"));
+        assert_eq!((mode.threads_fence(), mode.updaters_fence()), before);
+        drop(other);
+        assert_eq!(changes.join().expect("no panic"), Ok(()));
+    });
+    assert_eq!(mode.resolve(), FenceMode::Fenced);
+}
+
 /// Two of a leaf's slots are the unregistered readers'.
 #[test]
 fn slots_for_so_many_threads_come_in_leaves() {

@@ -1,7 +1,7 @@
 //! `doctor`: reads a machine's files, applies the rules, and prints the findings.
 
 use crate::arguments::linux::doctor::Doctor;
-use crate::show::output::{self, DONE, FINDING, USAGE};
+use crate::show::output::{self, DONE, FINDING, Printed, USAGE};
 use quiescent_live::{Finding, Machine, Severity, diagnose, doctor, files::Root, listed};
 use quiescent_report::{Error, Report, Row};
 use serde_json::{Value, json};
@@ -18,10 +18,10 @@ pub fn run(options: &Doctor) -> Result<u8, Error> {
     };
     let findings = diagnose(&machine);
     let printed = match options.json {
-        true => report(options, &machine, &findings).to_json() + "\n",
-        false => doctor::text(&machine, &findings, output::columns()),
+        true => Printed::json(&report(options, &machine, &findings)),
+        false => Printed::text(doctor::text(&machine, &findings, output::columns())),
     };
-    output::print(printed.as_bytes())?;
+    output::print(&printed)?;
     Ok(code(&findings))
 }
 

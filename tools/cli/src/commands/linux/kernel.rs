@@ -5,7 +5,7 @@ use crate::commands::code;
 use crate::kernel::beside::{self, KernelOptions};
 use crate::kernel::show;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE};
+use crate::show::output::{self, DONE, Printed};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error};
 use quiescent_sim::settings;
@@ -35,8 +35,8 @@ fn bench(options: &KernelBench) -> Result<u8, Error> {
     let stopped = code(&stop) != DONE;
     report.option("stopped", stopped);
     let printed = match options.json {
-        true => report.to_json() + "\n",
-        false => format!(
+        true => Printed::json(&report),
+        false => Printed::text(format!(
             "{}\n\n{}{}",
             report.host.line(),
             show::text(&found, output::columns()),
@@ -45,8 +45,8 @@ fn bench(options: &KernelBench) -> Result<u8, Error> {
             } else {
                 ""
             }
-        ),
+        )),
     };
-    output::print(printed.as_bytes())?;
+    output::print(&printed)?;
     Ok(code(&stop))
 }

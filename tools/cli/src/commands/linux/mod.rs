@@ -12,7 +12,7 @@ use super::{measure, need_a_subject, this_program};
 use crate::arguments::linux::domain::Domain;
 use crate::arguments::linux::{Internal, Linux, LinuxBench, Pressure, Scale, Sections, Srcu, Sync};
 use crate::arguments::{Common, Measured, Page};
-use crate::show::output::{self, DONE};
+use crate::show::output::{self, DONE, Printed};
 use quiescent_bench::cases::domain::{self, DomainOptions};
 use quiescent_bench::cases::pressure::{self, PressureOptions};
 use quiescent_bench::cases::read::ReadOptions;
@@ -65,7 +65,7 @@ fn run_internal(internal: Internal) -> Result<u8, Error> {
             disassembly: true, ..
         } => {
             let text = instructions::disassembly(&this_program()?)?;
-            output::print(text.as_bytes()).map(|()| DONE)
+            output::print(&Printed::text(text)).map(|()| DONE)
         }
         Internal::Instructions {
             common, subject, ..

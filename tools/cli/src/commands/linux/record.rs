@@ -1,12 +1,12 @@
 //! `record`: checks the place of the trace, records, and prints a summary.
 //!
-//! The file appears when the recording is complete.
+//! The file appears when the recording is complete, for its user only.
 
 use crate::arguments::linux::record::Record;
 use crate::commands::code;
 use crate::show::file::{self, Kind, Permit};
 use crate::show::interrupt::stop_pipe;
-use crate::show::output::{self, DONE, FINDING};
+use crate::show::output::{self, DONE, FINDING, Printed};
 use quiescent_live::events;
 use quiescent_live::record::{Options, Outcome, record};
 use quiescent_report::{Error, Report, Row};
@@ -14,7 +14,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 /// A recording cannot be made again, so that none is replaced unasked.
-const RECORDING: Kind = Kind::data("--output");
+const RECORDING: Kind = Kind {
+    mode: file::PRIVATE,
+    ..Kind::data("--output")
+};
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Record) -> Result<u8, Error> {
@@ -44,12 +47,12 @@ pub fn run(options: &Record) -> Result<u8, Error> {
     file.keep()?;
     let stopped = code(&stop);
     if options.json {
-        let line = report(options, &outcome, stopped != DONE).to_json() + "\n";
-        output::print(line.as_bytes())?;
+        let report = report(options, &outcome, stopped != DONE);
+        output::print(&Printed::json(&report))?;
     } else if is_output {
-        eprint!("{}", text(options, &outcome));
+        output::tell(text(options, &outcome));
     } else {
-        output::print(text(options, &outcome).as_bytes())?;
+        output::print(&Printed::text(text(options, &outcome)))?;
     }
     let failed = outcome.status.is_some_and(|it| !it.success());
     Ok(match stopped {

@@ -7,7 +7,7 @@ use crate::commands::{code, this_program};
 use crate::reproduce::{self, ReproduceOptions, Reproduced, page};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE};
+use crate::show::output::{DONE, Printed};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error};
@@ -33,16 +33,12 @@ pub fn run(options: &Reproduce) -> Result<u8, Error> {
     Ok(code(&stop))
 }
 
-fn printed(options: &Reproduce, found: &Reproduced) -> String {
+fn printed(options: &Reproduce, found: &Reproduced) -> Printed {
     if options.common.json {
-        return found.report.to_json() + "\n";
+        return Printed::json(&found.report);
     }
-    let text = match options.full {
+    Printed::coloured(match options.full {
         true => reproduce::text(found),
         false => reproduce::first::text(found),
-    };
-    match output::colour() {
-        true => output::paint(&text),
-        false => text,
-    }
+    })
 }

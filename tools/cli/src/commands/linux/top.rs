@@ -7,7 +7,7 @@ mod simulated;
 use crate::arguments::linux::top::Top;
 use crate::commands::code;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE};
+use crate::show::output::{self, DONE, Printed};
 use figures::Figures;
 use quiescent_live::Rung;
 use quiescent_report::Error;
@@ -69,7 +69,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
     let waits = !matches!(origin, Origin::Simulated);
     let most = options.intervals.or(options.json.then_some(1));
     let mut figures = Figures::default();
-    let report = |figures: &Figures| figures.report(options, sort, origin).to_json() + "\n";
+    let report = |figures: &Figures| Printed::json(&figures.report(options, sort, origin));
     let mut before = source.read().map_err(unreadable)?;
     let mut count = 0;
     while most.is_none_or(|most| count < most)
@@ -79,7 +79,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
             Ok(now) => now,
             // When the source has ended, the figures counted so far are printed first.
             Err(why) if options.json && count > 0 => {
-                output::print(report(&figures).as_bytes())?;
+                output::print(&report(&figures))?;
                 return Err(unreadable(why));
             }
             Err(why) => return Err(unreadable(why)),
@@ -91,7 +91,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
             let about = source.about();
             let head = format!("{about}, {:.1} s\n", interval.length.as_secs_f64());
             let body = text(&interval, &view, output::columns());
-            if !output::print_on(format!("{head}{body}\n").as_bytes())? {
+            if !output::print_on(&Printed::text(format!("{head}{body}\n")))? {
                 return Ok(DONE);
             }
         }
@@ -99,7 +99,7 @@ fn show(options: &Top, sort: Order, origin: Origin, source: &mut dyn Source) -> 
         count += 1;
     }
     if options.json {
-        output::print(report(&figures).as_bytes())?;
+        output::print(&report(&figures))?;
     }
     Ok(code(&stop))
 }

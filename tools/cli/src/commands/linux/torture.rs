@@ -10,7 +10,7 @@ use crate::arguments::linux::torture::Torture;
 use crate::commands::this_program;
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE, FINDING, STOPPED};
+use crate::show::output::{self, DONE, FINDING, Printed, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::pages;
@@ -34,10 +34,10 @@ const PROGRAM: &str = "quiescent-torture-run";
 pub fn run(options: &Torture) -> Result<u8, Error> {
     if options.list {
         let listed = match options.json {
-            true => list_json()? + "\n",
-            false => list(output::columns())?,
+            true => Printed::json(&list_json()?),
+            false => Printed::text(list(output::columns())?),
         };
-        return output::print(listed.as_bytes()).map(|()| DONE);
+        return output::print(&listed).map(|()| DONE);
     }
     if options.machines.sim {
         return machines::run(options);
@@ -79,9 +79,9 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
     }
     let stopped = stop.load(Ordering::Relaxed);
     paper.tables(|| match (options.json, options.tap) {
-        (true, _) => report::json(&campaign, &runs, stopped).to_json() + "\n",
-        (_, true) => format!("1..{}\n", runs.len()),
-        _ => report::text(&campaign, &runs, stopped),
+        (true, _) => Printed::json(&report::json(&campaign, &runs, stopped)),
+        (_, true) => Printed::text(format!("1..{}\n", runs.len())),
+        _ => Printed::text(report::text(&campaign, &runs, stopped)),
     })?;
     paper.write(stopped, |occasion| {
         let report = report::json(&campaign, &runs, stopped);
@@ -171,14 +171,14 @@ fn list(width: usize) -> Result<String, Error> {
 }
 
 /// The same as one line of JSON: in `options`, a list of objects.
-fn list_json() -> Result<String, Error> {
+fn list_json() -> Result<Report, Error> {
     let scenarios = names().map(|name| {
         let it = Scenario::named(name).map_err(usage)?;
         Ok(json!({ "name": name, "about": it.about, "stresses": it.stresses }))
     });
     let mut report = Report::new("torture --list", 0);
     report.option("scenarios", scenarios.collect::<Result<Vec<_>, Error>>()?);
-    Ok(report.to_json())
+    Ok(report)
 }
 
 /// Prints the progress.
@@ -190,7 +190,7 @@ struct Printer {
 
 impl Printer {
     fn print(&self, text: &str) -> Result<(), Error> {
-        self.bar.aside(|| output::print(text.as_bytes()))
+        self.bar.aside(|| output::print(&Printed::text(text)))
     }
 
     fn begin(&self, campaign: &Campaign) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::arguments::sim::Sim;
 use crate::commands::whatif;
 use crate::show::file::{self, Permit};
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{self, DONE, FINDING, STOPPED};
+use crate::show::output::{self, DONE, FINDING, Printed, STOPPED};
 use crate::show::progress::Bar;
 use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, folded};
@@ -82,16 +82,17 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     let pairs = pairs(&trace.figures, &run.stats(), &Background::default());
     let report = report(&file.display().to_string(), &machine, &trace, &pairs);
     let printed = match options.json {
-        true => report.to_json() + "\n",
+        true => Printed::json(&report),
         false => {
             let written = options
                 .trace
                 .as_deref()
                 .map(|path| compared(path, file, &trace));
-            text(&report, &machine, &trace, &pairs) + &written.unwrap_or_default()
+            let text = text(&report, &machine, &trace, &pairs);
+            Printed::text(text + &written.unwrap_or_default())
         }
     };
-    output::print(printed.as_bytes())?;
+    output::print(&printed)?;
     Ok(
         match trace.unread == 0 && trace.waits_without_callback() == 0 {
             true => DONE,

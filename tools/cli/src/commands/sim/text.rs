@@ -58,7 +58,7 @@ pub fn list(width: usize) -> String {
 }
 
 /// The same as one line of JSON: in `options`, lists of objects.
-pub fn list_json() -> String {
+pub fn list_json() -> Report {
     let entry = |key: &str, value: String, about: &str, allowed: Option<&str>| {
         let mut entry = json!({ "key": key, "value": value, "about": about });
         entry["allowed"] = allowed.into();
@@ -84,7 +84,7 @@ pub fn list_json() -> String {
     report.option("workloads", workloads.collect::<Vec<_>>());
     report.option("settings", settings(settings::SETTINGS));
     report.option("thread_settings", settings(settings::THREAD_SETTINGS));
-    report.to_json()
+    report
 }
 
 /// What each version of a kernel decides.

@@ -2,6 +2,7 @@
 
 use super::{Origin, show};
 use crate::arguments::linux::top::Top;
+use crate::show::output;
 use quiescent_live::Rung;
 use quiescent_report::Error;
 use quiescent_top::{Kernel, Order};
@@ -11,11 +12,11 @@ pub(super) fn run(options: &Top) -> Result<u8, Error> {
     let mut source =
         Kernel::new(options.by, options.mount).map_err(|why| why.of("top --kernel"))?;
     if !source.why().is_empty() {
-        eprintln!(
-            "note: no better source than `{}`: {}",
+        output::tell(format!(
+            "note: no better source than `{}`: {}\n",
             source.rung().word(),
             source.why()
-        );
+        ));
     }
     // This source does not know what is queued, so nothing can be sorted by it.
     let sort = match (source.rung(), options.sort) {

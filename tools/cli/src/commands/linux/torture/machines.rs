@@ -8,7 +8,7 @@ use crate::commands::code;
 use crate::commands::sim;
 use crate::show::file::{self, Kind, Permit, Place};
 use crate::show::interrupt::stop_flag;
-use crate::show::output::{DONE, FINDING, columns};
+use crate::show::output::{DONE, FINDING, Printed, columns};
 use crate::show::paper::{Paper, quoted};
 use crate::show::progress::Bar;
 use quiescent_report::pages;
@@ -127,9 +127,9 @@ fn show(
     paper.tables(|| match options.json {
         true => {
             report.option("finding", found.map(as_json));
-            report.to_json() + "\n"
+            Printed::json(&report)
         }
-        false => text(&report, all, found, kept),
+        false => Printed::text(text(&report, all, found, kept)),
     })?;
     paper.write(stopped == Some(true), |occasion| {
         pages::machines(&report, shown.as_ref(), occasion)
