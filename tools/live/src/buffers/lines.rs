@@ -1,11 +1,12 @@
 //! The kernel's lines, out of a text in which names of tasks stand as they are.
 //!
 //! The kernel prints a name raw, and a task gives itself one of 15 bytes. A line feed in it would part a
-//! record, and what follows would be read as a record of its own. So a line feed ends a record only where the
-//! next one begins, which a name cannot imitate: 16 bytes for the task (whatever is in them), a dash, its
-//! number, and `[cpu]`. Of a name at most 14 bytes stand behind a line feed, so that the dash, which the
-//! kernel prints next, is not in the seventeenth place. Losses and the lines of a stack are known by their form.
-//! What does not end a record becomes an escape, and so does all else that a terminal would obey.
+//! record, and what follows would be read as a record of its own. So a line feed ends a record only where
+//! the next one begins, which a name cannot imitate: 16 bytes for the task (whatever is in them), a dash,
+//! its number, and `[cpu]`. Of a name at most 14 bytes stand behind a line feed, so that the dash, which
+//! the kernel prints next, is not in the seventeenth place. Losses and the lines of a stack are known by
+//! their form. What does not end a record becomes an escape, and so does all else that a terminal would
+//! obey.
 //!
 //! An event that prints a longer text of a user, such as the name of a file that is executed, can still
 //! contain a whole record; the events that are recorded by default have none.

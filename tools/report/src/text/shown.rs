@@ -96,7 +96,10 @@ mod tests {
             assert!(all.contains(part), "{part:?}");
         }
         let text = shown(&all).into_owned();
-        assert!(text.bytes().all(|it| (b' '..=b'~').contains(&it)), "{text}");
+        assert!(
+            text.bytes().all(|it| (b' '..=b'~').contains(&it)),
+            "{text:?}"
+        );
         assert_eq!(shown(&text), text, "escaped once, and not again");
         assert_eq!(shown_lines("a\n\tb"), "a\n\\tb");
     }
@@ -111,7 +114,10 @@ mod tests {
     fn every_sequence_of_bytes_becomes_visible() {
         let bytes: Vec<u8> = (0..=255).rev().collect();
         let text = shown_bytes(&bytes);
-        assert!(text.bytes().all(|it| (b' '..=b'~').contains(&it)), "{text}");
+        assert!(
+            text.bytes().all(|it| (b' '..=b'~').contains(&it)),
+            "{text:?}"
+        );
         // A letter that was cut in half, as names of fifteen bytes are.
         assert_eq!(
             shown_bytes("nam\u{e9}".as_bytes().split_last().unwrap().1),

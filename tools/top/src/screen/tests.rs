@@ -294,13 +294,13 @@ fn what_names_contain_is_escaped_and_does_not_reach_the_screen() {
     }];
     let lines = drawn(&state, 120, 40).join("\n");
     // The about line, the callback and the holdout; a thread's name has 16 columns.
-    assert_eq!(lines.matches(escaped).count(), 3, "{lines}");
+    assert_eq!(lines.matches(escaped).count(), 3, "{lines:?}");
     assert!(
         !lines.contains("in the way: \x1b") && lines.contains(r"\x1b]"),
-        "{lines}"
+        "{lines:?}"
     );
     let batch = crate::text::text(state.interval.as_ref().expect("set"), &state.view, 120);
-    assert!(batch.contains(escaped), "{batch}");
+    assert!(batch.contains(escaped), "{batch:?}");
     state.trouble = Some(hostile.into());
     assert!(drawn(&state, 120, 40).join("\n").ends_with(escaped));
     state.typing = true;
