@@ -53,7 +53,8 @@ impl Mode {
         }
     }
 
-    /// True if a thread must execute its own fences from now on: a reader that registers, an owner that pushes.
+    /// True if a thread must execute its own fences from now on: a reader that registers, an owner that
+    /// pushes.
     pub fn threads_fence(&self) -> bool {
         self.decided() != MEMBARRIER
     }

@@ -23,10 +23,10 @@
 //! *prepare*. If it registered later, its handler runs first, and ours takes our locks under L; so a thread
 //! that holds one of our locks must not take L. If it registered earlier, it takes L under our locks; so a
 //! thread that holds L must not take one of ours. Both hold: under our locks the library allocates and frees
-//! nothing and calls no foreign code, and what programs may do under their allocator's lock (read) takes none
-//! of our locks. (A change of the fence mode allocates under them. It belongs to the start of a program, before
-//! it forks.) Between *prepare* and the end of the other two handlers the library does not allocate or
-//! free either, because L may still be held then. What the child discards there is leaked.
+//! nothing and calls no foreign code, and what programs may do under their allocator's lock (read) takes
+//! none of our locks. (A change of the fence mode allocates under them. It belongs to the start of a
+//! program, before it forks.) Between *prepare* and the end of the other two handlers the library does not
+//! allocate or free either, because L may still be held then. What the child discards there is leaked.
 //!
 //! # Memory of other threads in the child
 //! The kernel copies the memory with each other thread's stores up to some instruction of that thread (it

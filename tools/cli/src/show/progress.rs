@@ -3,6 +3,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quiescent_report::Progress;
+use quiescent_report::text::shown;
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //! In the child the tallies of other threads are unused again. Their sections *here* are dropped with them:
 //! those threads, and the guards on their stacks, are not in the child. The tally of the thread that forks
 //! is kept, as are its guards. No other thread's section is in it: a slot is not released while a section
-//! here is open. (Threads without a slot share one tally. If the thread that forks is such a thread and inside
-//! a section of any `Srcu`, those sections stay counted: which are its own is not known.)
+//! here is open. (Threads without a slot share one tally. If the thread that forks is such a thread and
+//! inside a section of any `Srcu`, those sections stay counted: which are its own is not known.)
 //!
 //! A guard that may be sent may have been anywhere in the parent's memory, which the child has a copy of. So
 //! sections that were *sent* stay open. Those of other threads move to the tally of the unregistered readers,
