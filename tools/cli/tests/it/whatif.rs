@@ -187,7 +187,19 @@ fn damage_is_reported_alike_by_all_that_read_a_trace() {
 fn traces_out_of_order_or_without_a_window_are_errors_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let late = "<idle>-0 [000] d..1. 0.5: cpu_idle: state=1 cpu_id=0\n";
-    let order = spoiled(folder.path(), "order.txt", 9000, late);
+    let later = late.replace("0.5", "0.6");
+    let clocks = (late.to_owned() + &later).repeat(2000);
+    let order = spoiled(folder.path(), "order.txt", 9000, &clocks);
+    // A few may be in the names of tasks: they are counted.
+    let few = spoiled(folder.path(), "few.txt", 9000, late);
+    for command in readers(&few) {
+        let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {output:?}");
+        let said = unfolded(&output.stdout);
+        let words = "first line 9001: its time is earlier";
+        assert!(said.contains(words), "{command:?}: {said}");
+    }
     let empty = folder.path().join("empty.txt");
     fs::write(&empty, "# tracer: nop\n").unwrap();
     let empty = empty.to_str().unwrap();
