@@ -95,6 +95,7 @@ impl Domain {
     /// A section without a record. `inside`: the count of such sections.
     #[cfg_attr(feature = "locations", track_caller)]
     fn lock_unregistered(&'static self, local: &Local, inside: usize) -> &'static Reader {
+        local.note_elsewhere(&self.env().threads.elsewhere);
         // Before it joins: a signal handler that runs from here on joins the same side, and does not
         // register.
         let side = (local.unregistered_elsewhere).join(self.reader_records().unregistered_side());

@@ -172,8 +172,14 @@ impl Counted {
     /// Looks the calling thread's tally up, if the thread has used it before, and notes it.
     fn look_up(&'static self, local: &Local, threads: &'static Threads) -> Option<&'static Tally> {
         let tally = self.own(local, threads).filter(|tally| tally.is_used())?;
-        local.note_tally(self, tally);
+        self.note(local, threads, tally);
         Some(tally)
+    }
+
+    /// Notes the calling thread's tally, and that the thread has sections without a record.
+    fn note(&'static self, local: &Local, threads: &'static Threads, tally: &'static Tally) {
+        local.note_elsewhere(&threads.elsewhere);
+        local.note_tally(self, tally);
     }
 
     /// The count that new sections join.
@@ -211,13 +217,14 @@ impl Counted {
         threads: &'static Threads,
     ) -> Entered {
         let Some(tally) = self.enter_slowly(|tally| &tally.here, count, local, threads) else {
+            local.note_elsewhere(&threads.elsewhere);
             local.counted.enter();
             return Entered::counted_by(&self.unregistered, count + SLOWLY);
         };
         if local.reader().is_fenced() {
             return Entered::counted_by(tally, count + SLOWLY);
         }
-        local.note_tally(self, tally); // `Local::may_run` relies on it
+        self.note(local, threads, tally);
         Entered::counted_by(tally, count)
     }
 

@@ -147,27 +147,32 @@ impl Local {
         self.record.store(record, Ordering::Relaxed);
     }
 
+    /// Notes that the thread has sections without a record: [`may_run`](Local::may_run) relies on it.
+    pub fn note_elsewhere(&self, elsewhere: &'static ReaderRecord) {
+        // SAFETY: a record; records live forever.
+        if unsafe { &*self.record.load(Ordering::Relaxed) }.is_nowhere() {
+            self.note_record(elsewhere);
+        }
+    }
+
     /// Clears the noted tally and record: the next thread with the slot continues them.
     pub fn forget_notes(&self, nowhere: &'static ReaderRecord) {
         self.counts.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.note_record(nowhere);
     }
 
-    /// True if the thread runs no callback and is in no section, and has noted no record in a domain of the
-    /// program: a fast check, which is false more often than necessary.
+    /// True if the thread runs no callback and is in no section, and has had none in a domain or an `Srcu` of
+    /// the program: a fast check, which is false more often than necessary.
     ///
-    /// A thread without a slot has the dummy's word, which is not plainly outside. A thread with a slot may
-    /// be inside without a record, where there was no memory for one.
+    /// A thread without a slot has the dummy's word, which is not plainly outside. A thread with a slot has
+    /// noted a record, or that it has had sections without one.
     #[inline(always)]
     pub fn may_run(&self) -> bool {
         let record = self.record.load(Ordering::Relaxed);
         // SAFETY: a record; records live forever.
         self.reader().is_plainly_outside()
             && !self.in_callback()
-            && self.unregistered_elsewhere.count() == 0
             && unsafe { &*record }.is_nowhere()
-            && self.counts.load(Ordering::Relaxed).is_null()
-            && !self.counted.any()
     }
 
     /// True if the thread runs a callback.

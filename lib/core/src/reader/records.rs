@@ -50,8 +50,9 @@ const FIRST: u32 = prim::FIRST_RECORDS;
 const LEAVES: usize = prim::RECORD_LEAVES;
 /// The two counters of the unregistered readers have the engine's first two numbers.
 const UNREGISTERED: u32 = 2;
-/// The address of no domain: not null, the domain of an unused record.
+/// The addresses of no domain: not null, the domain of an unused record.
 const NOWHERE: usize = 1;
+const ELSEWHERE: usize = 2;
 
 /// A thread's record in a domain. Two cache lines of its own, since CPUs prefetch lines in pairs.
 #[derive(Debug)]
@@ -94,6 +95,14 @@ impl ReaderRecord {
         /// The record that is noted by a thread without a noted record.
         pub fn nowhere() -> ReaderRecord {
             ReaderRecord::at(std::ptr::without_provenance_mut(NOWHERE))
+        }
+    }
+
+    const_new! {
+        /// The record that is noted in its place by a thread that has had sections without a record: of an
+        /// `Srcu`, or of a domain that had no memory for one.
+        pub fn elsewhere() -> ReaderRecord {
+            ReaderRecord::at(std::ptr::without_provenance_mut(ELSEWHERE))
         }
     }
 

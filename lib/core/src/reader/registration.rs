@@ -44,6 +44,8 @@ pub struct Threads {
     pub dummy: Reader,
     /// A record of no domain: noted by threads without a noted record.
     pub nowhere: ReaderRecord,
+    /// The same: noted by threads that have had sections without a record.
+    pub elsewhere: ReaderRecord,
     pub mode: Mode,
     pub slots: Slots,
     /// Number of sections of threads that found no slot.
@@ -57,6 +59,7 @@ impl Threads {
             Threads {
                 dummy: Reader::new_dummy(),
                 nowhere: ReaderRecord::nowhere(),
+                elsewhere: ReaderRecord::elsewhere(),
                 mode: Mode::new(),
                 slots: Slots::new(),
                 unregistered: Counter::new(0),
@@ -115,6 +118,7 @@ impl Threads {
             // Kept: without state, and the mode, which is the machine's.
             dummy: _,
             nowhere: _,
+            elsewhere: _,
             mode: _,
             keeper: _,
         } = self;
