@@ -23,7 +23,7 @@ use crate::reader::words::ReaderWords;
 /// # Safety
 /// [`local`](Keeper::local) returns the calling thread's own, whose `Threads` are those that have this
 /// keeper.
-pub unsafe trait Keeper: Sync + std::fmt::Debug {
+pub unsafe trait Keeper: Sync {
     /// The calling thread's local.
     fn local(&self) -> Here;
 
@@ -34,6 +34,13 @@ pub unsafe trait Keeper: Sync + std::fmt::Debug {
     /// The calling thread would not release a slot any more: its end has begun.
     fn is_over(&self) -> bool {
         false
+    }
+}
+
+// Not a supertrait (see `Shell`).
+impl std::fmt::Debug for dyn Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keeper")
     }
 }
 
