@@ -14,7 +14,7 @@ use crate::queue::per_thread::Queue;
 use crate::reader::local::{Here, Local};
 use crate::reader::mode::Mode;
 use crate::reader::records::ReaderRecord;
-use crate::reader::threads::{Slot, Slots};
+use crate::reader::threads::{Leaves, Slot, Slots};
 use crate::reader::word::{Reader, SINK_UNREGISTERED, begin};
 use crate::reader::words::ReaderWords;
 
@@ -60,12 +60,12 @@ pub struct Threads {
 
 impl Threads {
     const_new! {
-        pub fn new(keeper: &'static dyn Keeper) -> Threads {
+        pub fn new(keeper: &'static dyn Keeper, all: &'static Leaves) -> Threads {
             Threads {
                 dummy: Reader::new_dummy(),
                 nowhere: ReaderRecord::nowhere(),
                 mode: Mode::new(),
-                slots: Slots::new(),
+                slots: Slots::new(all),
                 unregistered: Counter::new(0),
                 keeper,
             }
