@@ -11,7 +11,7 @@ use quiescent_engine::credit::Urgency;
 
 use crate::defer::enqueue::Terms;
 use crate::parts::domain::Domain;
-use crate::parts::env::Env;
+use crate::parts::env::{Env, Zeros};
 use crate::parts::shell::{News, Shell, Taken};
 use crate::parts::state::State;
 use crate::queue::intrusive::Head;
@@ -31,6 +31,7 @@ use crate::reader::word::{self, Reader};
 pub struct Program {
     pub env: Env,
     pub asked: Asked,
+    zeros: Zeros,
 }
 
 /// What a program was asked, and which reports it got.
@@ -93,9 +94,10 @@ pub fn program() -> &'static Program {
     // SAFETY: the environment is created at the address it is given.
     unsafe {
         let host = Box::leak(Box::new(Host(place)));
-        let env = Env::new(&raw const (*place).env, State::config(), host);
-        let asked = Asked::default();
-        place.write(Program { env, asked });
+        (&raw mut (*place).zeros).write(Zeros::new());
+        (&raw mut (*place).asked).write(Asked::default());
+        let env = &raw mut (*place).env;
+        env.write(Env::new(env, State::config(), host, &(*place).zeros));
         (*place).env.threads.mode.resolve();
         &*place
     }

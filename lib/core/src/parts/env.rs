@@ -12,11 +12,12 @@ use crate::prim::asking::{Asking, SPIN};
 use crate::prim::counters::add;
 use crate::prim::fences::{Fences, Whose};
 use crate::prim::{self, LEAF_SLOTS, full_fence};
+use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::meter::UNNAMED;
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
-use crate::reader::threads::Slot;
+use crate::reader::threads::{Leaves, Slot};
 use crate::reader::word::Reader;
 
 /// The environment of a process.
@@ -32,18 +33,38 @@ pub struct Env {
     /// The domains of the program.
     pub registry: Registry,
     pub alarm: Alarm,
-    pub breakers: Breakers,
+    pub breakers: &'static Breakers,
     pub shell: &'static dyn Shell,
+}
+
+/// The large parts of an environment that are zeros at first. In a static of their own they take no room in
+/// the program's file.
+#[derive(Debug)]
+pub struct Zeros {
+    leaves: Leaves,
+    breakers: Breakers,
+    /// What threads without a queue push into. Its content is unused.
+    nothing: Block,
+}
+
+impl Zeros {
+    const_new! {
+        pub fn new() -> Zeros {
+            Zeros { leaves: Leaves::new(), breakers: Breakers::new(), nothing: Block::new() }
+        }
+    }
 }
 
 impl Env {
     const_new! {
         /// # Safety
-        /// The environment is placed at `place`, stays there forever, and is part of `shell`.
+        /// The environment is placed at `place`, stays there forever, and is part of `shell`. No other one
+        /// has these `zeros`.
         pub unsafe fn new<S: Shell + 'static>(
             place: *const Env,
             config: quiescent_engine::Config,
             shell: &'static S,
+            zeros: &'static Zeros,
         ) -> Env {
             // SAFETY: addresses inside the place that the caller promises; nothing is read.
             let (home, state, common) = unsafe {
@@ -54,18 +75,18 @@ impl Env {
                 )
             };
             Env {
-                threads: Threads::new(shell),
+                threads: Threads::new(shell, &zeros.leaves),
                 // SAFETY: the caller's promise.
-                common: unsafe { Common::new(common, state.cast(), shell) },
+                common: unsafe { Common::new(common, state.cast(), shell, &zeros.nothing) },
                 fences: Fences::new(),
                 asking: Asking::new(),
                 // SAFETY: the caller's promise.
                 home: unsafe { Domain::new(0, Readers::Threads, UNNAMED, place) },
                 // SAFETY: the caller's promise.
-                state: unsafe { State::new(state, config, home, common) },
+                state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
                 registry: Registry::new(),
                 alarm: Alarm::new(),
-                breakers: Breakers::new(),
+                breakers: &zeros.breakers,
                 shell,
             }
         }

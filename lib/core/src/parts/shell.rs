@@ -1,6 +1,6 @@
 //! The interface to the host program: threads and reports.
 
-use std::fmt::Debug;
+use std::fmt;
 
 use quiescent_engine::Pos;
 use quiescent_engine::cpu::Lane;
@@ -49,7 +49,7 @@ pub enum News {
 
 /// What a domain requires of its host program. Every method is called with no lock held, unless it says
 /// otherwise. The defaults are those of a host that has a worker, replaces none, and hears no reports.
-pub trait Shell: Keeper + Meter + Debug {
+pub trait Shell: Keeper + Meter {
     /// Ensures that a worker exists or is being started. False: none can be started; the next caller that
     /// needs one tries again.
     fn start_worker(&self) -> bool {
@@ -107,4 +107,12 @@ pub trait Shell: Keeper + Meter + Debug {
 
     /// Delivers a report. Runs code of the program.
     fn tell(&self, _news: News) {}
+}
+
+// Not a supertrait: the table of methods would have it, and a program would link the text of all that the
+// shell holds. So for `Keeper` and `Meter`.
+impl fmt::Debug for dyn Shell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shell")
+    }
 }

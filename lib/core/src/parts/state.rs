@@ -26,6 +26,7 @@ use crate::prim::part::Part;
 use crate::prim::teller::Teller;
 use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering};
 use crate::queue::all::Queues;
+use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::UnderLock;
@@ -145,6 +146,7 @@ impl State {
             config: Config,
             domain: *const Domain,
             common: *const Common,
+            nothing: &'static Block,
         ) -> State {
             let engine = Global::new(config);
             State {
@@ -162,7 +164,7 @@ impl State {
                 }),
                 counters: Counters::new(),
                 // SAFETY: the caller's promise.
-                shared: unsafe { Queue::new(0, common, place.cast()) },
+                shared: unsafe { Queue::new(0, common, place.cast(), nothing) },
                 made: Queues::new(),
                 sweep: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
@@ -226,7 +228,7 @@ impl State {
         let place = Box::leak(Box::<State>::new_uninit());
         let common = &domain.env().common;
         // SAFETY: the state is written to the address that it is given, and never freed.
-        place.write(unsafe { State::new(place.as_ptr(), config, domain, common) })
+        place.write(unsafe { State::new(place.as_ptr(), config, domain, common, common.nothing) })
     }
 
     /// The state of a queue.

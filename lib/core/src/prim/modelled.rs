@@ -55,6 +55,11 @@ pub fn thread_name(_thread: u32) -> Option<String> {
     Some("a thread".to_owned())
 }
 
+/// The kernel's file about it: there is none.
+pub fn of_thread<'t>(_thread: u32, _file: &str, _text: &'t mut [u8]) -> Option<&'t str> {
+    None
+}
+
 /// A permanent value.
 ///
 /// # Safety

@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 #[cfg(quiescent_tsan)]
 pub use super::tsan::{Mutex, MutexGuard};
 pub use crate::os::{
-    coarse_ns, doze, futex_wait, futex_wake, futex_wake_all, heavy_fence, map, now_ns,
+    coarse_ns, doze, futex_wait, futex_wake, futex_wake_all, heavy_fence, map, now_ns, of_thread,
     register_heavy_fence, thread_id, thread_name, unmap,
 };
 use crate::prim::arena;

@@ -1,6 +1,6 @@
 //! Data that all queues of a process share.
 
-use crate::queue::lane::Block;
+use crate::queue::block::Block;
 use crate::queue::meter::Meter;
 use crate::queue::per_thread::Queue;
 
@@ -9,8 +9,8 @@ use crate::queue::per_thread::Queue;
 pub struct Common {
     /// It has no credit, so every push takes the slow path.
     pub dummy: Queue,
-    /// No thread uses its content.
-    block: Block,
+    /// Its block, whose content is unused.
+    pub nothing: &'static Block,
     pub meter: &'static dyn Meter,
 }
 
@@ -23,22 +23,14 @@ impl Common {
             place: *const Common,
             home: *const (),
             meter: &'static dyn Meter,
+            nothing: &'static Block,
         ) -> Common {
             Common {
                 // SAFETY: the caller's promise.
-                dummy: unsafe { Queue::new(0, place, home) },
-                block: Block::new(),
+                dummy: unsafe { Queue::new(0, place, home, nothing) },
+                nothing,
                 meter,
             }
         }
-    }
-
-    /// The block of threads without a queue, in `common`.
-    ///
-    /// # Safety
-    /// `common` is the address of a `Common`, which may be uninitialized.
-    pub const unsafe fn block(common: *const Common) -> *mut Block {
-        // SAFETY: an address inside it; nothing is read.
-        unsafe { &raw const (*common).block }.cast_mut()
     }
 }

@@ -60,7 +60,7 @@ pub struct Counts {
 }
 
 /// The counters of what is queued, by domain and function. By default nothing is counted.
-pub trait Meter: Sync + std::fmt::Debug {
+pub trait Meter: Sync {
     /// The page that is counted into, if there is one.
     fn page(&self) -> Option<Page> {
         None
@@ -70,6 +70,13 @@ pub trait Meter: Sync + std::fmt::Debug {
     /// Called only while there is a page.
     fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
         unreachable!("there is no page")
+    }
+}
+
+// Not a supertrait (see `Shell`).
+impl std::fmt::Debug for dyn Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meter")
     }
 }
 

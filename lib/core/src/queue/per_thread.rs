@@ -48,6 +48,7 @@ use quiescent_engine::owner::blocks_of;
 use crate::prim::fixed::Fixed;
 use crate::prim::part::Part;
 use crate::prim::{AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering};
+use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
 use crate::queue::common::Common;
 use crate::queue::intrusive::Heads;
@@ -122,9 +123,13 @@ impl Queue {
         ///
         /// # Safety
         /// `common` lives forever, and so does `state`, which is the state of a domain.
-        pub unsafe fn new(cpu: u32, common: *const Common, state: *const ()) -> Queue {
-            // SAFETY: the caller's promise.
-            let dummy = unsafe { Common::block(common) };
+        pub unsafe fn new(
+            cpu: u32,
+            common: *const Common,
+            state: *const (),
+            nothing: &'static Block,
+        ) -> Queue {
+            let dummy = ptr::from_ref(nothing).cast_mut();
             Queue {
                 lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
@@ -177,7 +182,7 @@ impl Queue {
         }
         // SAFETY: fresh memory of that layout, never freed; and the caller's promise.
         unsafe {
-            place.write(Queue::new(cpu, common, state));
+            place.write(Queue::new(cpu, common, state, common.nothing));
             #[cfg(quiescent_model)]
             return Some(crate::prim::keep(Box::from_raw(place)));
             #[cfg(not(quiescent_model))]

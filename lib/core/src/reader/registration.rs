@@ -14,7 +14,7 @@ use crate::queue::per_thread::Queue;
 use crate::reader::local::{Here, Local};
 use crate::reader::mode::Mode;
 use crate::reader::records::ReaderRecord;
-use crate::reader::threads::{Slot, Slots};
+use crate::reader::threads::{Leaves, Slot, Slots};
 use crate::reader::word::{Reader, SINK_UNREGISTERED, begin};
 use crate::reader::words::ReaderWords;
 
@@ -23,7 +23,7 @@ use crate::reader::words::ReaderWords;
 /// # Safety
 /// [`local`](Keeper::local) returns the calling thread's own, whose `Threads` are those that have this
 /// keeper.
-pub unsafe trait Keeper: Sync + std::fmt::Debug {
+pub unsafe trait Keeper: Sync {
     /// The calling thread's local.
     fn local(&self) -> Here;
 
@@ -34,6 +34,13 @@ pub unsafe trait Keeper: Sync + std::fmt::Debug {
     /// The calling thread would not release a slot any more: its end has begun.
     fn is_over(&self) -> bool {
         false
+    }
+}
+
+// Not a supertrait (see `Shell`).
+impl std::fmt::Debug for dyn Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keeper")
     }
 }
 
@@ -55,13 +62,13 @@ pub struct Threads {
 
 impl Threads {
     const_new! {
-        pub fn new(keeper: &'static dyn Keeper) -> Threads {
+        pub fn new(keeper: &'static dyn Keeper, all: &'static Leaves) -> Threads {
             Threads {
                 dummy: Reader::new_dummy(),
                 nowhere: ReaderRecord::nowhere(),
                 elsewhere: ReaderRecord::elsewhere(),
                 mode: Mode::new(),
-                slots: Slots::new(),
+                slots: Slots::new(all),
                 unregistered: Counter::new(0),
                 keeper,
             }

@@ -196,11 +196,28 @@ impl Leaf {
     }
 }
 
+/// The first leaf, and where the others are.
+#[derive(Debug)]
+pub struct Leaves {
+    first: Leaf,
+    more: [AtomicPtr<Leaf>; MAX_LEAVES - 1],
+}
+
+impl Leaves {
+    const_new! {
+        pub fn new() -> Leaves {
+            Leaves {
+                first: Leaf::new(),
+                more: array_of!(AtomicPtr::new(std::ptr::null_mut()); MAX_LEAVES - 1),
+            }
+        }
+    }
+}
+
 /// All slots of a process.
 #[derive(Debug)]
 pub struct Slots {
-    first: Leaf,
-    more: [AtomicPtr<Leaf>; MAX_LEAVES - 1],
+    all: &'static Leaves,
     leaves: AtomicU32,
     map: LeafMap,
     /// Largest number of leaves; lowered by configuration.
@@ -214,10 +231,9 @@ pub struct Slots {
 
 impl Slots {
     const_new! {
-        pub fn new() -> Slots {
+        pub fn new(all: &'static Leaves) -> Slots {
             Slots {
-                first: Leaf::new(),
-                more: array_of!(AtomicPtr::new(std::ptr::null_mut()); MAX_LEAVES - 1),
+                all,
                 leaves: AtomicU32::new(1),
                 map: LeafMap::new(),
                 limit: AtomicU32::new(MAX_LEAVES as u32),
@@ -248,9 +264,9 @@ impl Slots {
 
     fn leaf(&self, index: usize) -> Option<&Leaf> {
         if index == 0 {
-            return Some(&self.first);
+            return Some(&self.all.first);
         }
-        let leaf = self.more.get(index - 1)?.load(Ordering::Acquire);
+        let leaf = self.all.more.get(index - 1)?.load(Ordering::Acquire);
         // SAFETY: a published leaf is never unmapped.
         unsafe { leaf.as_ref() }
     }
@@ -367,7 +383,7 @@ impl Slots {
         if index as u32 >= self.limit.load(Ordering::Relaxed) {
             return None;
         }
-        let place = self.more.get(index - 1)?;
+        let place = self.all.more.get(index - 1)?;
         // SAFETY: a leaf consists of atomic integers and pointers, for which all zeros is a value.
         let fresh = unsafe { prim::mapped(Leaf::new) }?;
         let new = std::ptr::from_ref(fresh).cast_mut();
@@ -402,10 +418,9 @@ impl Slots {
     /// In the child of a fork: only the thread that has `own` remains.
     pub fn forked(&self, local: &Local, own: Option<&Slot>) {
         let Slots {
-            first,
+            all, // leaves are never released
             map,
             leaves,
-            more: _,  // leaves are never released
             limit: _, // settings
             most_asked: _,
             unregistered_side: _, // without the state of a thread
@@ -427,7 +442,7 @@ impl Slots {
             }
             leaf.bitmap.store(left, Ordering::Release);
         }
-        for (side, slot) in first.slots.iter().take(2).enumerate() {
+        for (side, slot) in all.first.slots.iter().take(2).enumerate() {
             let sections = local.unregistered.sections(side as u32);
             slot.words.reader.word.store(sections, Ordering::Release);
         }

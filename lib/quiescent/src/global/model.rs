@@ -3,7 +3,7 @@
 use quiescent_engine::Config;
 
 use crate::watch::report::{self, Report, report};
-use quiescent_core::parts::env::Env;
+use quiescent_core::parts::env::{Env, Zeros};
 use quiescent_core::parts::shell::{News, Shell};
 use quiescent_core::parts::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
@@ -20,6 +20,7 @@ const CELL_LOCAL: usize = 1;
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) env: Env,
+    zeros: Zeros,
     /// Calls of the overflow worker.
     calls: AtomicU32,
 }
@@ -40,7 +41,8 @@ impl Process {
         // Built part by part, because the stacks of model threads are small.
         unsafe {
             let env = &raw mut (*process).env;
-            env.write(Env::new(env, config, &*process));
+            (&raw mut (*process).zeros).write(Zeros::new());
+            env.write(Env::new(env, config, &*process, &(*process).zeros));
             (&raw mut (*process).calls).write(AtomicU32::new(0));
             keep(Box::from_raw(process))
         }

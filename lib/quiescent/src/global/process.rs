@@ -13,7 +13,7 @@ use crate::watch::telemetry;
 use crate::workers::roles::WORKER;
 use crate::workers::{Workers, ended};
 use quiescent_core::defer::turns::turn_of_worker;
-use quiescent_core::parts::env::Env;
+use quiescent_core::parts::env::{Env, Zeros};
 use quiescent_core::parts::shell::{News, Shell, Taken};
 use quiescent_core::parts::state::State;
 use quiescent_core::queue::meter::{Counts, Meter, Page};
@@ -30,9 +30,11 @@ pub(crate) struct Process {
     pub(crate) forking: Policy,
 }
 
+static ZEROS: Zeros = Zeros::new();
+
 static PROCESS: Process = Process {
-    // SAFETY: that place; a static is never freed.
-    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &PROCESS) },
+    // SAFETY: that place, and no other environment; a static is never freed.
+    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &PROCESS, &ZEROS) },
     // SAFETY: as above.
     workers: unsafe { Workers::new(&raw const PROCESS.env) },
     forking: Policy::new(),

@@ -13,11 +13,11 @@
 //! a grace period looks after that.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 
 use crate::workers::Workers;
 use crate::workers::roles::{OVERFLOW, Role, STUCK};
 use quiescent_core::defer::turns::turn_of_overflow;
+use quiescent_core::os;
 use quiescent_core::parts::state::State;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
@@ -85,8 +85,7 @@ impl Workers {
         let role = overflow.role.number();
         let body = move || self.serve_as_overflow(role);
         let full = self.watch.is_full();
-        // Determined here and not when the worker starts, because it reads files.
-        let alone = !thread::available_parallelism().is_ok_and(|it| it.get() > 1);
+        let alone = os::has_one_processor();
         let refused = !full && !alone && self.spawn(c"quiescent-3", body).is_err();
         if full || alone || refused {
             overflow.state.store(NONE, Ordering::Release);

@@ -1,7 +1,6 @@
 //! A backlog: callbacks that gather behind a worker that is busy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use super::deferral::library_threads;
 use super::{on_thread, until};
@@ -23,7 +22,7 @@ pub fn run(index: u64) {
 
 /// May there be two?
 pub fn two_processors() -> bool {
-    thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+    !quiescent_core::os::has_one_processor()
 }
 
 pub fn has_second() -> bool {

@@ -6,7 +6,7 @@
 
 use quiescent_core_on_virtual::defer::enqueue::{self, Terms};
 use quiescent_core_on_virtual::gp::driver::How;
-use quiescent_core_on_virtual::parts::env::Env;
+use quiescent_core_on_virtual::parts::env::{Env, Zeros};
 use quiescent_core_on_virtual::parts::shell::Shell;
 use quiescent_core_on_virtual::parts::state::State;
 use quiescent_core_on_virtual::prim::counters::value;
@@ -36,6 +36,7 @@ pub(super) struct Process(&'static Inner);
 #[derive(Debug)]
 struct Inner {
     env: Env,
+    zeros: Zeros,
 }
 
 /// An open section.
@@ -49,8 +50,9 @@ impl Process {
         let place = Box::leak(Box::<Inner>::new_uninit()).as_mut_ptr();
         // SAFETY: made here, at the given place, and freed at the end of the machine.
         let inner: &'static Inner = unsafe {
-            let env = Env::new(&raw const (*place).env, config, &*place);
-            place.write(Inner { env });
+            (&raw mut (*place).zeros).write(Zeros::new());
+            let env = &raw mut (*place).env;
+            env.write(Env::new(env, config, &*place, &(*place).zeros));
             &*place
         };
         let process = Process(inner);

@@ -1,6 +1,8 @@
 //! Linux: process-wide fences, sleeping on a word, clocks, pages. Timers, memory pressure, threads and the
 //! page of telemetry are in their own files.
 
+use std::ffi::CStr;
+use std::io::Write;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -9,7 +11,9 @@ use super::Has;
 pub use alarm::{Timer, Wakeups};
 pub use page::{Page, read_page};
 pub use page_of::open_page_of;
-pub use threads::{AtExit, doze, end_here, has_more_rights, on_fork, pin, spawn};
+pub use threads::{
+    AtExit, doze, end_here, has_more_rights, has_one_processor, on_fork, pin, spawn,
+};
 
 mod alarm;
 mod page;
@@ -162,8 +166,39 @@ pub fn thread_id() -> u32 {
 
 /// The name of a thread of this process; none if it has ended.
 pub fn thread_name(thread: u32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).ok()?;
+    let mut text = [0; 64];
+    let name = of_thread(thread, "comm", &mut text)?;
     Some(name.trim_end().to_owned())
+}
+
+/// The beginning of the kernel's file about a thread of this process, up to the first byte that is not UTF-8;
+/// none if there is no such thread. Not through `std::fs`, which a program then links.
+pub fn of_thread<'t>(thread: u32, file: &str, text: &'t mut [u8]) -> Option<&'t str> {
+    let mut path = [0; 64];
+    write!(&mut path[..], "/proc/self/task/{thread}/{file}\0").ok()?;
+    let fd = open(CStr::from_bytes_until_nul(&path).ok()?, libc::O_RDONLY);
+    if fd < 0 {
+        return None;
+    }
+    let length = read(fd, text);
+    // SAFETY: opened above.
+    unsafe { libc::close(fd) };
+    text.get(..length)?
+        .utf8_chunks()
+        .next()
+        .map(|chunk| chunk.valid())
+}
+
+fn open(path: &CStr, how: i32) -> i32 {
+    // SAFETY: a string that ends with a zero.
+    unsafe { libc::open(path.as_ptr(), how | libc::O_CLOEXEC | libc::O_NONBLOCK) }
+}
+
+/// Reads from the beginning, as much as fits; returns the length.
+fn read(fd: i32, into: &mut [u8]) -> usize {
+    // SAFETY: `into` is writable; a bad descriptor is refused.
+    let length = unsafe { libc::pread(fd, into.as_mut_ptr().cast(), into.len(), 0) };
+    usize::try_from(length).unwrap_or(0)
 }
 
 /// Zeroed pages from the kernel: uses no allocator, so a signal handler that interrupted one may call this.

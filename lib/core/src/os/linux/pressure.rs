@@ -22,6 +22,7 @@ use std::ffi::CStr;
 use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use super::{open, read};
 use crate::os::pressure::{PressureSource, PressureSources};
 
 /// Tasks had to wait for 200 ms of two seconds in total, the usual threshold of service managers.
@@ -292,18 +293,6 @@ impl Path {
         left.write_all(&[0]).ok()?;
         CStr::from_bytes_until_nul(&self.text).ok()
     }
-}
-
-fn open(path: &CStr, how: i32) -> i32 {
-    // SAFETY: a string that ends with a zero.
-    unsafe { libc::open(path.as_ptr(), how | libc::O_CLOEXEC | libc::O_NONBLOCK) }
-}
-
-/// Reads from the beginning, as much as fits; returns the length.
-fn read(fd: i32, into: &mut [u8]) -> usize {
-    // SAFETY: `into` is writable; a bad descriptor is refused.
-    let length = unsafe { libc::pread(fd, into.as_mut_ptr().cast(), into.len(), 0) };
-    usize::try_from(length).unwrap_or(0)
 }
 
 /// A PSI trigger; negative if none is available.

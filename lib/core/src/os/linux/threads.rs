@@ -280,7 +280,19 @@ pub unsafe fn end_here() -> ! {
 
 /// Sleeps for 50 µs, so that threads without a CPU may get this one, whatever their priority.
 pub fn doze() {
-    std::thread::sleep(std::time::Duration::from_micros(50));
+    let time = super::timespec(50_000);
+    // SAFETY: `time` is readable. A signal ends the sleep early.
+    unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
+}
+
+/// True if the process may run on one processor only. Not `available_parallelism`: that also reads the quotas
+/// of control groups, and a program links all that it needs for it.
+pub fn has_one_processor() -> bool {
+    let mut set = [0_u64; 16];
+    // SAFETY: `set` is writable, and any bits are a value of it.
+    let known =
+        unsafe { libc::sched_getaffinity(0, size_of_val(&set), set.as_mut_ptr().cast()) } == 0;
+    known && set.iter().map(|word| word.count_ones()).sum::<u32>() == 1
 }
 
 #[cfg(test)]

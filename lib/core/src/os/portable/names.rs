@@ -2,6 +2,8 @@
 //! for its number, which a reader does when it is registered, and forgotten when the thread ends.
 
 use std::cell::Cell;
+use std::fs::File;
+use std::io::Read;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -76,6 +78,17 @@ pub fn thread_name(number: u32) -> Option<String> {
     with(number, |names, place| {
         place.ok().map(|place| names[place].1.to_string())
     })
+}
+
+/// The beginning of the kernel's file about a thread of this process: on Linux, where threads have its
+/// numbers.
+pub fn of_thread<'t>(thread: u32, file: &str, text: &'t mut [u8]) -> Option<&'t str> {
+    let path = format!("/proc/self/task/{thread}/{file}");
+    let length = File::open(path).ok()?.read(text).ok()?;
+    text.get(..length)?
+        .utf8_chunks()
+        .next()
+        .map(|chunk| chunk.valid())
 }
 
 #[cfg(test)]

@@ -123,6 +123,11 @@ pub unsafe fn end_here() -> ! {
     }
 }
 
+/// True if the process may run on one processor only.
+pub fn has_one_processor() -> bool {
+    !thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)
+}
+
 /// Sleeps for 50 µs, so that threads without a CPU may get this one, whatever their priority.
 pub fn doze() {
     if cfg!(not(all(target_family = "wasm", target_os = "unknown"))) {

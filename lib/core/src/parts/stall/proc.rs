@@ -1,20 +1,15 @@
 //! The kernel's data about a thread of this process. All of it is optional: `/proc` may not be mounted, and a
 //! thread may end between two reads.
 
-use std::fs;
-
-fn read(thread: u32, file: &str) -> Option<String> {
-    let path = format!("/proc/self/task/{thread}/{file}");
-    let bytes = fs::read(path).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
+use crate::prim;
 
 /// The letter of the thread's state.
 pub(super) fn state(thread: u32) -> Option<char> {
     if thread == 0 {
         return None;
     }
-    state_in(&read(thread, "stat")?)
+    let mut text = [0; 512];
+    state_in(prim::of_thread(thread, "stat", &mut text)?)
 }
 
 /// `tid (name) S …`: the name may contain anything, including parentheses, so the last one ends it.
@@ -33,7 +28,9 @@ pub(super) fn wait_channel(thread: u32) -> Option<String> {
     if thread == 0 {
         return None;
     }
-    read(thread, "wchan").filter(|name| is_name(name))
+    let mut text = [0; 128];
+    let name = prim::of_thread(thread, "wchan", &mut text)?;
+    is_name(name).then(|| name.to_owned())
 }
 
 fn is_name(channel: &str) -> bool {

@@ -4,7 +4,6 @@ use std::ptr;
 
 use super::{Queue, QueueCore};
 use crate::prim::{AtomicPtr, Ordering};
-use crate::queue::common::Common;
 use crate::queue::lane::Block;
 use crate::queue::meter::Meter;
 
@@ -23,8 +22,7 @@ impl Queue {
 
     /// The dummy's block, whose content is unused.
     pub fn nothing(&self) -> *mut Block {
-        // SAFETY: it lives forever.
-        unsafe { Common::block(self.common.place()) }
+        ptr::from_ref(self.common.get().nothing).cast_mut()
     }
 
     /// True for the queue of threads that have none.

@@ -13,11 +13,14 @@ impl Slots {
     /// Joins a side of the unregistered readers; returns its sink.
     pub fn enter_unregistered(&'static self, side: u32) -> &'static Reader {
         if self.present(0) & UNREGISTERED != UNREGISTERED {
-            self.first.bitmap.fetch_or(UNREGISTERED, Ordering::AcqRel);
+            self.all
+                .first
+                .bitmap
+                .fetch_or(UNREGISTERED, Ordering::AcqRel);
             full_fence(); // [REG-1]
         }
         let side = side as usize & 1;
-        self.first.slots[side]
+        self.all.first.slots[side]
             .words
             .reader
             .word
@@ -28,7 +31,7 @@ impl Slots {
 
     /// Leaves the unregistered readers; returns the counter if a driver waits for it and it has drained.
     pub fn leave_unregistered(&'static self, side: u32) -> Option<&'static Reader> {
-        let counter = &self.first.slots[side as usize & 1].words.reader;
+        let counter = &self.all.first.slots[side as usize & 1].words.reader;
         let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
         full_fence(); // [RD-3]
         (before == 1 && counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR).then_some(counter)
@@ -36,7 +39,7 @@ impl Slots {
 
     /// True if a driver waits for this side of the unregistered readers.
     pub fn unregistered_flagged(&self, side: u32) -> bool {
-        let counter = &self.first.slots[side as usize & 1].words.reader;
+        let counter = &self.all.first.slots[side as usize & 1].words.reader;
         counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR
     }
 }

@@ -124,36 +124,38 @@ static SHARED: os::Page = os::Page::none();
 /// When it was made.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
+/// The names with a fixed number.
+const FIXED: [&str; UNNAMED as usize + 1] = {
+    let mut names = [""; UNNAMED as usize + 1];
+    names[PROCESS as usize] = "process";
+    names[UNNAMED as usize] = "(unnamed)";
+    names
+};
+
 /// The names of domains, in the order of their numbers. A fork takes this lock, so no memory is allocated
 /// under it: the room is reserved.
 #[derive(Debug)]
 pub(crate) struct Names {
-    all: [&'static str; PLACES],
+    /// Those after the fixed ones.
+    own: [Option<&'static str>; PLACES - FIXED.len()],
     count: usize,
 }
 
 impl Names {
     /// The number of a name, which may be new; none if there is no more room.
     fn number(&mut self, name: &'static str) -> Option<u32> {
-        let mut known = UNNAMED as usize + 1..self.count;
-        if let Some(at) = known.find(|&at| self.all[at] == name) {
-            return Some(at as u32);
-        }
-        *self.all.get_mut(self.count)? = name;
-        self.count += 1;
-        Some(self.count as u32 - 1)
+        let known = self.own.iter().position(|&own| own == Some(name));
+        let at = known.unwrap_or(self.count);
+        *self.own.get_mut(at)? = Some(name);
+        self.count = self.count.max(at + 1);
+        Some((FIXED.len() + at) as u32)
     }
 }
 
 /// Held while a thread starts telemetry or names a domain.
 static NAMES: Mutex<Names> = Mutex::new(Names {
-    all: {
-        let mut all = [""; PLACES];
-        all[PROCESS as usize] = "process";
-        all[UNNAMED as usize] = "(unnamed)";
-        all
-    },
-    count: 2,
+    own: [None; PLACES - FIXED.len()],
+    count: 0,
 });
 
 /// Excludes starting and naming.
@@ -276,7 +278,8 @@ impl Page {
         header.pid.store(std::process::id(), Ordering::Relaxed);
         header.forks.store(forks, Ordering::Relaxed);
         header.started_ns.store(prim::now_ns(), Ordering::Relaxed);
-        for (place, name) in self.places.iter().zip(&names.all[..names.count]) {
+        let names = FIXED.into_iter().chain(names.own.iter().copied().flatten());
+        for (place, name) in self.places.iter().zip(names) {
             place.set(name);
         }
         for (place, name) in self.counters.iter().zip(super::publish::NAMES) {

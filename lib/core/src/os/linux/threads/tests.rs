@@ -80,3 +80,21 @@ fn of_two_keys_the_first_one_counts() {
     let deleted = unsafe { [first, second].map(|key| libc::pthread_key_delete(key)) };
     assert_eq!(deleted, [0, libc::EINVAL]);
 }
+
+#[test]
+fn a_thread_that_is_restricted_to_one_processor_knows_it() {
+    // A quota can make it less than there are processors, never more.
+    if std::thread::available_parallelism().is_ok_and(|it| it.get() > 1) {
+        assert!(!has_one_processor());
+    }
+    let restricted = std::thread::spawn(|| {
+        // SAFETY: a set of processors is plain data, which the call reads.
+        unsafe {
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(libc::sched_getcpu() as usize, &mut one);
+            assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
+        }
+        has_one_processor()
+    });
+    assert!(restricted.join().expect("no panic"));
+}
