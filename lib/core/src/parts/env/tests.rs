@@ -234,6 +234,31 @@ fn one_change_of_the_mode_waits_for_another() {
     assert_eq!(mode.resolve(), FenceMode::Fenced);
 }
 
+/// A domain that is made after the list must find that the mode changes.
+#[test]
+fn the_mode_changes_before_the_domains_are_listed() {
+    use crate::reader::mode::FenceMode;
+    crate::needs!(linux);
+    let program = program();
+    let mode = &program.env.threads.mode;
+    mode.resolve();
+    let listed = program.domain().state().lock();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let changes = scope.spawn(move || {
+            let own = crate::prim::thread_id();
+            sender.send(own).expect("the test waits");
+            program.env.force_mode(FenceMode::Fenced)
+        });
+        crate::testing::until_asleep(receiver.recv().expect("it starts"));
+        assert!(
+            mode.threads_fence() && (mode.updaters_fence() || mode.resolve() == FenceMode::Fenced)
+        );
+        drop(listed);
+        assert_eq!(changes.join().expect("no panic"), Ok(()));
+    });
+}
+
 /// Two of a leaf's slots are the unregistered readers'.
 #[test]
 fn slots_for_so_many_threads_come_in_leaves() {
