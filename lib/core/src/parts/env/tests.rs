@@ -1,5 +1,6 @@
 //! Fences that threads are asked for.
 
+use crate::reader::mode::FenceMode;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
@@ -179,32 +180,30 @@ fn a_fence_of_the_process_is_issued_where_readers_have_none() {
     let program = program();
     let mode = program.env.threads.mode.resolve();
     assert_eq!(program.env.heavy_fence(), Ok(()));
-    let issued = u64::from(mode == crate::reader::mode::FenceMode::Membarrier);
+    let issued = u64::from(mode == FenceMode::Membarrier);
     assert_eq!(program.env.fences.issued(), issued);
-    assert_eq!(
-        program
-            .env
-            .force_mode(crate::reader::mode::FenceMode::Fenced),
-        Ok(())
-    );
+    assert_eq!(program.env.force_mode(FenceMode::Fenced), Ok(()));
     assert_eq!(program.env.heavy_fence(), Ok(()));
     assert_eq!(program.env.fences.issued(), issued);
     let [home, counted] = [&program.env.state, program.domain().state()];
     assert!(home.may_miss_readers() && !counted.may_miss_readers());
 }
 
+/// The mode that is not this one.
+fn other(mode: FenceMode) -> FenceMode {
+    match mode {
+        FenceMode::Membarrier => FenceMode::Fenced,
+        FenceMode::Fenced => FenceMode::Membarrier,
+    }
+}
+
 #[test]
 fn a_change_of_the_mode_that_a_reader_refuses_leaves_it_as_it_was() {
-    use crate::reader::mode::FenceMode;
     crate::needs!(fence);
     let program = program();
     let mode = program.env.threads.mode.resolve();
     program.unlock(program.lock());
-    let other = match mode {
-        FenceMode::Membarrier => FenceMode::Fenced,
-        FenceMode::Fenced => FenceMode::Membarrier,
-    };
-    assert!(program.env.force_mode(other).is_err());
+    assert!(program.env.force_mode(other(mode)).is_err());
     let threads = &program.env.threads;
     assert_eq!(threads.mode.resolve(), mode);
     assert_eq!(threads.mode.threads_fence(), mode == FenceMode::Fenced);
@@ -213,7 +212,6 @@ fn a_change_of_the_mode_that_a_reader_refuses_leaves_it_as_it_was() {
 /// Otherwise the end of the one is the end of the other, which relies on the time in between.
 #[test]
 fn one_change_of_the_mode_waits_for_another() {
-    use crate::reader::mode::FenceMode;
     crate::needs!(linux);
     let program = program();
     let mode = &program.env.threads.mode;
@@ -237,23 +235,21 @@ fn one_change_of_the_mode_waits_for_another() {
 /// A domain that is made after the list must find that the mode changes.
 #[test]
 fn the_mode_changes_before_the_domains_are_listed() {
-    use crate::reader::mode::FenceMode;
     crate::needs!(linux);
+    crate::needs!(fence);
     let program = program();
     let mode = &program.env.threads.mode;
-    mode.resolve();
+    let wanted = other(mode.resolve());
     let listed = program.domain().state().lock();
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let changes = scope.spawn(move || {
             let own = crate::prim::thread_id();
             sender.send(own).expect("the test waits");
-            program.env.force_mode(FenceMode::Fenced)
+            program.env.force_mode(wanted)
         });
         crate::testing::until_asleep(receiver.recv().expect("it starts"));
-        assert!(
-            mode.threads_fence() && (mode.updaters_fence() || mode.resolve() == FenceMode::Fenced)
-        );
+        assert!(mode.threads_fence() && mode.updaters_fence());
         drop(listed);
         assert_eq!(changes.join().expect("no panic"), Ok(()));
     });
