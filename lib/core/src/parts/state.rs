@@ -112,6 +112,8 @@ pub struct State {
     /// The time of the first call that the worker has not seen; 0 for none. For a statistic only: the models
     /// do not see it.
     pub called_at: std::sync::atomic::AtomicU64,
+    /// What was due at this time or before has been counted as late. As above.
+    pub late_to: std::sync::atomic::AtomicU64,
     /// The worker is to process this state at this time at the latest; 0 for never.
     pub look_at: AtomicU64,
     /// The domain's number in telemetry.
@@ -186,6 +188,7 @@ impl State {
                 naps: AtomicU32::new(0),
                 called: AtomicU32::new(0),
                 called_at: std::sync::atomic::AtomicU64::new(0),
+                late_to: std::sync::atomic::AtomicU64::new(0),
                 look_at: AtomicU64::new(0),
                 place: AtomicU32::new(0),
                 parked: crate::prim::parked::Parked::new(),
@@ -413,6 +416,7 @@ impl State {
             naps,
             called,
             called_at,
+            late_to: _, // kept: the child continues the parent's clock
             look_at,
             telling,
             // Kept: the identity, and what the caller resets: the core, the queues, the locks.

@@ -25,7 +25,9 @@ impl State {
         if due {
             count(&self.counters.worker_passes);
         }
-        if since.is_some_and(|since| is_late(since, now)) && !late.replace(true) {
+        // Once: what is due may stay so for many rounds, while another thread drives.
+        let is_new = |since| self.late_to.fetch_max(since, Ordering::Relaxed) < since;
+        if since.is_some_and(|since| is_late(since, now) && is_new(since)) && !late.replace(true) {
             count(&self.env().state.counters.late_wakeups);
         }
         due
@@ -107,6 +109,17 @@ mod tests {
         for _ in 0..2 {
             program.env.look_after(states.into_iter());
             assert_eq!(value(&program.env.state.counters.late_wakeups), 1);
+        }
+    }
+
+    #[test]
+    fn a_deadline_that_is_late_counts_once() {
+        let (program, [state, _]) = two();
+        let (first, later) = (ago(4 * LATE_NS), ago(2 * LATE_NS));
+        for (at, counted) in [(first, 1), (first, 1), (later, 2), (first, 2)] {
+            state.lock().arm(at);
+            program.env.look_after([state].into_iter());
+            assert_eq!(value(&program.env.state.counters.late_wakeups), counted);
         }
     }
 
