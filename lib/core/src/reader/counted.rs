@@ -30,7 +30,7 @@
 //! own addition.
 //!
 //! In the child of a fork sections here of other threads have ended, and sections that were sent stay open:
-//! see [`forks`].
+//! see `forks.rs`.
 //!
 //! # Edges
 //! `[SR-1]` enter: the lock's store, *light fence*, then the section. Pairs with `[GP-1]`: if a scan does not
