@@ -12,7 +12,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-/// The compiler whose messages are checked in: others use other words.
+/// The compiler whose errors and messages are checked in: others use other words.
 const RUSTC: &str = "rustc 1.95";
 
 /// Where the programs are.
@@ -130,6 +130,9 @@ fn version() -> String {
 
 #[test]
 fn what_would_break_a_rule_does_not_compile() {
+    quiescent_core::needs!(native);
+    quiescent_core::needs!(cfg!(not(windows)), "cargo beside its programs");
+    let is_known = version().starts_with(RUSTC);
     let output = cargo(
         "refused",
         &["check", "--keep-going", "--message-format=json"],
@@ -141,7 +144,7 @@ fn what_would_break_a_rule_does_not_compile() {
     for (name, first) in &programs {
         let found = errors.get(name).map_or(&[][..], Vec::as_slice);
         let codes: BTreeSet<_> = found.iter().map(|(code, _)| code.clone()).collect();
-        if codes != expected(first) {
+        if codes.is_empty() || is_known && codes != expected(first) {
             let _ = writeln!(wrong, "{name}: {codes:?}, and its first line is: {first}");
         }
         // A kind of error: its text without names.
@@ -164,7 +167,7 @@ fn what_would_break_a_rule_does_not_compile() {
     if env::var_os("QUIESCENT_BLESS").is_some() {
         fs::write(&path, &messages).expect("the folder of this test");
     }
-    if version().starts_with(RUSTC) {
+    if is_known {
         let known = fs::read_to_string(path).expect("it is part of the project");
         assert_eq!(known, messages, "what a user is shown has changed");
     }
@@ -172,6 +175,8 @@ fn what_would_break_a_rule_does_not_compile() {
 
 #[test]
 fn what_breaks_no_rule_compiles_and_runs() {
+    quiescent_core::needs!(native);
+    quiescent_core::needs!(cfg!(not(windows)), "cargo beside its programs");
     let output = cargo("accepted", &["build"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
