@@ -15,6 +15,12 @@ use serde_json::Value;
 /// The compiler whose errors and messages are checked in: others use other words.
 const RUSTC: &str = "rustc 1.95";
 
+/// For which system the programs are built, if this test was built for another one than the compiler's.
+const OTHER: Option<&str> = match cfg!(all(target_arch = "x86", target_os = "linux")) {
+    true => Some("i686-unknown-linux-gnu"),
+    false => None,
+};
+
 /// Where the programs are.
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/types")
@@ -61,9 +67,8 @@ fn cargo(folder: &str, arguments: &[&str]) -> Output {
     )
     .expect("as above");
     let mut cargo = Command::new(env!("CARGO"));
-    // As this test was built, if that was for another processor.
-    if cfg!(all(target_arch = "x86", target_os = "linux")) {
-        cargo.env("CARGO_BUILD_TARGET", "i686-unknown-linux-gnu");
+    if let Some(other) = OTHER {
+        cargo.env("CARGO_BUILD_TARGET", other);
     }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("types");
     cargo.args(arguments).args(["--offline", "--quiet"]);
@@ -180,15 +185,10 @@ fn what_breaks_no_rule_compiles_and_runs() {
     let output = cargo("accepted", &["build"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("types");
+    let folder = folder.join(OTHER.unwrap_or_default()).join("debug");
     for name in programs("accepted").keys() {
-        let folder = if cfg!(all(target_arch = "x86", target_os = "linux")) {
-            "types/i686-unknown-linux-gnu/debug"
-        } else {
-            "types/debug"
-        };
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(folder)
-            .join(name);
+        let program = folder.join(name);
         let output = Command::new(program).output().expect("it was built");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {text}");

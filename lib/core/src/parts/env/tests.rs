@@ -209,6 +209,27 @@ fn a_change_of_the_mode_that_a_reader_refuses_leaves_it_as_it_was() {
     assert_eq!(threads.mode.threads_fence(), mode == FenceMode::Fenced);
 }
 
+/// A thread changes the mode and sleeps, as it waits for what is `held`: `meanwhile` looks. Then the change ends.
+fn change_that_waits<L>(
+    program: &'static Program,
+    wanted: FenceMode,
+    held: L,
+    meanwhile: impl FnOnce(),
+) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let changes = scope.spawn(move || {
+            let own = crate::prim::thread_id();
+            sender.send(own).expect("the test waits");
+            program.env.force_mode(wanted)
+        });
+        crate::testing::until_asleep(receiver.recv().expect("it starts"));
+        meanwhile();
+        drop(held);
+        assert_eq!(changes.join().expect("no panic"), Ok(()));
+    });
+}
+
 /// Otherwise the end of the one is the end of the other, which relies on the time in between.
 #[test]
 fn one_change_of_the_mode_waits_for_another() {
@@ -217,17 +238,8 @@ fn one_change_of_the_mode_waits_for_another() {
     let mode = &program.env.threads.mode;
     let before = (mode.threads_fence(), mode.updaters_fence());
     let other = program.env.state.sweeping();
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        let changes = scope.spawn(move || {
-            let own = crate::prim::thread_id();
-            sender.send(own).expect("the test waits");
-            program.env.force_mode(FenceMode::Fenced)
-        });
-        crate::testing::until_asleep(receiver.recv().expect("it starts"));
+    change_that_waits(program, FenceMode::Fenced, other, || {
         assert_eq!((mode.threads_fence(), mode.updaters_fence()), before);
-        drop(other);
-        assert_eq!(changes.join().expect("no panic"), Ok(()));
     });
     assert_eq!(mode.resolve(), FenceMode::Fenced);
 }
@@ -241,17 +253,8 @@ fn the_mode_changes_before_the_domains_are_listed() {
     let mode = &program.env.threads.mode;
     let wanted = other(mode.resolve());
     let listed = program.domain().state().lock();
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        let changes = scope.spawn(move || {
-            let own = crate::prim::thread_id();
-            sender.send(own).expect("the test waits");
-            program.env.force_mode(wanted)
-        });
-        crate::testing::until_asleep(receiver.recv().expect("it starts"));
+    change_that_waits(program, wanted, listed, || {
         assert!(mode.threads_fence() && mode.updaters_fence());
-        drop(listed);
-        assert_eq!(changes.join().expect("no panic"), Ok(()));
     });
 }
 
