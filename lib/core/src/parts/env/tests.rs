@@ -209,7 +209,8 @@ fn a_change_of_the_mode_that_a_reader_refuses_leaves_it_as_it_was() {
     assert_eq!(threads.mode.threads_fence(), mode == FenceMode::Fenced);
 }
 
-/// A thread changes the mode and sleeps, as it waits for what is `held`: `meanwhile` looks. Then the change ends.
+/// A thread changes the mode, and sleeps since it waits for what is `held`. `meanwhile` looks. Then the
+/// change ends.
 fn change_that_waits<L>(
     program: &'static Program,
     wanted: FenceMode,
