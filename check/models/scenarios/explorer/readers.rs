@@ -76,7 +76,7 @@ fn reader_that_comes_back_at_once() {
 
 #[test]
 fn long_reader_uses_what_it_found_first() {
-    check("long reader", 3, 2, || {
+    check("long reader", 4, 2, || {
         let world = World::new(Domain::new());
         let reader = world.registered(|w| {
             let _guard = rcu::read_lock();
