@@ -25,5 +25,6 @@ pub use quiescent_engine; // for macros
 
 pub mod host;
 pub mod models;
+mod record;
 pub mod replay;
 pub mod search;

@@ -77,7 +77,6 @@ extern crate alloc;
 
 mod common;
 mod kernel;
-pub mod record;
 mod threads;
 
 pub use common::{

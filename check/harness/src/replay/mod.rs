@@ -21,7 +21,7 @@ use quiescent_engine::host::{CpuId, Host, LeafId, Seen};
 mod offload;
 mod world;
 
-pub use quiescent_engine::record::{
+pub use crate::record::{
     Answer, BarrierInput, CpuInput, Entry, ExpInput, Input, OffloadInput, Output, Recording,
 };
 pub use world::{World, apply};

@@ -180,7 +180,7 @@ impl State {
             return Err(SyncError::NoWorker);
         }
         let mut core = self.lock();
-        if core.barrier.in_flight() || core.start_barrier(ticket.snap) == Begin::Covered {
+        if core.barrier.in_flight() || core.barrier.start(ticket.snap) == Begin::Covered {
             return Ok(());
         }
         drop(core);
@@ -249,7 +249,7 @@ impl State {
     fn visit_queues(&'static self) -> Result<(), SyncError> {
         self.sweep(
             |core| (!core.is_idle()).then_some(Cause::Barrier),
-            |core| self.lock().visit_barrier(&mut core.cpu),
+            |core| _ = core.cpu.visit_barrier(&mut self.lock().barrier),
         )
     }
 

@@ -91,7 +91,7 @@ impl State {
         let queued = queue.report(core, hands_off);
         let now = prim::coarse_ns();
         let mut global = self.lock();
-        let fits = global.admit(&mut core.cpu, &queued, bytes, now);
+        let fits = (core.cpu).admit(&mut global.engine, &queued, bytes, State::now(now));
         self.show_level(&global);
         match fits {
             true => Ok(()),
@@ -248,7 +248,7 @@ impl State {
 
     pub fn set_budget(&'static self, bytes: u64, callbacks: u64) {
         let mut core = self.lock();
-        let kick = core.set_budget(bytes, callbacks);
+        let kick = core.engine.set_budget(bytes, callbacks);
         self.show_level(&core);
         drop(core);
         if kick {

@@ -219,7 +219,8 @@ impl State {
         self.count_run(core, &queued);
         let now = prim::coarse_ns();
         let mut global = self.lock();
-        let refill = global.refill(self.readers(), &mut core.cpu, &queued, urgency, now);
+        let (engine, view) = global.beside(self.readers());
+        let refill = (core.cpu).refill(engine, &queued, urgency, State::now(now), &view);
         self.show_level(&global);
         let published = global.engine.published().root.to_bits();
         drop(global);
@@ -289,7 +290,7 @@ impl State {
         if self.env().shell.start_worker() {
             self.call();
         } else {
-            self.lock().sweeps_all();
+            self.lock().engine.sweeps_all();
         }
     }
 

@@ -125,7 +125,8 @@ impl Sweep {
                     state.count_run(&core, &queued);
                     let now = prim::coarse_ns();
                     let mut global = state.lock();
-                    global.taken(state.readers(), &mut core.cpu, &queued, cause, now);
+                    let (engine, view) = global.beside(state.readers());
+                    (core.cpu).taken(engine, &queued, cause, State::now(now), &view);
                     state.show_level(&global);
                     drop(global);
                     visit(&mut core);
@@ -222,7 +223,7 @@ impl State {
     fn ready(&'static self, queue: &Queue) -> [u64; LANES] {
         let mut core = queue.lock();
         if !core.cpu.is_empty() {
-            self.lock().advance(&mut core.cpu);
+            core.cpu.advance(&self.lock().engine);
         }
         Which::ALL.map(|lane| core.cpu.list(lane).ready())
     }
@@ -353,8 +354,8 @@ impl State {
         let mut overflow = false;
         if core.cpu.unreported() {
             let mut global = self.lock();
-            global.tell(&mut core.cpu);
-            overflow = global.calls_overflow();
+            core.cpu.tell(&mut global.engine);
+            overflow = global.engine.calls_overflow();
             self.show_level(&global);
         }
         Ran {

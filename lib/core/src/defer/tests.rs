@@ -62,7 +62,7 @@ fn a_turn_runs_each_kind_of_code_and_says_how_many() {
     let inside = || assert_eq!(state.run_turn(queue, turn, ALWAYS), 0);
     state.env().marked(inside);
     let mut core = queue.lock();
-    assert!(state.lock().take_turn(&mut core.cpu, turn));
+    assert!(core.cpu.take_turn(&mut state.lock().engine, turn));
     drop(core);
     let other = turn.saturating_add(1);
     assert_eq!(
@@ -281,7 +281,7 @@ fn a_destructor_is_slow_beyond_the_limit() {
 fn with_one_worker_there_is_no_overflow_worker() {
     let program = program();
     let state = with_few_untended(program);
-    state.lock().set_workers(1);
+    state.lock().engine.set_workers(1);
     let (_, runs) = done(state, [9, 0, 0]);
     state.run_some(0, ALWAYS);
     state.put(CODE, counting(runs), Urgency::Lazy);

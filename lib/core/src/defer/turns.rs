@@ -45,9 +45,9 @@ impl State {
             return 0;
         }
         let mut global = self.lock();
-        global.advance(&mut core.cpu);
-        let takes = global.take_turn(&mut core.cpu, who);
-        let overflow = global.calls_overflow();
+        core.cpu.advance(&global.engine);
+        let takes = core.cpu.take_turn(&mut global.engine, who);
+        let overflow = global.engine.calls_overflow();
         drop(global);
         let [own, closures, heads] =
             [Lane::Own, Lane::Code, Lane::Head].map(|lane| core.cpu.list(lane).ready());
@@ -71,8 +71,8 @@ impl State {
     fn end_turn(&'static self, queue: &'static Queue, who: TurnId) {
         let mut core = queue.lock();
         let mut global = self.lock();
-        global.end_turn(&mut core.cpu, who);
-        let overflow = global.calls_overflow();
+        core.cpu.end_turn(&mut global.engine, who);
+        let overflow = global.engine.calls_overflow();
         drop(global);
         drop(core);
         if overflow {
@@ -93,12 +93,12 @@ impl State {
                     return; // replaced: another thread has rested in its place
                 }
                 ran += now;
-                rests = now > 0 && self.lock().stand_down(false);
+                rests = now > 0 && self.lock().engine.stand_down(false);
                 if rests {
                     break;
                 }
             }
-            rests |= ran == 0 && self.lock().stand_down(true);
+            rests |= ran == 0 && self.lock().engine.stand_down(true);
         }
         self.call();
     }

@@ -24,7 +24,7 @@ impl State {
         // The worker handles what was taken over and has to wait: no timer covers it.
         let taken = self.taken_waits() || self.taken_is_ready();
         if (taken || self.env().alarm.is_armed()) && !self.env().shell.start_worker() {
-            self.lock().disarm(); // the next thread that queues tries again
+            self.lock().engine.disarm(); // the next thread that queues tries again
         }
         if taken {
             self.call();

@@ -107,8 +107,8 @@ impl Pass {
         let now = prim::now_ns();
         let mut core = state.lock();
         core.expire(now);
-        let low = core.take_pressure(now);
-        let all = core.sweeps_all(); // the budget is nearly used up
+        let low = core.engine.take_pressure(State::now(now));
+        let all = core.engine.sweeps_all(); // the budget is nearly used up
         drop(core);
         let due = |core: &QueueCore| {
             let whole = || (all && !core.is_idle()).then_some(Cause::Budget);

@@ -50,7 +50,7 @@ impl State {
         if is_pending || self.held().0 == 0 {
             return;
         }
-        let low = self.lock().memory_low(prim::now_ns());
+        let low = self.lock().engine.memory_low(State::now(prim::now_ns()));
         self.arm_and_kick(Refill {
             arm: low.arm,
             kick: low.kick,

@@ -254,8 +254,8 @@ fn code_in_a_turn_of_another_worker_is_not_reported() {
     let other = turn_of_overflow(1);
     {
         let mut core = queue.lock();
-        state.lock().advance(&mut core.cpu);
-        assert!(state.lock().take_turn(&mut core.cpu, other));
+        core.cpu.advance(&state.lock().engine);
+        assert!(core.cpu.take_turn(&mut state.lock().engine, other));
     }
     state.call();
     program.env.look_after([state].into_iter());
@@ -331,7 +331,7 @@ fn a_domain_is_due_when_it_was_called_or_its_time_has_come() {
     assert_eq!([passes(), passes()], [1, 1]);
     state.look_at.store(1, Ordering::Relaxed);
     assert_eq!(passes(), 2);
-    state.lock().arm(1);
+    state.lock().engine.arm(1);
     assert_eq!([passes(), passes()], [3, 3]);
 }
 
@@ -374,7 +374,7 @@ fn a_worker_that_cannot_go_on_looks_again() {
     state.rest_until(false, None);
     assert_eq!(look_at(), 0);
     let _ = state.start_poll();
-    assert!(state.lock().try_drive(None, Interest::Poller));
+    assert!(state.lock().engine.try_drive(None, Interest::Poller));
     state.call();
     program.env.look_after([state].into_iter());
     assert!(look_at() > 0);

@@ -17,8 +17,8 @@ impl Settings {
         let mut core = state.lock();
         core.set_flush_times(self.lazy_ns, self.prompt_ns);
         core.set_drained(self.drained);
-        let asleep = core.set_stall_ns(self.stall_ns);
-        let over = core.set_budget(self.budget_bytes, self.budget_count);
+        let asleep = core.engine.set_stall_ns(self.stall_ns);
+        let over = core.engine.set_budget(self.budget_bytes, self.budget_count);
         state.show_level(&core);
         asleep | over
     }
@@ -87,7 +87,7 @@ impl State {
             let mut core = queue.lock();
             queue.ask_soon();
             let now = prim::now_ns();
-            let arm = self.lock().retime(&mut core.cpu, now);
+            let arm = core.cpu.retime(&mut self.lock().engine, now);
             earliest = arm.or(earliest); // each is earlier than those before
         }
         if let Some(deadline) = earliest {

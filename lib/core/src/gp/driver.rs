@@ -153,7 +153,7 @@ impl<'a> Turn<'a> {
     #[inline(never)]
     fn take_lock(&mut self) {
         let mut core = self.state.lock();
-        self.lost = self.lost || !core.resume(self.epoch);
+        self.lost = self.lost || !core.engine.resume(self.epoch);
         self.core = Some(core);
     }
 
@@ -195,7 +195,10 @@ impl<'a> Turn<'a> {
             join,
             next,
             ..
-        } = self.core().step(state.readers(), now_ns);
+        } = {
+            let (engine, view) = self.core().beside(state.readers());
+            engine.step(State::now(now_ns), &view)
+        };
         #[cfg(quiescent_virtual)]
         prim::observe_step(&self.core().engine);
         self.stall = stall;
@@ -246,7 +249,7 @@ impl<'a> Turn<'a> {
                 newly += 1;
             }
         }
-        core.flagged(newly)
+        core.engine.flagged(newly)
     }
 
     /// Releases the lock for a fence. `None`: the fence is [batched](batched).
@@ -270,7 +273,7 @@ impl<'a> Turn<'a> {
         let tree = self.unlocked(|_| Global::new_tree(&config, threads));
         let tree = tree.map_err(|_| SyncError::OutOfMemory { threads })?;
         let old = match self.is_driver() {
-            true => self.core().grow(tree),
+            true => self.core().engine.grow(tree).unwrap_or_else(Some),
             false => Some(tree),
         };
         self.unlocked(|_| drop(old));
@@ -373,7 +376,7 @@ impl<'a> Turn<'a> {
 
     /// Gives the role up, and asks a waiter to take it if the engine says so.
     pub fn leave(&mut self) {
-        if self.is_driver() && self.core().leave() == Next::HandOver {
+        if self.is_driver() && self.core().engine.leave() == Next::HandOver {
             if !self.wakes.is_empty() {
                 self.unlocked(|_| ());
             }
@@ -402,7 +405,7 @@ impl State {
         cpu: Option<CpuId>,
         interest: Interest,
     ) {
-        if core.try_drive(cpu, interest) {
+        if core.engine.try_drive(cpu, interest) {
             let mut turn = Turn::begin(self, core, Look::Yours);
             let _ = turn.drive(interest, None);
             turn.leave();

@@ -1,7 +1,5 @@
 //! Grace periods: the engine under its lock, its driver, its waiters.
 
-pub mod callbacks;
-pub mod calls;
 pub mod driver;
 pub mod stalls;
 pub mod waiting;

@@ -33,7 +33,7 @@ impl State {
     /// Sets the time after which stalls are reported, also for the grace period in flight; zero: never.
     pub fn set_stall_after(&self, time: Duration) {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let asleep = self.lock().set_stall_ns(ns);
+        let asleep = self.lock().engine.set_stall_ns(ns);
         // A driver that sleeps until another time wakes, and uses the new one.
         if asleep {
             self.rouse_driver(false);

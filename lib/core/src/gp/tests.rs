@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quiescent_engine::Interest;
+use quiescent_engine::{Interest, Pos};
 
 use crate::parts::counters::LATE_NS;
 use crate::parts::env::FenceTime;
@@ -10,7 +10,16 @@ use crate::parts::state::{Core, State};
 use crate::parts::waiters::{Waiter, Wakes};
 use crate::prim::MutexGuard;
 use crate::prim::counters::value;
+use crate::reader::set::ReaderSet;
 use crate::testing::program;
+
+impl Core {
+    /// Starts a wait, as `synchronize` does.
+    pub fn begun_wait(&mut self, readers: ReaderSet<'_>) -> Pos {
+        let (engine, view) = self.beside(readers);
+        engine.wait_for_gp(0, false, &view).0
+    }
+}
 
 fn state() -> &'static State {
     program().domain().state()
@@ -22,7 +31,7 @@ fn finds_free(
 ) -> bool {
     let state = state();
     let mut core = state.lock();
-    let waiter = Waiter::new(core.wait_for_gp(state.readers(), 0, false));
+    let waiter = Waiter::new(core.begun_wait(state.readers()));
     before(state, &mut core, &waiter);
     let looked = state.wait_turn(core, &waiter, 0, None);
     let mut core = looked.ok().flatten().expect("the time to look has come");
@@ -35,7 +44,7 @@ fn finds_free(
 fn a_waiter_counts_a_role_that_it_finds_free() {
     assert!(finds_free(|_, _, _| ()));
     assert!(!finds_free(|_, core, _| assert!(
-        core.try_drive(None, Interest::Poller)
+        core.engine.try_drive(None, Interest::Poller)
     )));
     let asked_to_drive = |_, core: &mut MutexGuard<'static, Core>, waiter: &Waiter| {
         // SAFETY: it does not move before it is unlinked.
@@ -58,7 +67,7 @@ fn a_waiter_counts_a_role_that_it_finds_free() {
 #[test]
 fn a_deadline_that_has_passed_is_cleared() {
     let mut core = state().lock();
-    core.arm(7);
+    core.engine.arm(7);
     core.expire(6);
     assert_eq!(core.engine.armed(), Some(7));
     core.expire(7);
@@ -77,14 +86,14 @@ fn the_engine_learns_how_long_deferred_fences_take() {
 #[test]
 fn a_report_of_low_memory_for_later_is_withdrawn_where_nothing_waits() {
     let mut core = state().lock();
-    assert!(core.memory_low(0).kick && core.take_pressure(1));
-    let low = core.memory_low(2);
+    assert!(core.engine.memory_low(State::now(0)).kick && core.engine.take_pressure(State::now(1)));
+    let low = core.engine.memory_low(State::now(2));
     assert!(!low.kick && core.engine.memory_is_said_low());
-    core.arm(9);
-    core.calm();
+    core.engine.arm(9);
+    core.engine.calm();
     assert!(core.engine.memory_is_said_low(), "a deadline is left");
-    core.disarm();
-    core.calm();
+    core.engine.disarm();
+    core.engine.calm();
     assert!(!core.engine.memory_is_said_low());
 }
 
@@ -93,7 +102,7 @@ fn leaves(before: impl FnOnce(&'static State, &mut MutexGuard<'static, Core>)) -
     let state = state();
     let mut core = state.lock();
     let [first, second] = [(); 2].map(|()| {
-        let ticket = core.wait_for_gp(state.readers(), 0, false);
+        let ticket = core.begun_wait(state.readers());
         Waiter::new(ticket)
     });
     for waiter in [&first, &second] {
@@ -119,7 +128,7 @@ fn a_waiter_that_gives_up_passes_a_request_to_drive_on() {
     assert_eq!(leaves(|_, core| ask(core)), (false, true));
     let driven = |_, core: &mut MutexGuard<'static, Core>| {
         ask(core);
-        assert!(core.try_drive(None, Interest::Poller));
+        assert!(core.engine.try_drive(None, Interest::Poller));
     };
     assert_eq!(leaves(driven), (false, false));
     let satisfied = |state: &'static State, core: &mut MutexGuard<'static, Core>| {
@@ -134,7 +143,7 @@ fn a_waiter_that_gives_up_passes_a_request_to_drive_on() {
 fn a_waiter_that_is_done_returns() {
     let state = state();
     let mut core = state.lock();
-    let waiter = Waiter::new(core.wait_for_gp(state.readers(), 0, false));
+    let waiter = Waiter::new(core.begun_wait(state.readers()));
     // SAFETY: it does not move before it is out.
     unsafe { core.waiters.link(&waiter) };
     let mut wakes = Wakes::new();
@@ -149,7 +158,7 @@ fn late_when_woken(later: Duration) -> u64 {
     let state = program.domain().state();
     let waits = std::thread::spawn(move || {
         let mut core = state.lock();
-        let waiter = Waiter::new(core.wait_for_gp(state.readers(), 0, false));
+        let waiter = Waiter::new(core.begun_wait(state.readers()));
         let asked = state.wait_turn(core, &waiter, u64::MAX, None);
         let mut core = asked.ok().flatten().expect("asked to drive");
         core.waiters.unlink(&waiter);

@@ -35,7 +35,8 @@ impl State {
         full_fence(); // [SNAP-1]
         let cpu = self.own_cpu_of(&local);
         let mut core = self.lock();
-        let Some(published) = core.sole_gp(self.readers(), cpu, how.expedited) else {
+        let (engine, view) = core.beside(self.readers());
+        let Some(published) = engine.sole_gp(cpu, how.expedited, &view) else {
             return self.wait_or_drive(core, cpu, how);
         };
         #[cfg(quiescent_virtual)]
@@ -58,7 +59,8 @@ impl State {
         how: How,
     ) -> Result<(), SyncError> {
         let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        let ticket = core.wait_for_gp(self.readers(), leaf, how.expedited);
+        let (engine, view) = core.beside(self.readers());
+        let (ticket, _) = engine.wait_for_gp(leaf, how.expedited, &view);
         let interest = Interest::Waiter(ticket);
         let waiter = Waiter::new(ticket);
         loop {
@@ -85,11 +87,12 @@ impl State {
 
     /// Takes the role if it is free, or if its driver has made no progress.
     pub fn take_role(&self, core: &mut Core, cpu: Option<CpuId>, interest: Interest) -> Look {
-        if core.try_drive(cpu, interest) {
+        if core.engine.try_drive(cpu, interest) {
             return Look::Yours;
         }
         let sleeping = self.sleeper.load(Ordering::Acquire) != NO_SLEEPER;
-        core.take_over(cpu, interest, prim::now_ns(), sleeping)
+        core.engine
+            .take_over(cpu, interest, prim::now_ns(), sleeping)
     }
 
     /// Sleeps until satisfied (`None`); until asked to drive, or the time `look` (returns the lock); or until

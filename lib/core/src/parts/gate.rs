@@ -177,7 +177,7 @@ mod tests {
             core.look(&mut ticket, Who::Thread, &WORD),
             Look::Free
         ));
-        let _ = core.start_barrier(ticket.snap);
+        let _ = core.barrier.start(ticket.snap);
         for who in [
             Who::Thread,
             Who::Thread,
@@ -203,7 +203,7 @@ mod tests {
     fn a_worker_that_gave_up_is_called_by_the_next_who_waits() {
         let mut core = program().env.state.lock();
         let mut ticket = core.ticket();
-        let _ = core.start_barrier(ticket.snap);
+        let _ = core.barrier.start(ticket.snap);
         core.gate.give_up();
         for (who, call) in [
             (Who::Passing, false),
@@ -223,7 +223,7 @@ mod tests {
     fn a_ticket_is_renewed_when_a_barrier_has_failed() {
         let mut core = program().env.state.lock();
         let first = core.ticket();
-        let _ = core.start_barrier(first.snap);
+        let _ = core.barrier.start(first.snap);
         let mut kept = first;
         let _ = core.look(&mut kept, Who::Passing, &WORD);
         assert_eq!((kept.snap, kept.failures), (first.snap, first.failures));

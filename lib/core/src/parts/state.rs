@@ -15,16 +15,15 @@ use quiescent_engine::{Config, Global, Now, Pace, Seq};
 use crate::os::NO_MEMORY;
 use crate::parts::counters::Counters;
 use crate::parts::domain::{Domain, Readers};
-use crate::parts::env::{Env, Fenced};
+use crate::parts::env::{Env, FenceTime, Fenced};
 use crate::parts::error::SyncError;
 use crate::parts::gate::Gate;
 use crate::parts::tasks::Tasks;
 use crate::parts::waiters::WaitList;
 use crate::prim::counters::count;
 use crate::prim::fixed::Fixed;
-use crate::prim::part::Part;
 use crate::prim::teller::Teller;
-use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering};
+use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, now_ns};
 use crate::queue::all::Queues;
 use crate::queue::block::Block;
 use crate::queue::common::Common;
@@ -32,7 +31,7 @@ use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::UnderLock;
 use crate::reader::local::Local;
 use crate::reader::mode::FenceMode;
-use crate::reader::set::ReaderSet;
+use crate::reader::set::{ReaderSet, View};
 
 /// No driver sleeps.
 pub const NO_SLEEPER: u32 = 0;
@@ -40,9 +39,9 @@ pub const NO_SLEEPER: u32 = 0;
 /// The data that the lock protects.
 #[derive(Debug)]
 pub struct Core {
-    pub engine: Part<Global>,
+    pub engine: Global,
     pub waiters: WaitList,
-    pub barrier: Part<Barrier>,
+    pub barrier: Barrier,
     pub gate: Gate,
     /// Shown to what may be called under the lock only.
     pub lock: UnderLock,
@@ -157,9 +156,9 @@ impl State {
                 sleeper: AtomicU32::new(NO_SLEEPER),
                 root_seq: AtomicU64::new(Seq::INITIAL.to_bits()),
                 core: Mutex::new(Core {
-                    engine: Part::new(engine),
+                    engine,
                     waiters: WaitList::new(),
-                    barrier: Part::new(Barrier::new()),
+                    barrier: Barrier::new(),
                     gate: Gate::new(),
                     lock: UnderLock::new(),
                     due_from: 0,
@@ -350,8 +349,7 @@ impl State {
     /// Calls the worker to this state. (A worker exists.)
     pub fn call(&self) {
         if self.called_at.load(Ordering::Relaxed) == 0 {
-            self.called_at
-                .store(crate::prim::now_ns(), Ordering::Relaxed);
+            self.called_at.store(now_ns(), Ordering::Relaxed);
         }
         self.called.store(1, Ordering::Release); // before the swap of [ALM-1]
         self.env().alarm.kick();
@@ -400,6 +398,54 @@ impl State {
                 errno: errno.cast_signed(),
             }),
         }
+    }
+}
+
+impl Core {
+    /// The engine, and what it may query of the readers.
+    pub fn beside<'a>(&'a mut self, readers: ReaderSet<'a>) -> (&'a mut Global, View<'a>) {
+        (&mut self.engine, readers.under(&self.lock))
+    }
+
+    pub fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
+        self.due_from = now_ns(); // what the new times would have flushed already
+        self.engine.set_flush_times(lazy_ns, prompt_ns);
+    }
+
+    pub fn set_drained(&mut self, drained: bool) {
+        self.due_from = now_ns(); // what was left to the program
+        self.engine.set_drained(drained);
+    }
+
+    /// The grace period's fence has ended.
+    pub fn fence_ended(&mut self, time: Option<FenceTime>) {
+        if let Some(FenceTime { took_ns, ended_ns }) = time {
+            self.engine.fence_ended(took_ns, ended_ns);
+        }
+    }
+
+    /// Forgets a timer that has fired.
+    pub fn expire(&mut self, now_ns: u64) {
+        if self.engine.armed().is_some_and(|armed| armed <= now_ns) {
+            self.engine.disarm();
+        }
+    }
+
+    /// In the child of a fork.
+    pub fn forked(&mut self) {
+        let Core {
+            engine,
+            waiters,
+            barrier,
+            gate,
+            lock: _,
+            due_from,
+        } = self;
+        *due_from = now_ns(); // what was due in the parent
+        *waiters = WaitList::new();
+        gate.forked();
+        engine.forked();
+        barrier.forked();
     }
 }
 

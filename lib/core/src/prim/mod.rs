@@ -92,7 +92,6 @@ mod modelled;
 #[cfg(not(quiescent_model))]
 mod native;
 pub mod parked;
-pub mod part;
 #[cfg(any(not(quiescent_model), quiescent_virtual))]
 mod sizes;
 #[cfg(all(quiescent_model, not(quiescent_virtual)))]

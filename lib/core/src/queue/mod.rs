@@ -4,7 +4,6 @@ pub mod all;
 pub mod block;
 pub mod chain;
 pub mod common;
-pub mod cpu;
 pub mod intrusive;
 pub mod kind;
 pub mod lane;

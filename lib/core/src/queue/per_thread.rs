@@ -46,7 +46,6 @@ use quiescent_engine::credit::{Cause, Credit, Queued};
 use quiescent_engine::owner::blocks_of;
 
 use crate::prim::fixed::Fixed;
-use crate::prim::part::Part;
 use crate::prim::{AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering};
 use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
@@ -92,7 +91,7 @@ pub struct Queue {
 #[derive(Debug)]
 pub struct QueueCore {
     /// The engine's part of the queue.
-    pub cpu: Part<Cpu>,
+    pub cpu: Cpu,
     chains: [Chain; BLOCK_LANES],
     pub heads: Heads,
     /// The telemetry cursor.
@@ -135,7 +134,7 @@ impl Queue {
                 spares: array_of!(Spares::new(); BLOCK_LANES),
                 most_ahead: [const { std::sync::atomic::AtomicU32::new(1) }; BLOCK_LANES],
                 core: Mutex::new(QueueCore {
-                    cpu: Part::new(Cpu::new(cpu)),
+                    cpu: Cpu::new(cpu),
                     chains: [const { Chain::new() }; BLOCK_LANES],
                     heads: Heads::new(),
                     cursor: Cursor::new(),

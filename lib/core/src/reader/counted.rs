@@ -46,8 +46,7 @@ use std::alloc::Layout;
 pub use forks::Origin;
 pub use tally::{Counts, Tally};
 
-use quiescent_engine::indexed::{BOTH, COUNTS};
-use quiescent_engine::{CpuId, Host, LeafId, Seen};
+use quiescent_engine::CpuId;
 
 use crate::prim::growing::place;
 use crate::prim::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering, full_fence};
@@ -409,7 +408,7 @@ impl Counted {
     }
 
     /// True if only the calling thread has ever had a section here.
-    fn is_alone(&self, threads: &Threads) -> bool {
+    pub fn is_alone(&self, threads: &Threads) -> bool {
         let me = threads
             .own_slot(&threads.local())
             .map(|slot| slot.cpu() + 1);
@@ -432,38 +431,18 @@ fn new_leaf(layout: Layout) -> *mut Tally {
     leaf.unwrap_or(std::ptr::null_mut())
 }
 
-/// The engine's queries, answered from the counts.
-#[derive(Debug)]
-pub struct CountedView<'a>(pub &'a Counted, pub &'a Threads);
-
-impl Host for CountedView<'_> {
-    const TRACES: bool = false;
-
-    fn cpus(&self) -> u32 {
-        COUNTS
-    }
-
-    fn observe(&self, count: CpuId) -> Seen {
-        let outside = self.0.is_empty(count as usize);
-        let flag = &self.0.flags[count as usize];
-        if outside && flag.load(Ordering::Relaxed) != FLAG_CLEAR {
+impl Counted {
+    /// Whether the sections of a count have ended.
+    pub fn look(&self, count: usize) -> bool {
+        let outside = self.is_empty(count);
+        if outside && self.flags[count].load(Ordering::Relaxed) != FLAG_CLEAR {
             // No section is left that would notify the driver; and sections that join later must not see the
             // flag.
-            self.0.unflag(count as usize);
+            self.unflag(count);
         }
-        Seen { outside, stamp: 0 }
+        outside
     }
 
-    fn present(&self, _: LeafId) -> u64 {
-        BOTH
-    }
-
-    fn occupied(&self, group: usize) -> u64 {
-        u64::from(group == 0 && !self.0.is_alone(self.1))
-    }
-}
-
-impl Counted {
     /// The wake flag of a count.
     pub fn flag(&self, count: CpuId) -> Option<&AtomicU32> {
         self.flags.get(count as usize)

@@ -33,7 +33,7 @@
 //! only its slot's threads, and handlers on them, load it there); the leaf that contains it is published
 //! before the count covers it (release, acquire).
 
-use quiescent_engine::{CpuId, Host, LeafId, Seen};
+use quiescent_engine::{CpuId, LeafId};
 
 use crate::prim::growing::{made, place};
 use crate::prim::{self, AtomicPtr, AtomicU32, LEAF_SLOTS, Ordering, full_fence};
@@ -322,7 +322,7 @@ impl ReaderRecords {
     }
 
     /// The result of a scan, in the engine's terms: outside, and the stamp. `[RD-2]`
-    fn scan(&self, cpu: CpuId) -> (bool, u64) {
+    pub fn scan(&self, cpu: CpuId) -> (bool, u64) {
         let Some(reader) = self.reader(cpu) else {
             return (true, 0);
         };
@@ -388,35 +388,22 @@ impl ReaderRecords {
     }
 }
 
-/// The engine's queries, answered from the records.
-pub struct RecordsView<'a>(pub &'a ReaderRecords);
-
-impl Host for RecordsView<'_> {
-    const TRACES: bool = false;
-
-    fn cpus(&self) -> u32 {
-        self.0.cpus()
-    }
-
-    fn observe(&self, cpu: CpuId) -> Seen {
-        let (outside, stamp) = self.0.scan(cpu);
-        Seen { outside, stamp }
-    }
-
-    fn present(&self, leaf: LeafId) -> u64 {
+impl ReaderRecords {
+    /// The present readers of a leaf.
+    pub fn present(&self, leaf: LeafId) -> u64 {
         let below = |cpus: u32| {
             let here = u64::from(cpus).saturating_sub((leaf * LEAF_SLOTS) as u64);
             u64::MAX.checked_shr(64 - here.min(64) as u32).unwrap_or(0) & FULL
         };
-        let unregistered = below(UNREGISTERED);
-        match self.0.unregistered_known.load(Ordering::Acquire) {
-            0 => below(self.0.cpus()) & !unregistered,
-            _ => below(self.0.cpus()),
+        match self.unregistered_known.load(Ordering::Acquire) {
+            0 => below(self.cpus()) & !below(UNREGISTERED),
+            _ => below(self.cpus()),
         }
     }
 
-    fn occupied(&self, group: usize) -> u64 {
-        let leaves = self.0.cpus().div_ceil(LEAF_SLOTS as u32);
+    /// The leaves of a group that may have readers.
+    pub fn occupied(&self, group: usize) -> u64 {
+        let leaves = self.cpus().div_ceil(LEAF_SLOTS as u32);
         let here = leaves.saturating_sub(group as u32 * 64).min(64);
         u64::MAX.checked_shr(64 - here).unwrap_or(0)
     }

@@ -1,8 +1,9 @@
 //! The readers that a grace period waits for, as used by the driver and the engine.
 //!
-//! There are three kinds, distinguished once per call of the engine ([`calls`](crate::gp::calls)): threads of
+//! There are three kinds, distinguished at each query of the engine: threads of
 //! the process with a slot each, threads that have read in a domain of the program, and counts of sections.
 
+use quiescent_engine::indexed::{BOTH, COUNTS};
 use quiescent_engine::{CpuId, Host, LeafId, Seen};
 
 use crate::prim::{AtomicU32, Ordering, full_fence};
@@ -24,31 +25,55 @@ pub enum ReaderSet<'a> {
     Counted(&'a Counted, &'a Threads),
 }
 
-/// The engine's queries, answered from the slots.
-pub struct SlotsView<'a>(pub &'a Slots, pub &'a UnderLock);
+/// The engine's queries, answered from the readers under the lock of the domain.
+#[derive(Clone, Copy)]
+pub struct View<'a>(pub ReaderSet<'a>, pub &'a UnderLock);
 
-impl Host for SlotsView<'_> {
+impl Host for View<'_> {
     const TRACES: bool = false;
 
     fn cpus(&self) -> u32 {
-        self.0.cpus()
+        match &self.0 {
+            ReaderSet::Threads(slots) => slots.cpus(),
+            ReaderSet::Records(records) => records.cpus(),
+            ReaderSet::Counted(..) => COUNTS,
+        }
     }
 
     fn observe(&self, cpu: CpuId) -> Seen {
-        let (outside, stamp) = self.0.scan(cpu);
+        let (outside, stamp) = match &self.0 {
+            ReaderSet::Threads(slots) => slots.scan(cpu),
+            ReaderSet::Records(records) => records.scan(cpu),
+            ReaderSet::Counted(counted, _) => (counted.look(cpu as usize), 0),
+        };
         Seen { outside, stamp }
     }
 
     fn present(&self, leaf: LeafId) -> u64 {
-        self.0.present(leaf)
+        match &self.0 {
+            ReaderSet::Threads(slots) => slots.present(leaf),
+            ReaderSet::Records(records) => records.present(leaf),
+            ReaderSet::Counted(..) => BOTH,
+        }
     }
 
     fn occupied(&self, group: usize) -> u64 {
-        self.0.occupied(group, self.1)
+        match &self.0 {
+            ReaderSet::Threads(slots) => slots.occupied(group, self.1),
+            ReaderSet::Records(records) => records.occupied(group),
+            ReaderSet::Counted(counted, threads) => {
+                u64::from(group == 0 && !counted.is_alone(threads))
+            }
+        }
     }
 }
 
-impl ReaderSet<'_> {
+impl<'a> ReaderSet<'a> {
+    /// What the engine may query under the lock.
+    pub fn under(self, lock: &'a UnderLock) -> View<'a> {
+        View(self, lock)
+    }
+
     /// The wake flag of a reader.
     pub fn flag(&self, cpu: CpuId) -> Option<&AtomicU32> {
         match self {

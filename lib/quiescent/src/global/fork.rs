@@ -302,7 +302,7 @@ fn adopt(
     let is_own = own.is_some_and(|slot| slot.queues().any(|its| std::ptr::eq(its, queue)));
     let queued = queue.forked(core, run_code, is_own);
     let now = prim::coarse_ns();
-    let forgotten = global.forked_cpu(&mut core.cpu, &queued, run_code, now);
+    let forgotten = (core.cpu).forked(&mut global.engine, &queued, run_code, State::now(now));
     state.show_level(global);
     forgotten
 }

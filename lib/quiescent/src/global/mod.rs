@@ -7,8 +7,6 @@ mod model;
 #[cfg(not(quiescent_model))]
 mod process;
 pub(crate) mod section;
-#[cfg(all(test, not(quiescent_model)))]
-mod tests;
 #[cfg(not(quiescent_model))]
 pub(crate) mod thread_exit;
 #[cfg(not(quiescent_model))]

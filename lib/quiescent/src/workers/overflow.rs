@@ -61,7 +61,7 @@ impl Workers {
     pub(crate) fn hope_for_overflow(&'static self) {
         self.env()
             .states()
-            .for_each(|state| state.lock().set_workers(2));
+            .for_each(|state| state.lock().engine.set_workers(2));
     }
 
     /// Wakes the overflow worker for a domain. The domain's engine requests this once, and not again before
@@ -90,9 +90,9 @@ impl Workers {
         if full || alone || refused {
             overflow.state.store(NONE, Ordering::Release);
             let mut core = state.lock();
-            core.stand_down(true);
+            core.engine.stand_down(true);
             if alone || refused {
-                core.set_workers(1); // there is no processor for it, or no thread to be had
+                core.engine.set_workers(1); // there is no processor for it, or no thread to be had
             }
             if refused {
                 count(&state.counters.worker_errors);
@@ -123,7 +123,7 @@ impl Workers {
         self.watch.overflow.state.store(NONE, Ordering::Release);
         self.env().end_turns(turn_of_overflow(number));
         self.env().states().for_each(|state| {
-            state.lock().stand_down(true);
+            state.lock().engine.stand_down(true);
         });
         self.env().states().for_each(State::call); // what it leaves is ours
     }

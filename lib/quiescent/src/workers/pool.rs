@@ -91,7 +91,7 @@ impl Workers {
     fn give_up_start(&'static self) {
         self.env().alarm.forget();
         for state in self.env().states() {
-            state.lock().disarm();
+            state.lock().engine.disarm();
             for queue in state.queues() {
                 let _core = queue.lock();
                 queue.ask_soon();

@@ -61,7 +61,7 @@ impl Process {
         prim::at_end(move || drop(unsafe { Box::from_raw(place) }));
         let env = process.env();
         env.threads.mode.resolve();
-        env.state.lock().set_workers(1);
+        env.state.lock().engine.set_workers(1);
         process
     }
 

@@ -77,7 +77,9 @@ mod tests {
     fn what_runs_later_than_its_time_by_more_than_the_bound_is_late() {
         assert!(!is_always_late(|_, _| ()), "nothing is due");
         for (nanos, late) in [(LATE_NS + 1, true), (1, false)] {
-            let armed = |_: &Program, state: &State| state.lock().arm(ago(nanos));
+            let armed = |_: &Program, state: &State| {
+                let _ = state.lock().engine.arm(ago(nanos));
+            };
             assert_eq!(is_always_late(armed), late, "a deadline");
             let look =
                 |_: &Program, state: &State| state.look_at.store(ago(nanos), Ordering::Relaxed);
@@ -88,7 +90,9 @@ mod tests {
             };
             assert_eq!(is_always_late(called), late, "a call: the first one counts");
         }
-        let to_come = |_: &Program, state: &State| state.lock().arm(prim::now_ns() + 9 * LATE_NS);
+        let to_come = |_: &Program, state: &State| {
+            let _ = state.lock().engine.arm(prim::now_ns() + 9 * LATE_NS);
+        };
         assert!(!is_always_late(to_come));
     }
 
@@ -104,7 +108,7 @@ mod tests {
     fn several_late_domains_count_once() {
         let (program, states) = two();
         for state in states {
-            state.lock().arm(ago(2 * LATE_NS));
+            state.lock().engine.arm(ago(2 * LATE_NS));
         }
         for _ in 0..2 {
             program.env.look_after(states.into_iter());
@@ -117,7 +121,7 @@ mod tests {
         let (program, [state, _]) = two();
         let (first, later) = (ago(4 * LATE_NS), ago(2 * LATE_NS));
         for (at, counted) in [(first, 1), (first, 1), (later, 2), (first, 2)] {
-            state.lock().arm(at);
+            state.lock().engine.arm(at);
             program.env.look_after([state].into_iter());
             assert_eq!(value(&program.env.state.counters.late_wakeups), counted);
         }

@@ -18,14 +18,14 @@ impl State {
     /// Sets the domain's timer to the earliest deadline. `blocked`: the remaining deadlines have passed.
     pub fn rearm(&'static self, blocked: bool) {
         // From here on a thread that queues sets the timer; the loop below sees what was queued before.
-        self.lock().disarm();
+        self.lock().engine.disarm();
         let deadlines = self
             .queues()
             .filter_map(|queue| queue.lock().cpu.deadline());
         match deadlines.min() {
             _ if blocked => {}
-            Some(earliest) => self.lock().arm(earliest),
-            None => self.lock().calm(),
+            Some(earliest) => _ = self.lock().engine.arm(earliest),
+            None => self.lock().engine.calm(),
         }
     }
 

@@ -24,7 +24,7 @@ impl Turn<'_> {
             return Ok(Next::Done); // the fence may precede a later grace period
         }
         self.core().fence_ended(time);
-        Ok(self.core().fenced())
+        Ok(self.core().engine.fenced())
     }
 }
 

@@ -13,7 +13,9 @@ impl State {
     pub fn start_poll(&self) -> FullCookie {
         full_fence(); // [SNAP-1]
         let leaf = self.own_cpu().map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        self.lock().start_poll(self.readers(), leaf)
+        let mut core = self.lock();
+        let (engine, view) = core.beside(self.readers());
+        engine.start_poll(leaf, &view).0
     }
 
     /// True if the grace period of `cookie` has ended. One acquire load.

@@ -93,7 +93,7 @@ impl Fixture {
     /// Gives the role to the calling thread.
     fn turn(&self, interest: Interest) -> Turn<'static> {
         let mut core = self.state.lock();
-        assert!(core.try_drive(None, interest));
+        assert!(core.engine.try_drive(None, interest));
         Turn::begin(self.state, core, Look::Yours)
     }
 
@@ -101,7 +101,7 @@ impl Fixture {
     #[expect(clippy::vec_box, reason = "the list has their addresses")]
     fn waiting(&self, core: &mut Core, count: usize) -> Vec<Box<Waiter>> {
         let one = |_| {
-            let ticket = core.wait_for_gp(self.state.readers(), 0, false);
+            let ticket = core.begun_wait(self.state.readers());
             let waiter = Box::new(Waiter::new(ticket));
             // SAFETY: the waiter stays in its box; tests keep it until it is out of the list, or until the
             // list is no longer read.

@@ -41,9 +41,9 @@ fn what_is_queued_is_no_rest_reported_or_not() {
 #[test]
 fn a_driver_a_barrier_and_a_report_are_no_rest() {
     let state = state();
-    assert!(state.lock().try_drive(None, Interest::Poller));
+    assert!(state.lock().engine.try_drive(None, Interest::Poller));
     assert!(!state.is_at_rest());
-    let _ = state.lock().leave();
+    let _ = state.lock().engine.leave();
     assert!(state.is_at_rest());
     state.unreported.store(1, Ordering::Relaxed);
     assert!(!state.is_at_rest());
@@ -55,7 +55,7 @@ fn a_driver_a_barrier_and_a_report_are_no_rest() {
     assert!(state.is_at_rest());
     let mut core = state.lock();
     let snap = core.barrier.snap();
-    let _ = core.start_barrier(snap);
+    let _ = core.barrier.start(snap);
     assert!(core.barrier.in_flight());
     drop(core);
     assert!(!state.is_at_rest());

@@ -11,7 +11,9 @@ use quiescent_engine::{Config, Global, Interest, Next, Now};
 
 use super::*;
 use crate::prim::AtomicU64;
-use crate::reader::counted::{Counted, CountedView};
+use crate::reader::bitmap::UnderLock;
+use crate::reader::counted::Counted;
+use crate::reader::set::{ReaderSet, View};
 use crate::testing::program;
 
 const N: u64 = BLOCK as u64;
@@ -94,7 +96,7 @@ fn owned(end: u64, blocks: u32) -> &'static Queue {
 /// An engine without readers, and its calls on behalf of a queue.
 struct Engine {
     global: Global,
-    no_readers: CountedView<'static>,
+    no_readers: View<'static>,
 }
 
 const NOW: Now = Now { ns: 1, jiffies: 1 };
@@ -103,7 +105,11 @@ impl Engine {
     fn new() -> Engine {
         Engine {
             global: Global::new(Config::threads()),
-            no_readers: CountedView(Box::leak(Box::new(Counted::new())), &program().env.threads),
+            no_readers: ReaderSet::Counted(
+                Box::leak(Box::new(Counted::new())),
+                &program().env.threads,
+            )
+            .under(Box::leak(Box::new(UnderLock::new()))),
         }
     }
 
@@ -111,7 +117,7 @@ impl Engine {
     fn done(&mut self, queue: &Queue, core: &mut QueueCore) {
         let (queued, view) = (queue.report(core, false), &self.no_readers);
         let Engine { global, .. } = self;
-        let cpu = core.cpu.inner();
+        let cpu = &mut core.cpu;
         let _ = cpu.refill(global, &queued, Urgency::Lazy, NOW, view);
         let _ = global.start_poll(0, view);
         for _ in 0..3 {

@@ -140,17 +140,16 @@ fn a_section_in_either_count_is_inside() {
 fn a_flag_is_that_of_its_count_and_a_scan_of_an_empty_count_clears_it() {
     let program = program();
     let counted: &'static Counted = Box::leak(Box::new(Counted::new()));
-    let view = CountedView(counted, &program.env.threads);
     assert!(!counted.is_flagged(0) && !counted.is_flagged(1));
     for count in [0usize, 1] {
         counted.join(count as u32);
         let joined = program.enter(counted);
         counted.flags[count].store(FLAG_CLEAR + 1, Ordering::Relaxed);
         assert!(counted.is_flagged(count) && !counted.is_flagged(1 - count));
-        assert!(!view.observe(count as u32).outside);
+        assert!(!counted.look(count));
         assert!(counted.is_flagged(count), "a section is left");
         assert!(program.leave(counted, joined), "a driver waits");
-        assert!(view.observe(count as u32).outside);
+        assert!(counted.look(count));
         assert!(!counted.is_flagged(count));
     }
 }

@@ -57,7 +57,7 @@ fn leaves_are_occupied_as_far_as_there_are_records() {
     let records: &'static ReaderRecords = Box::leak(Box::new(ReaderRecords::new()));
     let occupied = |claimed| {
         records.claimed.store(claimed, Ordering::Relaxed);
-        [0, 1, 2].map(|group| RecordsView(records).occupied(group))
+        [0, 1, 2].map(|group| records.occupied(group))
     };
     let leaf = LEAF_SLOTS as u32;
     assert_eq!(occupied(0), [1, 0, 0]);

@@ -107,12 +107,12 @@ fn a_poll_fails_while_the_lock_or_the_role_is_taken() {
     let core = fixture.lock();
     assert_eq!(fixture.poll(cookie), Ok(false)); // the lock is taken
     drop(core);
-    assert!(fixture.lock().try_drive(None, Interest::Poller));
+    assert!(fixture.lock().engine.try_drive(None, Interest::Poller));
     assert_eq!(fixture.poll(cookie), Ok(false)); // so is the role
     assert!(fixture.is_driven());
     fixture.drive_once(fixture.state.lock(), None, Interest::Poller);
     assert!(!fixture.is_done(cookie));
-    let _ = fixture.lock().leave();
+    let _ = fixture.lock().engine.leave();
     fixture.drive_once(fixture.state.lock(), None, Interest::Poller);
     assert!(fixture.is_done(cookie) && !fixture.is_driven());
 }

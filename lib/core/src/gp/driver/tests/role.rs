@@ -15,11 +15,12 @@ fn take_over(fixture: &Fixture, turn: &mut Turn<'static>) {
     let long = 1_000_000_000_000;
     let at = prim::now_ns() + long;
     assert!(matches!(
-        core.take_over(None, Interest::Poller, at, false),
+        core.engine.take_over(None, Interest::Poller, at, false),
         Look::At(_)
     ));
     assert_eq!(
-        core.take_over(None, Interest::Poller, at + long, false),
+        core.engine
+            .take_over(None, Interest::Poller, at + long, false),
         Look::TakenOver
     );
 }
@@ -57,7 +58,7 @@ fn a_replaced_driver_makes_no_engine_call() {
         assert!(turn.lost, "{name}");
         turn.core = None;
         let core = fixture.lock();
-        assert_eq!(*core.engine, before, "{name}");
+        assert_eq!(core.engine, before, "{name}");
         assert!(core.engine.is_driven(), "{name}");
         assert_eq!(fixture.sleeper.load(Ordering::Relaxed), NO_SLEEPER);
         assert_eq!(fixture.flags(), [FLAG_CLEAR; 2], "{name}");

@@ -123,7 +123,7 @@ fn settle_decides_who_consumes() {
     assert!(!reclaims(&mut |_, core| core.hands_off = true));
     let mut hurry = |queue: &Queue, core: &mut QueueCore| {
         let (queued, view) = (queue.report(core, false), &engine.no_readers);
-        let cpu = core.cpu.inner();
+        let cpu = &mut core.cpu;
         let _ = cpu.refill(&mut engine.global, &queued, Urgency::Hurry, NOW, view);
     };
     assert!(!reclaims(&mut hurry));

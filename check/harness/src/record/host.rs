@@ -1,11 +1,10 @@
 //! A host that keeps its answers, and a recorded call.
 
-use alloc::vec::Vec;
-use core::cell::RefCell;
+use std::cell::RefCell;
 
-use crate::event::Event;
-use crate::host::{CpuId, Host, LeafId, Seen};
 use crate::record::{Answer, Input, Output};
+use quiescent_engine::event::Event;
+use quiescent_engine::host::{CpuId, Host, LeafId, Seen};
 
 /// One recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,29 +2,29 @@
 //!
 //! Read-only calls have no input, except those whose answer is a decision (is this queue due?).
 
-use crate::common::barrier::{Begin, Visit};
-use crate::common::blocked::{Disabled, TaskId, Unlocked};
-use crate::common::cpu::{LANES, Lane};
-use crate::common::exp::{
+use quiescent_engine::Interest;
+use quiescent_engine::barrier::{Begin, Visit};
+use quiescent_engine::blocked::{Disabled, TaskId, Unlocked};
+use quiescent_engine::callbacks::{Adopted, Called, Noticed};
+use quiescent_engine::cpu::{LANES, Lane};
+use quiescent_engine::credit::{Cause, Queued, Refill, Urgency};
+use quiescent_engine::exp::{
     Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted,
 };
-use crate::common::global::Interest;
-use crate::common::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
-use crate::common::limits::{Batch, Context};
-use crate::common::polled::FullCookie;
-use crate::common::seq::Seq;
-use crate::common::takeover::Look;
-use crate::kernel::callbacks::{Adopted, Called, Noticed};
-use crate::kernel::fast_no_hz::IdleLook;
-use crate::kernel::offload::{self, Call, GroupId};
-use crate::kernel::report::{HurryAnswer, QsReported};
-use crate::kernel::tick::{At, Ticked};
-use crate::threads::credit::{Cause, Queued, Refill, Urgency};
-use crate::threads::pool::TurnId;
-use crate::threads::pressure::Low;
+use quiescent_engine::fast_no_hz::IdleLook;
+use quiescent_engine::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
+use quiescent_engine::limits::{Batch, Context};
+use quiescent_engine::offload::{self, Call, GroupId};
+use quiescent_engine::polled::FullCookie;
+use quiescent_engine::pool::TurnId;
+use quiescent_engine::pressure::Low;
+use quiescent_engine::report::{HurryAnswer, QsReported};
+use quiescent_engine::seq::Seq;
+use quiescent_engine::takeover::Look;
+use quiescent_engine::tick::{At, Ticked};
 
 /// One call of the engine. Calls that are not about a CPU's callbacks or the barrier are calls of
-/// [`Global`](crate::Global).
+/// [`Global`](quiescent_engine::Global).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
@@ -152,7 +152,7 @@ pub enum Input {
     Barrier(BarrierInput),
 }
 
-/// One call of a [`Cpu`](crate::Cpu); the global state and the barrier, where it takes them, are those
+/// One call of a [`Cpu`](quiescent_engine::Cpu); the global state and the barrier, where it takes them, are those
 /// of its domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
@@ -426,7 +426,7 @@ pub enum Output {
     ExpPoll(ExpPoll),
     Sole(Option<Published>),
     Look(Look),
-    /// A call about callbacks was given to a [`Global`](crate::Global) alone. No call returns this.
+    /// A call about callbacks was given to a [`Global`](quiescent_engine::Global) alone. No call returns this.
     Elsewhere,
 }
 
