@@ -325,19 +325,19 @@ impl Model {
 
     /// The worker's work in it after a wake-up.
     pub fn care_for(self, domain: &crate::Domain) {
-        self.care_for_state(domain.backend().0.state());
+        self.care_for_state(domain.core().state());
     }
 
     /// The worker's work after a wake-up.
     pub fn care(self, srcu: &crate::Srcu) {
-        self.care_for_state(srcu.backend().0.state());
+        self.care_for_state(srcu.core().state());
     }
 
     /// The same with several domains.
     pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
         self.0
             .env
-            .look_after(srcus.into_iter().map(|srcu| srcu.backend().0.state()));
+            .look_after(srcus.into_iter().map(|srcu| srcu.core().state()));
         self.0.env.set_alarm();
     }
 

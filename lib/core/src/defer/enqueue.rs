@@ -33,6 +33,12 @@ impl Terms {
     /// Lazy, and the caller may reclaim.
     pub const LAZY: Terms = Terms::of(Urgency::Lazy);
 
+    /// Lazy; the caller frees nothing.
+    pub const HANDS_OFF: Terms = Terms {
+        urgency: Urgency::Lazy,
+        hands_off: true,
+    };
+
     pub const fn of(urgency: Urgency) -> Terms {
         Terms {
             urgency,
@@ -385,11 +391,13 @@ pub fn code_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
 #[cold]
 #[inline(never)]
 fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
-    let terms = Terms {
-        urgency: Urgency::Lazy,
-        hands_off: true,
-    };
-    State::of(queue).help(queue, lane, (entry, bytes), Popped::NOTHING, terms);
+    State::of(queue).help(
+        queue,
+        lane,
+        (entry, bytes),
+        Popped::NOTHING,
+        Terms::HANDS_OFF,
+    );
 }
 
 /// Frees the entries that the owner has popped, and moves to the next block.

@@ -3,6 +3,7 @@
 pub mod drain;
 pub mod lives;
 pub mod pass;
+pub mod points;
 pub mod pressure;
 pub mod process;
 pub mod readers;

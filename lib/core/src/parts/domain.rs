@@ -55,6 +55,10 @@ pub enum Readers {
 
 impl Readers {
     /// True for an `Srcu`.
+    pub fn is_threads(&self) -> bool {
+        matches!(self, Readers::Threads)
+    }
+
     pub fn is_counted(&self) -> bool {
         matches!(self, Readers::Counted(_))
     }

@@ -1,11 +1,14 @@
 //! Barriers: waiting until everything that is queued has been freed or run.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::backend::{Backend as _, OfProcess, Ticket};
 use super::handle::{Global, Handle};
+use crate::global::env;
+use quiescent_core::domain::points::Ticket;
+use quiescent_core::parts::domain::Domain;
 use quiescent_core::parts::error::SyncError;
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
@@ -32,7 +35,7 @@ pub fn barrier() {
 /// [`SyncError::InsideSection`] or [`SyncError::InsideCallback`]; [`SyncError::FenceRefused`];
 /// [`SyncError::NoWorker`] if the worker cannot be started.
 pub fn try_barrier() -> Result<(), SyncError> {
-    OfProcess.barrier()
+    env().home.barrier()
 }
 
 /// A future that resolves once everything that was queued before this call, by any thread, has been freed or
@@ -74,13 +77,13 @@ pub fn try_barrier() -> Result<(), SyncError> {
 /// # });
 /// ```
 pub fn barrier_async() -> BarrierFuture {
-    BarrierFuture::of(OfProcess)
+    BarrierFuture::of(&env().home)
 }
 
 /// As [`barrier_async`], but returns an error instead of panicking.
 pub fn try_barrier_async()
 -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-    BarrierWait::<Global>::of(OfProcess)
+    BarrierWait::<Global>::of(&env().home)
 }
 
 /// Resolves when everything that was queued in a domain before the future was made has been freed or run.
@@ -97,8 +100,8 @@ pub struct BarrierFuture<D: Handle = Global> {
 }
 
 impl<D: Handle> BarrierFuture<D> {
-    pub(crate) fn of(backend: D::OfBackend) -> BarrierFuture<D> {
-        let waits = BarrierWait::of(backend);
+    pub(crate) fn of(domain: &'static Domain) -> BarrierFuture<D> {
+        let waits = BarrierWait::of(domain);
         BarrierFuture { waits }
     }
 }
@@ -117,14 +120,18 @@ impl<D: Handle> Future for BarrierFuture<D> {
 
 /// As [`BarrierFuture`], but returns an error instead of panicking.
 pub(crate) struct BarrierWait<D: Handle> {
-    backend: D::OfBackend,
+    domain: &'static Domain,
     ticket: Ticket,
+    of: PhantomData<fn() -> D>,
 }
 
 impl<D: Handle> BarrierWait<D> {
-    pub(crate) fn of(backend: D::OfBackend) -> BarrierWait<D> {
-        let ticket = backend.ticket();
-        BarrierWait { backend, ticket }
+    pub(crate) fn of(domain: &'static Domain) -> BarrierWait<D> {
+        BarrierWait {
+            domain,
+            ticket: domain.ticket(),
+            of: PhantomData,
+        }
     }
 }
 
@@ -132,9 +139,9 @@ impl<D: Handle> Future for BarrierWait<D> {
     type Output = Result<(), SyncError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let backend = self.backend;
-        let polled = backend.poll_barrier(&mut self.ticket, context.waker());
-        match polled.is_pending() && backend.is_inside() {
+        let domain = self.domain;
+        let polled = domain.poll_barrier(&mut self.ticket, context.waker());
+        match polled.is_pending() && domain.caller_is_inside() {
             true => Poll::Ready(Err(SyncError::InsideSection)),
             false => polled,
         }
@@ -143,15 +150,16 @@ impl<D: Handle> Future for BarrierWait<D> {
 
 impl<D: Handle> Drop for BarrierWait<D> {
     fn drop(&mut self) {
-        self.backend.forget_ticket(&mut self.ticket);
+        self.domain.forget_ticket(&mut self.ticket);
     }
 }
 
 impl<D: Handle> Clone for BarrierWait<D> {
     fn clone(&self) -> BarrierWait<D> {
         BarrierWait {
-            backend: self.backend,
+            domain: self.domain,
             ticket: self.ticket.clone(),
+            of: PhantomData,
         }
     }
 }

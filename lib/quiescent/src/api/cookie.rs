@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::time::Duration;
 
-use super::backend::{Backend as _, OfProcess, Point};
 #[cfg(not(quiescent_model))]
 use super::future::GracePeriod;
 use super::handle::{Global, Handle};
-use crate::api::backend::How;
+use quiescent_core::domain::points::Point;
+use quiescent_core::gp::driver::How;
+use quiescent_core::parts::domain::Domain;
 use quiescent_core::parts::error::SyncError;
 
 /// A point in the sequence of a domain's grace periods: it is done when a full grace period has passed since
@@ -25,30 +27,46 @@ use quiescent_core::parts::error::SyncError;
 /// }
 /// ```
 pub struct Cookie<D: Handle = Global> {
-    backend: D::OfBackend,
+    /// `None`: the process's, at a point that has passed.
+    domain: Option<&'static Domain>,
     point: Point,
+    of: PhantomData<fn() -> D>,
 }
 
 impl Cookie {
     /// Makes a cookie that is done.
     pub const COMPLETED: Cookie = Cookie {
-        backend: OfProcess,
+        domain: None,
         point: Point::PASSED,
+        of: PhantomData,
     };
 }
 
 impl<D: Handle> Cookie<D> {
-    pub(crate) fn start(backend: D::OfBackend) -> Cookie<D> {
-        let point = backend.start();
-        Cookie { backend, point }
+    pub(crate) fn start(domain: &'static Domain) -> Cookie<D> {
+        Cookie {
+            domain: Some(domain),
+            point: domain.point(),
+            of: PhantomData,
+        }
     }
 
-    pub(crate) fn backend(&self) -> D::OfBackend {
-        self.backend
+    pub(crate) fn domain(&self) -> Option<&'static Domain> {
+        self.domain
     }
 
+    pub(crate) fn poll(&self) -> Result<bool, SyncError> {
+        self.domain
+            .map_or(Ok(true), |domain| domain.poll(self.point))
+    }
+
+    #[cfg(not(quiescent_model))]
     pub(crate) fn point(&self) -> Point {
         self.point
+    }
+
+    fn key(&self) -> (Option<*const Domain>, Point) {
+        (self.domain.map(std::ptr::from_ref), self.point)
     }
 
     /// Returns whether a full grace period has passed since the cookie was taken. Never waits.
@@ -60,7 +78,7 @@ impl<D: Handle> Cookie<D> {
     /// [`try_synchronize`](crate::try_synchronize) returns the error.
     #[doc(alias = "poll_state_synchronize_rcu")]
     pub fn is_done(self) -> bool {
-        self.backend.poll(self.point).unwrap_or(false)
+        self.poll().unwrap_or(false)
     }
 
     /// Waits until a full grace period has passed since the cookie was taken. Returns at once if it has;
@@ -85,9 +103,9 @@ impl<D: Handle> Cookie<D> {
     }
 
     fn wait_as(self, how: How) -> Result<(), SyncError> {
-        match self.backend.is_done(self.point) {
-            true => Ok(()),
-            false => self.backend.wait(how),
+        match self.domain {
+            Some(domain) if !domain.is_done(self.point) => domain.state().synchronize(how),
+            _ => Ok(()),
         }
     }
 
@@ -111,7 +129,7 @@ impl<D: Handle> Copy for Cookie<D> {}
 
 impl<D: Handle> PartialEq for Cookie<D> {
     fn eq(&self, other: &Cookie<D>) -> bool {
-        (self.backend, self.point) == (other.backend, other.point)
+        self.key() == other.key()
     }
 }
 
@@ -119,7 +137,7 @@ impl<D: Handle> Eq for Cookie<D> {}
 
 impl<D: Handle> Hash for Cookie<D> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.backend, self.point).hash(state);
+        self.key().hash(state);
     }
 }
 

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use quiescent_engine::credit::Urgency;
 
-use super::backend::{Backend, OfProcess};
-use crate::api::backend::Until;
+use super::handle::Global;
+use super::queueing;
+use crate::global::env;
+use quiescent_core::defer::sweep::Until;
+use quiescent_core::parts::domain::Domain;
 
 /// Runs `f` after a grace period, on the worker (or in [`drain`]). Never waits, never fails.
 ///
@@ -30,13 +33,13 @@ use crate::api::backend::Until;
 /// ```
 #[doc(alias = "call_rcu")]
 pub fn defer<F: FnOnce() + Send + 'static>(f: F) {
-    OfProcess.defer(f, Urgency::Prompt);
+    queueing::defer(&Global, f, Urgency::Prompt);
 }
 
 /// As [`defer`], but wakes the worker now. What this thread has queued before is included.
 #[doc(alias = "call_rcu_hurry")]
 pub fn defer_hurry<F: FnOnce() + Send + 'static>(f: F) {
-    OfProcess.defer(f, Urgency::Hurry);
+    queueing::defer(&Global, f, Urgency::Hurry);
 }
 
 /// As [`defer`], but lazy as `retire`: the grace period is requested at most about
@@ -50,7 +53,7 @@ pub fn defer_hurry<F: FnOnce() + Send + 'static>(f: F) {
 /// quiescent::defer_lazy(move || drop(file)); // closed some time after all readers are done
 /// ```
 pub fn defer_lazy<F: FnOnce() + Send + 'static>(f: F) {
-    OfProcess.defer(f, Urgency::Lazy);
+    queueing::defer(&Global, f, Urgency::Lazy);
 }
 
 /// The result of [`drain`].
@@ -64,8 +67,8 @@ pub struct Drained {
 }
 
 impl Drained {
-    pub(crate) fn of(ran: u64, backend: impl Backend) -> Drained {
-        let left = backend.held();
+    pub(crate) fn of(ran: u64, domain: &'static Domain) -> Drained {
+        let left = domain.held().0;
         Drained { ran, left }
     }
 }
@@ -81,6 +84,6 @@ impl Drained {
 /// assert_eq!(drained.left, 0);
 /// ```
 pub fn drain(limit: Duration) -> Drained {
-    let ran = OfProcess.drain(Until::after(limit));
-    Drained::of(ran, OfProcess)
+    let home = &env().home;
+    Drained::of(home.state().drain(Until::after(limit)), home)
 }

@@ -4,7 +4,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::backend::Backend as _;
 use super::guard::Guard;
 #[cfg(not(quiescent_model))]
 use super::handle::Singleton;
@@ -13,6 +12,8 @@ use super::kind::Single;
 use super::kind::{Kind, Many, PerThread};
 use super::statistics::{DomainStatistics, Holdout};
 use quiescent_core::const_new;
+use quiescent_core::parts::domain as core;
+use quiescent_core::parts::state::State;
 use quiescent_core::prim::{AtomicPtr, Ordering};
 
 mod policy;
@@ -168,43 +169,42 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         &self.place
     }
 
-    pub(crate) fn backend(&self) -> K::Backend {
-        let mut place = self.place();
-        if place.is_null() {
-            place = self.first_use();
+    /// The domain in the layers below, made at first use.
+    pub(crate) fn core(&self) -> &'static core::Domain {
+        match self.core_if_any() {
+            Some(domain) => domain,
+            None => self.first_use(),
         }
-        // SAFETY: a place of this kind.
-        unsafe { K::backend(place) }
+    }
+
+    fn core_if_any(&self) -> Option<&'static core::Domain> {
+        // SAFETY: null, or a domain, and those live for ever.
+        unsafe { self.place().cast::<core::Domain>().as_ref() }
     }
 
     #[cold]
     #[inline(never)]
-    fn first_use(&self) -> *const () {
+    fn first_use(&self) -> &'static core::Domain {
         #[cfg(quiescent_model)]
         unreachable!("a model's has its place");
         #[cfg(not(quiescent_model))]
         {
             let new = K::found();
+            let place = std::ptr::from_ref(new).cast::<()>().cast_mut();
             let order = (Ordering::AcqRel, Ordering::Acquire);
             let empty = std::ptr::null_mut();
-            match self
-                .place
-                .compare_exchange(empty, new.cast_mut(), order.0, order.1)
-            {
-                Ok(_) => new,
-                Err(other) => {
-                    // SAFETY: a place of this kind, which no other thread has seen.
-                    unsafe { K::backend(new) }.domain().abandon();
-                    other
-                }
+            let won = (self.place).compare_exchange(empty, place, order.0, order.1);
+            if won.is_err() {
+                new.abandon(); // no other thread has seen it
             }
+            self.core_if_any().unwrap_or(new)
         }
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(never)]
     pub(crate) fn open_slowly(&self) -> K::Section {
-        K::open_slowly(self.backend())
+        K::open_slowly(self.core())
     }
 
     /// Opens a section. Never waits, never fails. Allowed in signal handlers for a [`Domain`], not for an
@@ -252,25 +252,27 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// begun, as far as one inspection can tell; in the child of a fork, how many of them other threads of
     /// the parent had open ([`Holdout::inherited`]).
     pub fn holdouts(&self) -> Vec<Holdout> {
-        self.backend().holdouts()
+        self.core()
+            .state_if_any()
+            .map_or(Vec::new(), State::holdouts)
     }
 
     /// Returns whether this thread is inside a section of this domain. (In an [`Srcu`](crate::Srcu): one of a
     /// guard that belongs to this thread.)
     pub fn in_section(&self) -> bool {
-        self.backend().is_inside()
+        self.core().caller_is_inside()
     }
 
     /// Counters of this domain, and its present state.
     pub fn statistics(&self) -> DomainStatistics {
-        self.backend().statistics()
+        DomainStatistics::of(self.core())
     }
 }
 
 /// Makes another handle to the same domain. Both keep it alive.
 impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
     fn clone(&self) -> RcuDomain<Tag, K> {
-        self.backend().domain().retain();
+        self.core().retain();
         RcuDomain {
             place: AtomicPtr::new(self.place().cast_mut()),
             is: PhantomData,
@@ -281,10 +283,8 @@ impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
 impl<Tag: 'static, K: Kind> Drop for RcuDomain<Tag, K> {
     #[inline]
     fn drop(&mut self) {
-        let place = self.place();
-        if !place.is_null() {
-            // SAFETY: a place of this kind.
-            unsafe { K::backend(place) }.domain().drop_handle();
+        if let Some(domain) = self.core_if_any() {
+            domain.drop_handle();
         }
     }
 }
@@ -297,12 +297,9 @@ impl<K: Many> Default for RcuDomain<(), K> {
 
 impl<Tag: 'static, K: Kind> fmt::Debug for RcuDomain<Tag, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place();
-        if place.is_null() {
-            return f.write_str("RcuDomain(unused)");
+        match self.core_if_any() {
+            Some(domain) => f.debug_tuple("RcuDomain").field(domain).finish(),
+            None => f.write_str("RcuDomain(unused)"),
         }
-        // SAFETY: a place of this kind.
-        let backend = unsafe { K::backend(place) };
-        f.debug_tuple("RcuDomain").field(&backend).finish()
     }
 }

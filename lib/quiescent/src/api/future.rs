@@ -8,7 +8,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::backend::{Backend as _, OfProcess};
 use super::cookie::Cookie;
 use super::handle::{Global, Handle};
 use super::wait::start_grace_period;
@@ -51,7 +50,7 @@ pub fn grace_period() -> GracePeriod {
 /// As [`grace_period`], but returns an error instead of panicking.
 pub fn try_grace_period()
 -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-    Waits::<Global>::of(Cookie::start(OfProcess))
+    Waits::<Global>::of(start_grace_period())
 }
 
 /// Resolves after a full grace period of its domain. Made by [`grace_period`],
@@ -103,22 +102,26 @@ impl<D: Handle> Future for Waits<D> {
     type Output = Result<(), SyncError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (backend, point) = (self.cookie.backend(), self.cookie.point());
-        match backend.poll(point) {
-            Ok(true) => Poll::Ready(Ok(())),
-            Ok(false) if backend.is_inside() => Poll::Ready(Err(SyncError::InsideSection)),
-            Ok(false) => {
-                backend.wake_then(point, &mut self.task, context.waker());
+        let (polled, point) = (self.cookie.poll(), self.cookie.point());
+        match (polled, self.cookie.domain()) {
+            (Ok(false), Some(domain)) if domain.caller_is_inside() => {
+                Poll::Ready(Err(SyncError::InsideSection))
+            }
+            (Ok(false), Some(domain)) => {
+                domain.wake_then(point, &mut self.task, context.waker());
                 Poll::Pending
             }
-            Err(error) => Poll::Ready(Err(error)),
+            (Err(error), _) => Poll::Ready(Err(error)),
+            _ => Poll::Ready(Ok(())),
         }
     }
 }
 
 impl<D: Handle> Drop for Waits<D> {
     fn drop(&mut self) {
-        self.cookie.backend().forget_task(&mut self.task);
+        if let Some(domain) = self.cookie.domain().filter(|_| self.task != 0) {
+            domain.state().tasks.remove(self.task);
+        }
     }
 }
 

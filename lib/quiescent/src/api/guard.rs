@@ -1,7 +1,7 @@
 //! Read-side critical sections.
 
-use super::backend::{Backend as _, OfProcess};
 use super::handle::{Global, Handle};
+use crate::global::env;
 
 /// An open read-side critical section of a domain, by default the process's. The section ends when the guard
 /// is dropped.
@@ -173,5 +173,5 @@ pub fn read<R>(f: impl FnOnce(&Guard) -> R) -> R {
 /// quiescent::read(|_| assert!(quiescent::in_section()));
 /// ```
 pub fn in_section() -> bool {
-    OfProcess.is_inside()
+    env().home.caller_is_inside()
 }

@@ -3,9 +3,12 @@
 
 use std::fmt;
 
-use super::backend::{Backend, OfProcess};
 use super::domain::RcuDomain;
 use super::kind::{Kind, Single, ThreadSection};
+use crate::global::{env, with_local};
+use quiescent_core::parts::domain::Domain;
+use quiescent_core::queue::per_thread::Queue;
+use quiescent_core::reader::local::Local;
 
 /// A handle to a domain. Guards, cells and lists contain one.
 ///
@@ -124,15 +127,17 @@ macro_rules! domain {
 }
 
 pub(crate) mod sealed {
-    use super::Backend;
+    use super::{Domain, Queue};
 
     /// The operations of a handle for the types that contain it.
     pub trait Sealed: Sized {
-        type OfBackend: Backend;
         type OpenSection: std::fmt::Debug;
 
         /// The domain, for calls outside of the readers' fast path.
-        fn domain_backend(&self) -> Self::OfBackend;
+        fn core_domain(&self) -> &'static Domain;
+
+        /// The queue to which the calling thread pushes without a lock, if there is one.
+        fn own_queue(&self) -> Option<&'static Queue>;
 
         /// Distinguishes domains of one brand; null where the brand has one domain only.
         fn domain_identity(&self) -> *const ();
@@ -163,12 +168,16 @@ pub(crate) fn is_same(owner: &impl Handle, reader: &impl Handle) -> bool {
 }
 
 impl Sealed for Global {
-    type OfBackend = OfProcess;
     type OpenSection = ThreadSection;
 
     #[inline(always)]
-    fn domain_backend(&self) -> OfProcess {
-        OfProcess
+    fn core_domain(&self) -> &'static Domain {
+        &env().home
+    }
+
+    #[inline(always)]
+    fn own_queue(&self) -> Option<&'static Queue> {
+        Some(with_local(Local::queue))
     }
 
     #[inline(always)]
@@ -211,11 +220,15 @@ unsafe impl Reads<Global> for Global {}
 unsafe impl Unique for Global {}
 
 impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
-    type OfBackend = K::Backend;
     type OpenSection = K::Section;
 
-    fn domain_backend(&self) -> K::Backend {
-        RcuDomain::backend(self)
+    fn core_domain(&self) -> &'static Domain {
+        RcuDomain::core(self)
+    }
+
+    #[inline(always)]
+    fn own_queue(&self) -> Option<&'static Queue> {
+        K::own_queue(RcuDomain::core(self))
     }
 
     #[inline(always)]
@@ -267,12 +280,17 @@ unsafe impl<S: Singleton> Unique for RcuDomain<S, Single> {}
 macro_rules! forward {
     ([$($parameters:tt)*] $handle:ty, $to:ty, |$this:ident| $place:expr) => {
         impl<$($parameters)*> Sealed for $handle {
-            type OfBackend = <$to as Sealed>::OfBackend;
             type OpenSection = <$to as Sealed>::OpenSection;
 
-            fn domain_backend(&self) -> Self::OfBackend {
+            fn core_domain(&self) -> &'static Domain {
                 let $this = self;
-                Sealed::domain_backend($place)
+                Sealed::core_domain($place)
+            }
+
+            #[inline(always)]
+            fn own_queue(&self) -> Option<&'static Queue> {
+                let $this = self;
+                Sealed::own_queue($place)
             }
 
             #[inline(always)]

@@ -4,10 +4,11 @@ use std::ptr::NonNull;
 
 use quiescent_engine::credit::Urgency;
 
-use super::backend::{Backend, OfProcess};
 use super::handle::Handle;
-use crate::api::backend::{Parcel, Terms};
-use quiescent_core::queue::parcel::Callback;
+use crate::global::home;
+use quiescent_core::defer::enqueue::Terms;
+use quiescent_core::parts::state::State;
+use quiescent_core::queue::parcel::{Callback, Parcel};
 
 pub use quiescent_core::queue::intrusive::Head;
 
@@ -38,7 +39,7 @@ pub use quiescent_core::queue::intrusive::Head;
 #[doc(alias = "call_rcu")]
 pub unsafe fn defer(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     // SAFETY: the caller's promise.
-    unsafe { deliver(OfProcess, head, run, Urgency::Prompt) };
+    unsafe { deliver(home(), head, run, Urgency::Prompt) };
 }
 
 /// As [`defer`], but wakes the worker now: see [`defer_hurry`](crate::defer_hurry).
@@ -47,7 +48,7 @@ pub unsafe fn defer(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// As [`defer`].
 pub unsafe fn defer_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     // SAFETY: the caller's promise.
-    unsafe { deliver(OfProcess, head, run, Urgency::Hurry) };
+    unsafe { deliver(home(), head, run, Urgency::Hurry) };
 }
 
 /// As [`defer`], but lazy: see [`defer_lazy`](crate::defer_lazy).
@@ -56,7 +57,7 @@ pub unsafe fn defer_hurry(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// As [`defer`].
 pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     // SAFETY: the caller's promise.
-    unsafe { deliver(OfProcess, head, run, Urgency::Lazy) };
+    unsafe { deliver(home(), head, run, Urgency::Lazy) };
 }
 
 /// As [`defer`], after a grace period of `domain`.
@@ -65,13 +66,13 @@ pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// As [`defer`].
 pub unsafe fn defer_in(domain: &impl Handle, head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     // SAFETY: the caller's promise.
-    unsafe { deliver(domain.domain_backend(), head, run, Urgency::Prompt) };
+    unsafe { deliver(domain.core_domain().state(), head, run, Urgency::Prompt) };
 }
 
 /// # Safety
 /// As [`defer`].
 unsafe fn deliver(
-    to: impl Backend,
+    to: &'static State,
     head: NonNull<Head>,
     run: unsafe fn(NonNull<Head>),
     urgency: Urgency,

@@ -5,12 +5,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::backend::{Backend, OfCounts, OfThreads};
 #[cfg(not(quiescent_model))]
 use crate::global::env;
 use crate::global::{local, section, with_local};
 use quiescent_core::parts::domain::{self, Domain};
 use quiescent_core::prim::{AtomicPtr, Ordering};
+use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::reader::counted::Entered;
 use quiescent_core::reader::word::{self, Reader};
 
@@ -46,18 +46,16 @@ pub trait Many: Kind {}
 impl Many for PerThread {}
 impl Many for Counted {}
 
-/// The operations of a kind. A *place* is the address of a domain in the layers below.
+/// The operations of a kind. A *place* is null, or the address of a domain in the layers below.
 pub trait Readers: Sized + 'static {
-    type Backend: Backend;
     type Section: fmt::Debug;
 
     /// Makes a place for a new domain.
     #[cfg(not(quiescent_model))]
-    fn found() -> *const ();
+    fn found() -> &'static Domain;
 
-    /// # Safety
-    /// A place of this kind.
-    unsafe fn backend(place: *const ()) -> Self::Backend;
+    /// The queue to which the calling thread pushes without a lock, if there is one.
+    fn own_queue(domain: &'static Domain) -> Option<&'static Queue>;
 
     /// Distinguishes domains of one brand; null where the brand has one domain only.
     #[inline(always)]
@@ -72,7 +70,7 @@ pub trait Readers: Sized + 'static {
     unsafe fn open(place: *const ()) -> Option<Self::Section>;
 
     /// Opens a section.
-    fn open_slowly(backend: Self::Backend) -> Self::Section;
+    fn open_slowly(domain: &'static Domain) -> Self::Section;
 
     /// Closes a section. Loads the place only if a grace period waits.
     ///
@@ -87,10 +85,14 @@ pub trait Readers: Sized + 'static {
     unsafe fn repin(place: &AtomicPtr<()>, section: &mut Self::Section);
 }
 
-/// Loads the place.
+/// The domain at a place.
+///
+/// # Safety
+/// It is not null.
 #[inline(always)]
-pub(super) fn at(place: &AtomicPtr<()>) -> *const () {
-    place.load(Ordering::Acquire)
+unsafe fn at(place: &AtomicPtr<()>) -> &'static Domain {
+    // SAFETY: domains live for ever.
+    unsafe { &*place.load(Ordering::Acquire).cast::<Domain>() }
 }
 
 /// An open section of the calling thread.
@@ -134,18 +136,40 @@ impl fmt::Debug for ThreadSection {
     }
 }
 
-impl Readers for PerThread {
-    type Backend = OfThreads;
+/// The two kinds whose readers are threads.
+pub trait OfThreads: fmt::Debug + 'static {
+    /// A domain is the only one of its type.
+    const UNIQUE: bool;
+}
+
+impl OfThreads for PerThread {
+    const UNIQUE: bool = false;
+}
+
+impl OfThreads for Single {
+    const UNIQUE: bool = true;
+}
+
+impl<K: OfThreads> Readers for K {
     type Section = ThreadSection;
 
     #[cfg(not(quiescent_model))]
-    fn found() -> *const () {
-        ptr::from_ref(Domain::found(env())).cast()
+    fn found() -> &'static Domain {
+        Domain::found(env())
     }
 
-    unsafe fn backend(place: *const ()) -> OfThreads {
-        // SAFETY: the caller's promise; domains live for ever.
-        OfThreads(unsafe { &*place.cast() })
+    #[inline(always)]
+    fn own_queue(domain: &'static Domain) -> Option<&'static Queue> {
+        match with_local(|local| local.noted_record(ptr::from_ref(domain).cast())) {
+            // SAFETY: a record, and null or a queue; neither is ever freed.
+            Some(record) => unsafe { (*record).attached().as_ref() },
+            None => attached_queue(domain),
+        }
+    }
+
+    #[inline(always)]
+    fn identity(place: *const ()) -> *const () {
+        if K::UNIQUE { ptr::null() } else { place }
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
@@ -157,8 +181,8 @@ impl Readers for PerThread {
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
-    fn open_slowly(backend: OfThreads) -> ThreadSection {
-        ThreadSection::of(backend.0.lock_anew(&local()))
+    fn open_slowly(domain: &'static Domain) -> ThreadSection {
+        ThreadSection::of(domain.lock_anew(&local()))
     }
 
     #[inline(always)]
@@ -174,55 +198,17 @@ impl Readers for PerThread {
     unsafe fn repin(place: &AtomicPtr<()>, section: &mut ThreadSection) {
         if word::is_flagged(section.reader) {
             // SAFETY: the caller's promise.
-            let domain = unsafe { PerThread::backend(at(place)) }.0;
+            let domain = unsafe { at(place) };
             section.reader = domain.repin_slowly(&local(), section.reader);
         }
     }
 }
 
-impl Readers for Single {
-    type Backend = OfThreads;
-    type Section = ThreadSection;
-
-    #[cfg(not(quiescent_model))]
-    fn found() -> *const () {
-        PerThread::found()
-    }
-
-    unsafe fn backend(place: *const ()) -> OfThreads {
-        // SAFETY: the caller's promise.
-        unsafe { PerThread::backend(place) }
-    }
-
-    #[inline(always)]
-    fn identity(_: *const ()) -> *const () {
-        ptr::null()
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    unsafe fn open(place: *const ()) -> Option<ThreadSection> {
-        // SAFETY: the caller's promise.
-        unsafe { PerThread::open(place) }
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    fn open_slowly(backend: OfThreads) -> ThreadSection {
-        PerThread::open_slowly(backend)
-    }
-
-    #[inline(always)]
-    unsafe fn close(place: &AtomicPtr<()>, section: &ThreadSection) {
-        // SAFETY: the caller's promise.
-        unsafe { PerThread::close(place, section) };
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    unsafe fn repin(place: &AtomicPtr<()>, section: &mut ThreadSection) {
-        // SAFETY: the caller's promise.
-        unsafe { PerThread::repin(place, section) };
-    }
+/// The queue to which the calling thread pushes in this domain, if the thread's cached record is of another
+/// domain.
+#[inline(never)]
+fn attached_queue(domain: &'static Domain) -> Option<&'static Queue> {
+    with_local(|local| domain.attached_queue(local))
 }
 
 /// An open counted section of the calling thread.
@@ -242,18 +228,16 @@ impl CountedSection {
 }
 
 impl Readers for Counted {
-    type Backend = OfCounts;
     type Section = CountedSection;
 
     #[cfg(not(quiescent_model))]
-    fn found() -> *const () {
-        ptr::from_ref(Domain::found_counted(env())).cast()
+    fn found() -> &'static Domain {
+        Domain::found_counted(env())
     }
 
     #[inline(always)]
-    unsafe fn backend(place: *const ()) -> OfCounts {
-        // SAFETY: the caller's promise; domains live for ever.
-        OfCounts(unsafe { &*place.cast::<Domain>() })
+    fn own_queue(domain: &'static Domain) -> Option<&'static Queue> {
+        attached_queue(domain)
     }
 
     #[inline(always)]
@@ -265,15 +249,15 @@ impl Readers for Counted {
         Some(CountedSection::of(entered))
     }
 
-    fn open_slowly(backend: OfCounts) -> CountedSection {
-        // SAFETY: a backend of this kind.
-        CountedSection::of(section::enter(unsafe { counted(backend.0) }))
+    fn open_slowly(domain: &'static Domain) -> CountedSection {
+        // SAFETY: a domain of this kind.
+        CountedSection::of(section::enter(unsafe { counted(domain) }))
     }
 
     #[inline(always)]
     unsafe fn close(place: &AtomicPtr<()>, section: &CountedSection) {
         // SAFETY: the caller's promise.
-        let OfCounts(domain) = unsafe { Counted::backend(at(place)) };
+        let domain = unsafe { at(place) };
         // SAFETY: a place of this kind.
         let counted = unsafe { counted(domain) };
         if section::leave(counted, section.entered) {
@@ -285,7 +269,7 @@ impl Readers for Counted {
         // SAFETY: the caller's promise; the new section takes the place of the old one.
         unsafe {
             Counted::close(place, section);
-            *section = Counted::open_slowly(Counted::backend(at(place)));
+            *section = Counted::open_slowly(at(place));
         }
     }
 }
@@ -300,7 +284,7 @@ impl Readers for Counted {
 #[inline(never)]
 unsafe fn unlock_slowly(place: &AtomicPtr<()>, reader: &'static Reader) {
     // SAFETY: the caller's promise.
-    let OfThreads(domain) = unsafe { PerThread::backend(at(place)) };
+    let domain = unsafe { at(place) };
     domain.unlock_slowly(&local(), reader);
 }
 

@@ -1,7 +1,6 @@
 //! The public API: one file for each type or family of functions. These modules decide and drive nothing;
-//! they call the layers below, all except the fast paths through one seam, [`backend`].
+//! they call the layers below, handles ([`handle`]) lead to a domain of these.
 
-pub(crate) mod backend;
 pub(crate) mod barrier;
 pub(crate) mod cell;
 pub(crate) mod cookie;
@@ -17,6 +16,7 @@ pub mod guide;
 pub(crate) mod handle;
 pub mod intrusive;
 pub(crate) mod kind;
+mod queueing;
 #[cfg(not(quiescent_model))]
 #[doc = include_str!("limitations.md")]
 pub mod limitations {}

@@ -36,16 +36,18 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-use super::backend::{Backend as _, Given, Way};
 #[cfg(not(quiescent_model))]
 use super::cookie::Cookie;
 #[cfg(not(quiescent_model))]
 use super::future;
 use super::handle::{Global, Handle};
+use super::queueing::{self, Given};
 use super::refused::{Refusal, Refused};
-use crate::api::backend::How;
+use quiescent_core::defer::enqueue::Terms;
+use quiescent_core::gp::driver::How;
 use quiescent_core::parts::error::SyncError;
 use quiescent_core::queue::weight::UNKNOWN;
+use quiescent_engine::credit::Urgency;
 
 /// A replaced value that sections that are open now may still be reading.
 ///
@@ -139,7 +141,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         // known here (such as the declared bytes) are not known.
         let (value, given, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { domain.domain_backend().retire(value, given, Way::Lazy) };
+        unsafe { queueing::retire(&domain, value, given, Terms::LAZY) };
     }
 
     /// As [`retire`](Retired::retire), but starts a grace period at once. What this thread has retired before
@@ -147,7 +149,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub fn retire_hurry(self) {
         let (value, given, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { domain.domain_backend().retire(value, given, Way::Hurry) };
+        unsafe { queueing::retire(&domain, value, given, Terms::of(Urgency::Hurry)) };
     }
 
     /// As [`retire`](Retired::retire), for threads with deadlines (audio, control loops): this call frees
@@ -174,7 +176,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub fn retire_no_reclaim(self) {
         let (value, given, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { domain.domain_backend().retire(value, given, Way::NoReclaim) };
+        unsafe { queueing::retire(&domain, value, given, Terms::HANDS_OFF) };
     }
 
     /// As [`retire`](Retired::retire), unless the [budget](crate::tuning::set_budget()) is used up; then it
@@ -207,9 +209,8 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// # drop(guard);
     /// ```
     pub fn try_retire(self) -> Result<(), Refused<Retired<T, D>>> {
-        let backend = self.domain.domain_backend();
         // SAFETY: a box of ours that no new reader can find; if it is queued, `self` is gone.
-        let result = unsafe { backend.try_retire(self.value, self.given) };
+        let result = unsafe { queueing::try_retire(&self.domain, self.value, self.given) };
         self.unless_queued(result)
     }
 
@@ -230,9 +231,8 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// # Ok::<(), quiescent::Refused<quiescent::Retired<[u8; 64]>>>(())
     /// ```
     pub fn retire_wait(self, limit: Duration) -> Result<(), Refused<Retired<T, D>>> {
-        let backend = self.domain.domain_backend();
         // SAFETY: as in `try_retire`.
-        let result = unsafe { backend.retire_wait(self.value, self.given, limit) };
+        let result = unsafe { queueing::retire_wait(&self.domain, self.value, self.given, limit) };
         self.unless_queued(result)
     }
 
@@ -307,7 +307,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     }
 
     fn wait_as(self, how: How) -> Result<Box<T>, NotWaited<T, D>> {
-        match self.domain.domain_backend().wait(how) {
+        match self.domain.core_domain().state().synchronize(how) {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }
@@ -331,12 +331,12 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         let all: Vec<Retired<T, D>> = retired.into_iter().collect();
         let mut waited = Vec::new();
         for one in &all {
-            let backend = one.domain.domain_backend();
-            if !waited.contains(&backend) {
-                if let Err(error) = backend.wait(How::default()) {
+            let domain = one.domain.core_domain();
+            if !waited.iter().any(|&it| ptr::eq(it, domain)) {
+                if let Err(error) = domain.state().synchronize(How::default()) {
                     panic!("Retired::wait_all: {error}");
                 }
-                waited.push(backend);
+                waited.push(domain);
             }
         }
         all.into_iter().map(Retired::into_box).collect()
@@ -349,7 +349,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`GracePeriod`](crate::GracePeriod).
     #[cfg(not(quiescent_model))]
     pub async fn wait_async(self) -> Box<T> {
-        Cookie::<D>::start(self.domain.domain_backend())
+        Cookie::<D>::start(self.domain.core_domain())
             .wait_async()
             .await;
         self.into_box()
@@ -361,7 +361,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`try_grace_period`](crate::try_grace_period()), with the value still retired.
     #[cfg(not(quiescent_model))]
     pub async fn try_wait_async(self) -> Result<Box<T>, NotWaited<T, D>> {
-        match future::Waits::of(Cookie::<D>::start(self.domain.domain_backend())).await {
+        match future::Waits::of(Cookie::<D>::start(self.domain.core_domain())).await {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }
@@ -401,7 +401,7 @@ impl<T: Send + 'static, D: Handle> Drop for Retired<T, D> {
     fn drop(&mut self) {
         let (value, given) = (self.value, self.given);
         // SAFETY: a box of ours that no new reader can find; it is not used again.
-        unsafe { self.domain.domain_backend().retire(value, given, Way::Lazy) };
+        unsafe { queueing::retire(&self.domain, value, given, Terms::LAZY) };
     }
 }
 

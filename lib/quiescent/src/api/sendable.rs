@@ -2,7 +2,6 @@
 
 use std::borrow::Borrow;
 
-use super::backend::{Backend as _, OfCounts};
 use super::domain::RcuDomain;
 use super::guard::Guard;
 use super::handle::sealed::Sealed;
@@ -10,6 +9,7 @@ use super::handle::{Handle, Reads};
 use super::kind::{Counted, counted, may_be_empty};
 use crate::global::section;
 use quiescent_core::parts::domain::Domain;
+use quiescent_core::queue::per_thread::Queue;
 
 /// A handle to an [`Srcu`](crate::Srcu) whose guards are `Send` and `Sync`:
 /// [`read_lock_send`](crate::Srcu::read_lock_send) and [`read_owned_send`](crate::Srcu::read_owned_send)
@@ -39,11 +39,15 @@ impl<Tag: 'static, D> Sealed for Sendable<D>
 where
     D: Handle<Brand = RcuDomain<Tag, Counted>> + Borrow<RcuDomain<Tag, Counted>>,
 {
-    type OfBackend = OfCounts;
     type OpenSection = SentSection;
 
-    fn domain_backend(&self) -> OfCounts {
-        self.0.borrow().backend()
+    fn core_domain(&self) -> &'static Domain {
+        self.0.core_domain()
+    }
+
+    #[inline(always)]
+    fn own_queue(&self) -> Option<&'static Queue> {
+        self.0.own_queue()
     }
 
     #[inline(always)]
@@ -62,7 +66,7 @@ where
         // SAFETY: null, or a domain; those live for ever.
         let domain = match unsafe { srcu.place().cast::<Domain>().as_ref() } {
             Some(domain) => domain,
-            None => srcu.backend().domain(),
+            None => srcu.core(),
         };
         // SAFETY: a domain of this kind.
         let count = section::enter_sent(unsafe { counted(domain) });
@@ -191,6 +195,6 @@ impl<Tag: 'static> RcuDomain<Tag, Counted> {
     /// [`read_lock_send`]: RcuDomain::read_lock_send
     /// [`read_owned_send`]: RcuDomain::read_owned_send
     pub unsafe fn forget_sent_sections(&self) -> u64 {
-        self.backend().state().forget_sent()
+        self.core().state().forget_sent()
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use quiescent_engine::credit::Defer;
 
-use super::backend::{Backend as _, OfProcess, Until};
 use super::defer::Drained;
 use crate::global::{env, home};
+use quiescent_core::defer::sweep::Until;
 use quiescent_core::parts::state::{Core, State};
 use quiescent_core::prim::counters::count;
 
@@ -182,8 +182,8 @@ pub fn on_ready(notify: fn()) {
 ///
 /// Inside a callback it only frees memory.
 pub fn drain_ready(most: u64, limit: Duration) -> Drained {
-    let ran = OfProcess.drain_ready(most, Until::after(limit));
-    Drained::of(ran, OfProcess)
+    let ran = home().run_some(most, Until::after(limit));
+    Drained::of(ran, &env().home)
 }
 
 /// Reports that memory is low: everything queued lazily, by any thread and in any domain, is freed or run now

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::backend::{Backend as _, OfProcess};
 use super::cookie::Cookie;
-use crate::api::backend::How;
+use crate::global::{env, home};
+use quiescent_core::gp::driver::How;
 use quiescent_core::parts::error::SyncError;
 
 /// Waits for a grace period: until every read-side critical section that was open when this was called
@@ -46,7 +46,7 @@ pub fn synchronize() {
 /// [`SyncError::InsideSection`], [`SyncError::InsideCallback`], [`SyncError::FenceRefused`],
 /// [`SyncError::OutOfMemory`]. On an error no grace period has passed: nothing may be freed.
 pub fn try_synchronize() -> Result<(), SyncError> {
-    OfProcess.wait(How::default())
+    home().synchronize(How::default())
 }
 
 /// As [`try_synchronize`], waiting for at most `timeout`.
@@ -73,7 +73,7 @@ pub fn try_synchronize() -> Result<(), SyncError> {
 /// assert_eq!(synchronize_timeout(Duration::from_secs(60)), Ok(()));
 /// ```
 pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
-    OfProcess.wait(How::within(timeout))
+    home().synchronize(How::within(timeout))
 }
 
 /// As [`synchronize`], but spins longer before it sleeps.
@@ -86,7 +86,7 @@ pub fn synchronize_timeout(timeout: Duration) -> Result<(), SyncError> {
 #[doc(alias = "synchronize_rcu_expedited")]
 #[track_caller]
 pub fn synchronize_expedited() {
-    if let Err(error) = OfProcess.wait(How::EXPEDITED) {
+    if let Err(error) = home().synchronize(How::EXPEDITED) {
         panic!("synchronize_expedited: {error}");
     }
 }
@@ -103,5 +103,5 @@ pub fn synchronize_expedited() {
 /// ```
 #[doc(alias = "start_poll_synchronize_rcu")]
 pub fn start_grace_period() -> Cookie {
-    Cookie::start(OfProcess)
+    Cookie::start(&env().home)
 }

@@ -116,7 +116,7 @@ impl Model {
 
     /// The open sections of an `Srcu`, by the numbers of the slots that count them.
     pub fn begun(self, srcu: &crate::Srcu) -> Vec<(Option<u32>, u64)> {
-        match srcu.backend().0.state().readers() {
+        match srcu.core().state().readers() {
             ReaderSet::Counted(counted, _) => {
                 let begun = counted.begun_on(0).chain(counted.begun_on(1));
                 let by_slot = begun.map(|(origin, open)| match origin {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::RcuDomain;
-use crate::api::backend::Backend as _;
 use crate::api::kind::Kind;
-use crate::api::tuning::FlushTimes;
+use crate::api::tuning::{FlushTimes, in_ns};
+use crate::watch::telemetry;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// Sets the name of this domain in reports ([`StallReport::domain`](crate::report::StallReport),
@@ -17,7 +17,9 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// ROUTES.set_name("routes");
     /// ```
     pub fn set_name(&self, name: &'static str) {
-        self.backend().set_name(name);
+        let place = telemetry::place_of(name);
+        self.core()
+            .set(|settings| (settings.name, settings.place) = (name, place));
     }
 
     /// Sets the budget of this domain: how many bytes and how many callbacks may be queued here. The default
@@ -32,7 +34,9 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!(domain.statistics().budget_bytes, 1 << 20);
     /// ```
     pub fn set_budget(&self, bytes: u64, callbacks: u64) {
-        self.backend().set_budget(bytes, callbacks);
+        self.core().set(|settings| {
+            (settings.budget_bytes, settings.budget_count) = (bytes, callbacks);
+        });
     }
 
     /// Changes how long callbacks of this domain wait before a grace period is requested for them, as
@@ -48,12 +52,18 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!(domain.flush_times().lazy, Duration::from_secs(60));
     /// ```
     pub fn set_flush_times(&self, times: FlushTimes) {
-        self.backend().set_flush_times(times);
+        self.core().set(|settings| {
+            (settings.lazy_ns, settings.prompt_ns) = (in_ns(times.lazy), in_ns(times.prompt));
+        });
     }
 
     /// The current times.
     pub fn flush_times(&self) -> FlushTimes {
-        self.backend().flush_times()
+        let settings = self.core().settings();
+        FlushTimes {
+            lazy: Duration::from_nanos(settings.lazy_ns),
+            prompt: Duration::from_nanos(settings.prompt_ns),
+        }
     }
 
     /// Has the program itself run this domain's closures and destructors, when it calls
@@ -72,7 +82,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!(domain.drain(Duration::from_secs(60)).ran, 1);
     /// ```
     pub fn set_drained(&self, drained: bool) {
-        self.backend().set_drained(drained);
+        self.core().set(|settings| settings.drained = drained);
     }
 
     /// As [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker), for values retired in this
@@ -84,13 +94,14 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// CACHES.set_destructors_on_worker(true);
     /// ```
     pub fn set_destructors_on_worker(&self, on_worker: bool) {
-        self.backend().set_workers_run(on_worker);
+        self.core().set(|settings| settings.workers_run = on_worker);
     }
 
     /// Sets the time after which stalls of this domain are reported; zero: no reports. See
     /// [`report::set_stall_after`](crate::report::set_stall_after), which sets it for the process's domain,
     /// and [`on_report()`](crate::report::on_report()).
     pub fn set_stall_after(&self, time: Duration) {
-        self.backend().set_stall_after(time);
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.core().set(|settings| settings.stall_ns = ns);
     }
 }

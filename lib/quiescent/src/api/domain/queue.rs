@@ -5,11 +5,11 @@ use std::time::Duration;
 use quiescent_engine::credit::Urgency;
 
 use super::RcuDomain;
-use crate::api::backend::Backend as _;
-use crate::api::backend::Until;
 use crate::api::barrier::{self, BarrierFuture};
 use crate::api::defer::Drained;
 use crate::api::kind::Kind;
+use crate::api::queueing;
+use quiescent_core::defer::sweep::Until;
 use quiescent_core::parts::error::SyncError;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
@@ -27,17 +27,17 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// ```
     #[doc(alias = "call_srcu")]
     pub fn defer<F: FnOnce() + Send + 'static>(&self, f: F) {
-        self.backend().defer(f, Urgency::Prompt);
+        queueing::defer(self, f, Urgency::Prompt);
     }
 
     /// As [`defer`](RcuDomain::defer), but lazy: see [`defer_lazy`](crate::defer_lazy).
     pub fn defer_lazy<F: FnOnce() + Send + 'static>(&self, f: F) {
-        self.backend().defer(f, Urgency::Lazy);
+        queueing::defer(self, f, Urgency::Lazy);
     }
 
     /// As [`defer`](RcuDomain::defer), but at once, with what was queued before.
     pub fn defer_hurry<F: FnOnce() + Send + 'static>(&self, f: F) {
-        self.backend().defer(f, Urgency::Hurry);
+        queueing::defer(self, f, Urgency::Hurry);
     }
 
     /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker
@@ -58,7 +58,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// Inside a section of this domain or of the process's, or inside a callback; the fence was refused; the
     /// worker cannot be started.
     pub fn try_barrier(&self) -> Result<(), SyncError> {
-        self.backend().barrier()
+        self.core().barrier()
     }
 
     /// A future that resolves once everything that was queued here before this call, by any thread, has been
@@ -70,14 +70,14 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// # Panics
     /// As [`BarrierFuture`].
     pub fn barrier_async(&self) -> BarrierFuture<RcuDomain<Tag, K>> {
-        BarrierFuture::of(self.backend())
+        BarrierFuture::of(self.core())
     }
 
     /// As [`barrier_async`](RcuDomain::barrier_async), but returns an error instead of panicking.
     pub fn try_barrier_async(
         &self,
     ) -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-        barrier::BarrierWait::<RcuDomain<Tag, K>>::of(self.backend())
+        barrier::BarrierWait::<RcuDomain<Tag, K>>::of(self.core())
     }
 
     /// Frees and runs, in this thread, what is queued here, for at most `limit` (plus the time of the
@@ -94,9 +94,8 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!((drained.ran, drained.left), (1, 0));
     /// ```
     pub fn drain(&self, limit: Duration) -> Drained {
-        let backend = self.backend();
-        let ran = backend.drain(Until::after(limit));
-        Drained::of(ran, backend)
+        let domain = self.core();
+        Drained::of(domain.state().drain(Until::after(limit)), domain)
     }
 
     /// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and starts none
@@ -105,8 +104,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     ///
     /// Inside a callback it only frees memory.
     pub fn drain_ready(&self, most: u64, limit: Duration) -> Drained {
-        let backend = self.backend();
-        let ran = backend.drain_ready(most, Until::after(limit));
-        Drained::of(ran, backend)
+        let domain = self.core();
+        Drained::of(domain.state().run_some(most, Until::after(limit)), domain)
     }
 }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use super::RcuDomain;
-use crate::api::backend::Backend as _;
-use crate::api::backend::How;
 use crate::api::cookie::Cookie;
 #[cfg(not(quiescent_model))]
 use crate::api::future::{self, GracePeriod};
 use crate::api::kind::Kind;
+use quiescent_core::gp::driver::How;
 use quiescent_core::parts::error::SyncError;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
@@ -45,7 +44,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// # drop(guard);
     /// ```
     pub fn try_synchronize(&self) -> Result<(), SyncError> {
-        self.backend().wait(How::default())
+        self.core().state().synchronize(How::default())
     }
 
     /// As [`try_synchronize`](RcuDomain::try_synchronize), waiting for at most `timeout`.
@@ -65,7 +64,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!(srcu.synchronize_timeout(Duration::from_secs(60)), Ok(()));
     /// ```
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<(), SyncError> {
-        self.backend().wait(How::within(timeout))
+        self.core().state().synchronize(How::within(timeout))
     }
 
     /// As [`synchronize`](RcuDomain::synchronize), but spins longer before it sleeps.
@@ -74,7 +73,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// As [`synchronize`](RcuDomain::synchronize).
     #[track_caller]
     pub fn synchronize_expedited(&self) {
-        if let Err(error) = self.backend().wait(How::EXPEDITED) {
+        if let Err(error) = self.core().state().synchronize(How::EXPEDITED) {
             panic!("synchronize_expedited: {error}");
         }
     }
@@ -92,7 +91,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// ```
     #[doc(alias = "start_poll_synchronize_srcu")]
     pub fn start_grace_period(&self) -> Cookie<RcuDomain<Tag, K>> {
-        Cookie::start(self.backend())
+        Cookie::start(self.core())
     }
 
     /// A future that resolves once every section of this domain that is open now has ended:
