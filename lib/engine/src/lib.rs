@@ -76,26 +76,18 @@
 extern crate alloc;
 
 mod common;
-mod kernel;
 mod threads;
 
-pub use common::{
-    barrier, blocked, cblist, config, cpu, event, exp, geometry, host, limits, polled, seq, stall,
-    takeover, waiters,
-};
-pub use kernel::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
+pub use common::{barrier, cblist, config, cpu, geometry, host, seq, stall, takeover, waiters};
 pub use threads::{batch, budget, credit, indexed, owner, pool, pressure};
 
-pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
 pub use common::counts::Counts;
 pub use common::fqs::Wait;
 pub use common::global::{Global, Interest, Phase};
 pub use common::tree::{Tree, TreeError};
-pub use config::{Config, EarlyQs, Pace, Readers};
+pub use config::{Config, Pace, Readers};
 pub use cpu::{Cpu, LANES, Lane};
-pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen, Until};
-pub use polled::FullCookie;
+pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen};
 pub use seq::Seq;
 pub use takeover::Look;
-pub use urgency::Nudge;

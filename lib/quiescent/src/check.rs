@@ -121,7 +121,7 @@ impl Model {
         stalls::forget();
         let mut config = Config::threads();
         config.geometry.leaf_fanout = prim::LEAF_SLOTS as u32;
-        config.pace = Pace::Direct {
+        config.pace = Pace {
             spin: 1,
             spins_before_flag: spins_before,
             spins_after_flag: spins_after,

@@ -225,8 +225,8 @@ impl State {
         self.count_run(core, &queued);
         let now = prim::coarse_ns();
         let mut global = self.lock();
-        let (engine, view) = global.beside(self.readers());
-        let refill = (core.cpu).refill(engine, &queued, urgency, State::now(now), &view);
+        let engine = &mut global.engine;
+        let refill = (core.cpu).refill(engine, &queued, urgency, State::now(now));
         self.show_level(&global);
         let published = global.engine.published().root.to_bits();
         drop(global);

@@ -125,8 +125,7 @@ impl Sweep {
                     state.count_run(&core, &queued);
                     let now = prim::coarse_ns();
                     let mut global = state.lock();
-                    let (engine, view) = global.beside(state.readers());
-                    (core.cpu).taken(engine, &queued, cause, State::now(now), &view);
+                    (core.cpu).taken(&mut global.engine, &queued, cause, State::now(now));
                     state.show_level(&global);
                     drop(global);
                     visit(&mut core);

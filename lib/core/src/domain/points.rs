@@ -3,7 +3,7 @@
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use quiescent_engine::FullCookie;
+use quiescent_engine::Seq;
 
 use crate::defer::barrier::Awaited;
 use crate::defer::sweep::Until;
@@ -16,14 +16,14 @@ use crate::prim::{THREADS, full_fence};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point {
     id: u64,
-    cookie: FullCookie,
+    cookie: Seq,
 }
 
 impl Point {
     /// One of the process's domain that has passed.
     pub const PASSED: Point = Point {
         id: 0,
-        cookie: FullCookie::COMPLETED,
+        cookie: Seq::COMPLETED,
     };
 }
 

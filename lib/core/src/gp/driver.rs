@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
-    CpuId, Effects, FenceCause, Global, Interest, Look, Next, Phase, Pos, Published, Until,
+    CpuId, Effects, FenceCause, Global, Interest, Look, Next, Phase, Pos, Published,
 };
 
 use crate::parts::env::Fenced;
@@ -281,8 +281,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Sleeps until a reader or the timeout wakes this driver; false if the deadline has passed.
-    fn sleep(&mut self, until: Until, deadline: Option<u64>) -> bool {
-        let Until::Ns(until) = until else { return true };
+    fn sleep(&mut self, until: u64, deadline: Option<u64>) -> bool {
         let sleeper = sleeper_of(self.epoch);
         let naps = self.naps;
         self.naps = naps.saturating_add(1);

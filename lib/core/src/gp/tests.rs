@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quiescent_engine::{Interest, Pos};
+use quiescent_engine::Interest;
 
 use crate::parts::counters::LATE_NS;
 use crate::parts::env::FenceTime;
@@ -10,16 +10,7 @@ use crate::parts::state::{Core, State};
 use crate::parts::waiters::{Waiter, Wakes};
 use crate::prim::MutexGuard;
 use crate::prim::counters::value;
-use crate::reader::set::ReaderSet;
 use crate::testing::program;
-
-impl Core {
-    /// Starts a wait, as `synchronize` does.
-    pub fn begun_wait(&mut self, readers: ReaderSet<'_>) -> Pos {
-        let (engine, view) = self.beside(readers);
-        engine.wait_for_gp(0, false, &view).0
-    }
-}
 
 fn state() -> &'static State {
     program().domain().state()
@@ -31,7 +22,7 @@ fn finds_free(
 ) -> bool {
     let state = state();
     let mut core = state.lock();
-    let waiter = Waiter::new(core.begun_wait(state.readers()));
+    let waiter = Waiter::new(core.engine.wait_for_gp(0, false));
     before(state, &mut core, &waiter);
     let looked = state.wait_turn(core, &waiter, 0, None);
     let mut core = looked.ok().flatten().expect("the time to look has come");
@@ -102,7 +93,7 @@ fn leaves(before: impl FnOnce(&'static State, &mut MutexGuard<'static, Core>)) -
     let state = state();
     let mut core = state.lock();
     let [first, second] = [(); 2].map(|()| {
-        let ticket = core.begun_wait(state.readers());
+        let ticket = core.engine.wait_for_gp(0, false);
         Waiter::new(ticket)
     });
     for waiter in [&first, &second] {
@@ -143,7 +134,7 @@ fn a_waiter_that_gives_up_passes_a_request_to_drive_on() {
 fn a_waiter_that_is_done_returns() {
     let state = state();
     let mut core = state.lock();
-    let waiter = Waiter::new(core.begun_wait(state.readers()));
+    let waiter = Waiter::new(core.engine.wait_for_gp(0, false));
     // SAFETY: it does not move before it is out.
     unsafe { core.waiters.link(&waiter) };
     let mut wakes = Wakes::new();

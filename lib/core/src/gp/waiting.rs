@@ -59,8 +59,7 @@ impl State {
         how: How,
     ) -> Result<(), SyncError> {
         let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        let (engine, view) = core.beside(self.readers());
-        let (ticket, _) = engine.wait_for_gp(leaf, how.expedited, &view);
+        let ticket = core.engine.wait_for_gp(leaf, how.expedited);
         let interest = Interest::Waiter(ticket);
         let waiter = Waiter::new(ticket);
         loop {

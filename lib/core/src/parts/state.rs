@@ -8,9 +8,8 @@
 use std::sync::PoisonError;
 
 #[cfg(not(quiescent_model))]
-use quiescent_engine::FullCookie;
 use quiescent_engine::barrier::Barrier;
-use quiescent_engine::{Config, Global, Now, Pace, Seq};
+use quiescent_engine::{Config, Global, Now, Seq};
 
 use crate::os::NO_MEMORY;
 use crate::parts::counters::Counters;
@@ -79,7 +78,7 @@ pub struct State {
     pub wakers: Tasks,
     /// Tasks that wait for grace periods.
     #[cfg(not(quiescent_model))]
-    pub tasks: Tasks<FullCookie>,
+    pub tasks: Tasks<Seq>,
     /// Number of drains that wait for callbacks that other threads run, and the word that changes when one
     /// has returned.
     pub drainers: AtomicU32,
@@ -207,9 +206,7 @@ impl State {
     pub const fn config() -> Config {
         let mut config = Config::threads();
         config.geometry.leaf_fanout = LEAF_SLOTS as u32;
-        if let Pace::Direct { stall_ns, .. } = &mut config.pace {
-            *stall_ns = crate::parts::stall::DEFAULT_NS;
-        }
+        config.pace.stall_ns = crate::parts::stall::DEFAULT_NS;
         config
     }
 
@@ -298,12 +295,9 @@ impl State {
         self.core.try_lock().ok()
     }
 
-    /// The present time for the engine; jiffies are milliseconds here.
+    /// The present time for the engine.
     pub fn now(ns: u64) -> Now {
-        Now {
-            ns,
-            jiffies: ns / 1_000_000,
-        }
+        Now { ns }
     }
 
     /// The fence of a grace period or a take-over, for waiters.

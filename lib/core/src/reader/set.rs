@@ -30,8 +30,6 @@ pub enum ReaderSet<'a> {
 pub struct View<'a>(pub ReaderSet<'a>, pub &'a UnderLock);
 
 impl Host for View<'_> {
-    const TRACES: bool = false;
-
     fn cpus(&self) -> u32 {
         match &self.0 {
             ReaderSet::Threads(slots) => slots.cpus(),

@@ -1,6 +1,5 @@
 //! Counters of the engine's actions.
 
-use crate::common::global::Global;
 use crate::common::parts::threads::Flushes;
 
 /// Counters of the engine's actions. They only grow.
@@ -8,8 +7,6 @@ use crate::common::parts::threads::Flushes;
 pub struct Counts {
     /// Grace periods ended.
     pub grace_periods: u64,
-    /// Expedited grace periods ended.
-    pub expedited: u64,
     /// Force-quiescent-state scans begun.
     pub scans: u64,
     /// Leaves visited by scans.
@@ -41,7 +38,6 @@ impl Counts {
     pub(crate) const fn new() -> Counts {
         Counts {
             grace_periods: 0,
-            expedited: 0,
             scans: 0,
             leaves_scanned: 0,
             steps: 0,
@@ -55,17 +51,5 @@ impl Counts {
             backlogs: 0,
             flushes: Flushes::new(),
         }
-    }
-}
-
-impl Global {
-    /// For checkers that keep whole states: resets state on which no later decision depends, so that states
-    /// which differ only in it are equal. Counts become zero, and the tick counter becomes zero with the next
-    /// scan's tick; other times in ticks are moved by the same amount.
-    pub fn forget_history(&mut self) {
-        self.counts = Counts::new();
-        let ticks = core::mem::take(&mut self.now.jiffies);
-        self.fqs.force_at = self.fqs.force_at.saturating_sub(ticks);
-        self.exp.hold_ticks_at = self.exp.hold_ticks_at.map(|at| at.saturating_sub(ticks));
     }
 }

@@ -17,10 +17,7 @@
 use crate::common::barrier::{Barrier, CpuMark, Visit};
 use crate::common::cblist::CbList;
 use crate::common::host::CpuId;
-use crate::common::limits;
-use crate::common::parts::kernel::{Idling, Member, Qs};
 use crate::common::parts::threads::{Deferring, Share, Turn};
-use crate::common::seq::Seq;
 
 /// The number of lists of a CPU.
 pub const LANES: usize = 4;
@@ -48,19 +45,6 @@ impl Lane {
 pub struct Cpu {
     pub(crate) id: CpuId,
     pub(crate) lists: [CbList; LANES],
-    /// The newest number this CPU has noticed at its leaf.
-    pub(crate) gp_seq: Seq,
-    /// The furthest requested grace period that it knows.
-    pub(crate) gp_seq_needed: Seq,
-    /// Both numbers are too old to be compared.
-    pub(crate) gpwrap: bool,
-    /// The quiescent state it owes.
-    pub(crate) qs: Qs,
-    /// Other threads stamp and invoke its callbacks.
-    pub(crate) offloaded: bool,
-    pub(crate) offload: Member,
-    pub(crate) idle: Idling,
-    pub(crate) batch: limits::BatchState,
     pub(crate) barrier: CpuMark,
     pub(crate) credit: Deferring,
     pub(crate) share: Share,
@@ -73,14 +57,6 @@ impl Cpu {
         Cpu {
             id,
             lists: [const { CbList::new() }; LANES],
-            gp_seq: Seq::INITIAL,
-            gp_seq_needed: Seq::INITIAL,
-            gpwrap: false,
-            qs: Qs::new(),
-            offloaded: false,
-            offload: Member::new(),
-            idle: Idling::new(),
-            batch: limits::BatchState::new(),
             barrier: CpuMark::new(),
             credit: Deferring::new(),
             share: Share::new(),
@@ -100,25 +76,7 @@ impl Cpu {
 
     /// The number owed, in all lanes, and hidden.
     pub fn len(&self) -> u64 {
-        self.lists.iter().map(CbList::len).sum::<u64>() + self.offload.bypass()
-    }
-
-    /// Selects whether other threads serve its callbacks, or the CPU itself. Only while it owes none and is
-    /// offline, and for hosts without [groups](crate::offload::Group).
-    pub fn set_offloaded(&mut self, offloaded: bool) {
-        self.offloaded = offloaded;
-    }
-
-    /// Do other threads serve its callbacks?
-    pub fn is_offloaded(&self) -> bool {
-        self.offloaded
-    }
-
-    /// The barrier puts its callback into the list [`Lane::Code`] ([`Barrier::visit_entrain`]). On an
-    /// offloaded CPU [`entrain_nocb`](Cpu::entrain_nocb) does that.
-    pub fn entrain_barrier(&mut self, barrier: &mut Barrier) -> Visit {
-        let list = &mut self.lists[Lane::Code as usize];
-        barrier.visit_entrain(&mut self.barrier, list)
+        self.lists.iter().map(CbList::len).sum()
     }
 
     /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
@@ -130,11 +88,6 @@ impl Cpu {
     /// CPU's share of the barrier ([`CpuMark::ran`]).
     pub fn barrier_share_done(&mut self) -> bool {
         self.barrier.ran(&mut self.lists)
-    }
-
-    /// The state of its batches and floods.
-    pub fn batch(&self) -> &limits::BatchState {
-        &self.batch
     }
 
     /// Its state for the barrier.

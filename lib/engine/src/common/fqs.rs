@@ -24,16 +24,13 @@
 //! its interrupted code's stale store hide the change of generation; therefore (3) reads the flags and not
 //! only the words.
 
-use crate::common::config::{EarlyQs, Pace};
-use crate::common::event::{Event, FqsEvent, GpEvent};
+use crate::common::config::Pace;
 use crate::common::global::{Global, Interest, Phase};
-use crate::common::host::{Effects, FenceCause, Host, Next, Until};
+use crate::common::host::{Effects, FenceCause, Host, Next};
 
 /// The state of the grace period between scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Waits a number of ticks.
-    Ticks,
     /// The driver spins; the flags are not set yet.
     Before,
     /// The driver is setting the flags.
@@ -53,8 +50,6 @@ pub enum Wait {
 /// The state of the waits and scans of one grace period.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Fqs {
-    /// Jiffy of the next scan.
-    pub force_at: u64,
     /// Scans begun in this grace period; 2 stands for more, since only the first one differs.
     scans: u8,
     /// Spins so far in the current stage.
@@ -68,7 +63,6 @@ pub(crate) struct Fqs {
 impl Fqs {
     pub(crate) const fn new() -> Fqs {
         Fqs {
-            force_at: 0,
             scans: 0,
             spins: 0,
             stage: Wait::Before,
@@ -86,44 +80,22 @@ impl Fqs {
 }
 
 impl Global {
-    /// The tick at which a grace-period thread that sleeps scans next.
-    pub fn next_scan_at(&self) -> u64 {
-        self.fqs.force_at
-    }
-
     /// The driver returns from a wait.
-    pub(crate) fn wait(&mut self, wait: Wait, host: &impl Host) -> Effects {
-        if self
-            .tree
-            .as_ref()
-            .expect("a grace period has a tree")
-            .all_quiescent()
-        {
+    pub(crate) fn wait(&mut self, wait: Wait) -> Effects {
+        if self.all_quiescent() {
             return Effects::only(self.begin_cleanup());
         }
         match wait {
-            Wait::Ticks => {
-                let now = self.force || self.urgency.scan_now;
-                if !now && self.now.jiffies < self.fqs.force_at {
-                    // A stray wake-up: the old deadline is kept.
-                    self.trace_gp(GpEvent::Fqswaitsig, host);
-                    let left = self.paced((self.fqs.force_at - self.now.jiffies).max(1));
-                    self.trace_gp(GpEvent::Fqswait, host);
-                    return Effects::only(Next::Sleep(Until::Jiffies(left)));
-                }
-                self.begin_scan(host);
-                Effects::only(Next::Again)
-            }
             // It neither flags nor sleeps: it scans once, and keeps the stage.
             Wait::Flag | Wait::Arming | Wait::Fence if self.is_passing() => {
                 self.fqs.fence_owed |= wait == Wait::Fence;
-                self.begin_scan(host);
+                self.begin_scan();
                 Effects::only(Next::Again)
             }
             // A poller that continues here will not sleep; the next driver issues the fence.
             Wait::Arming | Wait::Fence if self.is_poller() => {
                 self.fqs.fence_owed |= wait == Wait::Fence;
-                self.begin_scan(host);
+                self.begin_scan();
                 Effects::only(Next::Again)
             }
             // A new driver continues here: it repeats the old one's pending action.
@@ -131,7 +103,7 @@ impl Global {
             Wait::Arming => Effects::only(Next::FlagHoldouts { arm: true }),
             Wait::Fence => Effects::only(Next::Fence(FenceCause::Flag)),
             Wait::Before | Wait::After | Wait::Armed | Wait::Asleep => {
-                self.begin_scan(host);
+                self.begin_scan();
                 Effects::only(Next::Again)
             }
         }
@@ -153,29 +125,24 @@ impl Global {
             }
             Phase::Wait(Wait::Arming) => {
                 self.phase = Phase::Wait(Wait::Asleep);
-                Next::Sleep(Until::Ns(self.next_stall()))
+                Next::Sleep(self.next_stall())
             }
             _ => Next::Again,
         }
     }
 
-    pub(crate) fn begin_scan(&mut self, host: &impl Host) {
+    pub(crate) fn begin_scan(&mut self) {
         let tree = self.tree.as_ref().expect("a grace period has a tree");
         self.phase = Phase::Scan(tree.scan_from(0).unwrap_or(0));
-        self.scan_begins(host);
-        if self.fqs.scans == 1 && self.config.early_qs == EarlyQs::Scan {
-            self.report_own(host);
-        }
+        self.scan_begins();
     }
 
     /// Counts a scan that begins.
     #[inline]
-    pub(crate) fn scan_begins(&mut self, host: &impl Host) {
+    pub(crate) fn scan_begins(&mut self) {
         self.counts.scans += 1;
         self.fqs.scans = (self.fqs.scans + 1).min(2);
-        self.urgency.scan_begins();
-        self.stall_scan_begins();
-        self.trace_gp(GpEvent::Fqsstart, host);
+        self.notice_stall();
     }
 
     /// One leaf of a scan.
@@ -184,69 +151,47 @@ impl Global {
         let first = self.fqs.scans == 1;
         let seq = self.gp_seq;
         let (lo, owed) = self.owed(leaf);
-        let stage = if first { None } else { self.stage() };
         let tree = self.tree.as_mut().expect("a grace period has a tree");
-        let (mut credited, mut held) = (0u64, 0u64);
-        self.urgency.saw(tree.is_overloaded(leaf));
+        let mut credited = 0u64;
         for bit in owed {
             let cpu = lo + bit;
             let seen = host.observe(cpu);
-            let record = &mut tree.scan[cpu as usize];
+            let snap = &mut tree.scan[cpu as usize];
             if first {
-                record.snap = seen.stamp;
+                *snap = seen.stamp;
             }
-            let changed = !first && seen.stamp != record.snap;
+            let changed = !first && seen.stamp != *snap;
             if seen.outside || changed {
-                host.trace(&Event::Fqs {
-                    gp_seq: seq,
-                    cpu,
-                    event: FqsEvent::Dti,
-                });
                 credited |= 1 << bit;
             } else if !first && host.present(leaf) & 1 << bit == 0 {
                 // It left without a report: its state would never change.
                 self.counts.offline_holdouts += 1;
                 credited |= 1 << bit;
-            } else {
-                held |= 1 << bit;
             }
         }
-        tree.report(tree.leaf_node(leaf), credited, seq, host);
-        let nudge = tree.press(leaf, credited, held, stage, host);
+        tree.report(tree.leaf_node(leaf), credited, seq);
         if let Some(next) = tree.scan_from(leaf + 1) {
             self.phase = Phase::Scan(next);
-            return Effects {
-                nudge,
-                ..Effects::only(Next::Again)
-            };
+            return Effects::only(Next::Again);
         }
-        self.force = false;
-        self.urgency.scan_ended(first);
-        self.trace_gp(GpEvent::Fqsend, host);
         if let Some(join) = self.turn_over() {
-            self.begin_scan(host);
+            self.begin_scan();
             return Effects {
                 join: Some(join),
                 ..Effects::only(Next::Again)
             };
         }
-        Effects {
-            nudge,
-            ..self.begin_wait(false, host)
-        }
+        self.begin_wait(false)
     }
 
     /// The thread host's stages after a scan that found holdouts.
     pub(crate) fn pace_after_scan(&mut self) -> Effects {
-        let Pace::Direct {
+        let Pace {
             spins_before_flag,
             spins_after_flag,
             expedited_factor,
             ..
-        } = self.config.pace
-        else {
-            unreachable!("asked only where the driver paces itself");
-        };
+        } = self.config.pace;
         let factor = if self.fqs.expedited {
             u32::from(expedited_factor.max(1))
         } else {
@@ -288,9 +233,6 @@ impl Global {
 
     /// Spins in `stage`; a poller leaves once the holdouts are flagged.
     fn spin(&mut self, stage: Wait) -> Next {
-        let Pace::Direct { spin, .. } = self.config.pace else {
-            unreachable!("asked only where the driver paces itself");
-        };
         self.phase = Phase::Wait(stage);
         if self.is_poller() && stage == Wait::After {
             return if self.waiters.any_waiting() {
@@ -300,7 +242,7 @@ impl Global {
             };
         }
         self.fqs.spins += 1;
-        Next::Spin(spin)
+        Next::Spin(self.config.pace.spin)
     }
 
     fn is_poller(&self) -> bool {
@@ -311,6 +253,3 @@ impl Global {
         self.driver.is_some_and(|d| d.interest == Interest::Passing)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -23,14 +23,11 @@
 //! driver continues in the middle of the phase. A driver that makes no calls loses the role:
 //! [`takeover`](crate::takeover).
 
-use crate::common::config::Config;
+use crate::common::config::{Config, Readers};
 use crate::common::counts::Counts;
-use crate::common::event::{Event, GpEvent, SrEvent};
 use crate::common::fqs::Wait;
-use crate::common::host::{CpuId, Effects, Host, LeafId, Next, Now, Pos};
-use crate::common::parts::kernel::Pressing;
+use crate::common::host::{CpuId, LeafId, Next, Now, Pos};
 use crate::common::parts::threads::{Duty, FenceCosts, Holding};
-use crate::common::polled::{FullCookie, Polled};
 use crate::common::seq::Seq;
 use crate::common::tree::{Tree, TreeError};
 use crate::common::waiters::Waiters;
@@ -60,8 +57,6 @@ pub enum Phase {
 /// The reason for driving, which determines when the driver is satisfied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interest {
-    /// A grace-period thread: never satisfied.
-    GpThread,
     /// A waiter, until its position is satisfied.
     Waiter(Pos),
     /// A poller: any end of a grace period satisfies it.
@@ -84,13 +79,8 @@ pub(crate) struct Driver {
 pub struct Global {
     pub(crate) config: Config,
     pub(crate) gp_seq: Seq,
-    pub(crate) exp_seq: Seq,
-    pub(crate) exp: crate::common::exp::Exp,
-    pub(crate) polled: Polled,
     /// `RCU_GP_FLAG_INIT`: a grace period is requested.
     pub(crate) wanted: bool,
-    /// `RCU_GP_FLAG_FQS`: scan now, do not wait.
-    pub(crate) force: bool,
     pub(crate) phase: Phase,
     pub(crate) driver: Option<Driver>,
     /// How often the role was taken from a driver.
@@ -103,17 +93,13 @@ pub struct Global {
     /// The count that new sections join, where readers are [indexed](crate::indexed).
     pub(crate) joined: CpuId,
     pub(crate) tree: Option<Tree>,
-    pub(crate) tasks: crate::common::blocked::Tasks,
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::common::fqs::Fqs,
-    pub(crate) urgency: Pressing,
     pub(crate) stall: crate::common::stall::StallState,
     pub(crate) group: crate::common::worker_timer::WorkerTimer,
     pub(crate) budget: Holding,
     pub(crate) fences: FenceCosts,
     pub(crate) pool: Duty,
-    /// The nesting of requests to hurry all later callbacks ([`offload`](crate::offload)).
-    pub(crate) hurry: u32,
     pub(crate) now: Now,
     pub(crate) counts: Counts,
 }
@@ -124,11 +110,7 @@ impl Global {
         Global {
             config,
             gp_seq: Seq::INITIAL,
-            exp_seq: Seq::ZERO,
-            exp: crate::common::exp::Exp::new(),
-            polled: Polled::new(),
             wanted: false,
-            force: false,
             phase: Phase::Idle,
             driver: None,
             driver_epoch: 0,
@@ -136,91 +118,48 @@ impl Global {
             lost_in_row: 0,
             joined: 0,
             tree: None,
-            tasks: crate::common::blocked::Tasks::none(),
             waiters: Waiters::new(),
             fqs: crate::common::fqs::Fqs::new(),
-            urgency: Pressing::new(),
             stall: crate::common::stall::StallState::new(),
             group: crate::common::worker_timer::WorkerTimer::new(),
             budget: Holding::new(),
             fences: FenceCosts::new(),
             pool: Duty::new(),
-            hurry: 1,
-            now: Now { ns: 0, jiffies: 0 },
+            now: Now { ns: 0 },
             counts: Counts::new(),
         }
     }
 
     // Requests.
 
-    /// A `synchronize` caller: takes a position that is satisfied by a grace period that starts
-    /// after this call. The caller has executed a full fence between its last update and the call.
-    ///
-    /// `leaf` is the leaf at which the request enters the tree: the caller's own, or 0. O(levels).
-    pub fn wait_for_gp(
-        &mut self,
-        leaf: LeafId,
-        expedited: bool,
-        host: &impl Host,
-    ) -> (Pos, Effects) {
-        let ticket = self.take_ticket(expedited, host);
-        let wake = self.request(leaf, host);
-        (
-            ticket,
-            Effects {
-                wake_gp: wake,
-                ..Effects::only(Next::Done)
-            },
-        )
-    }
-
-    pub(crate) fn take_ticket(&mut self, expedited: bool, host: &impl Host) -> Pos {
-        let ticket = self.waiters.push(expedited, self.config.wait_latch);
-        host.trace(&Event::SrNormal {
-            waiter: ticket,
-            event: SrEvent::Request,
-        });
+    /// A caller that waits for a grace period: its position. A full fence precedes the call.
+    pub fn wait_for_gp(&mut self, leaf: LeafId, expedited: bool) -> Pos {
+        let ticket = self.waiters.push(expedited);
+        self.request(leaf);
         ticket
     }
 
-    /// Requests a grace period and returns the cookie that it will satisfy. Same fence rule and cost as
-    /// [`wait_for_gp`](Global::wait_for_gp). May request one grace period too many if one ended at the same
-    /// time, never one too few.
-    pub fn start_poll(&mut self, leaf: LeafId, host: &impl Host) -> (FullCookie, Effects) {
-        let cookie = FullCookie::take(self.gp_seq, self.exp_seq);
-        let wake = self.request(leaf, host);
-        (
-            cookie,
-            Effects {
-                wake_gp: wake,
-                ..Effects::only(Next::Done)
-            },
-        )
+    /// The cookie for a full grace period from now, which is requested. A full fence precedes the call.
+    pub fn start_poll(&mut self, leaf: LeafId) -> Seq {
+        let cookie = self.gp_seq.snap();
+        self.request(leaf);
+        cookie
     }
 
-    /// Has a full grace period passed since the cookie was taken? Reads the root's copy, which comes first.
-    pub fn poll(&self, cookie: FullCookie) -> bool {
-        cookie.done(self.root_seq(), self.exp_seq)
-    }
-
-    /// Records a request in the tree; true if the grace-period thread has to be woken.
-    pub(crate) fn request(&mut self, leaf: LeafId, host: &impl Host) -> bool {
+    /// Requests a grace period that starts from now on.
+    pub(crate) fn request(&mut self, leaf: LeafId) {
         let wanted = self.gp_seq.snap();
-        let Some(tree) = &mut self.tree else {
-            self.wanted = true;
-            return true;
+        self.wanted |= match &mut self.tree {
+            None => true,
+            Some(tree) => {
+                // A thread in a leaf that is newer than the tree requests through the first leaf.
+                let leaf = if leaf < tree.leaves() { leaf } else { 0 };
+                tree.request(leaf, wanted, self.gp_seq)
+            }
         };
-        // A CPU in a leaf that is newer than the tree requests through the first leaf.
-        let leaf = if leaf < tree.leaves() { leaf } else { 0 };
-        let reached = tree.request(leaf, wanted, self.gp_seq, host);
-        if reached {
-            self.wanted = true;
-            self.trace_gp(GpEvent::Newreq, host);
-        }
-        reached
     }
 
-    /// Has a grace period that ends at `stamp` or later begun or ended? "No" may be out of date.
+    /// Is this grace period requested, or in flight?
     pub fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
         let asked = |tree: &Tree| {
             let leaf = if leaf < tree.leaves() { leaf } else { 0 };
@@ -268,24 +207,15 @@ impl Global {
         reason = "the tree goes back by value: a box would allocate under the host's lock"
     )]
     pub fn grow(&mut self, mut tree: Tree) -> Result<Option<Tree>, Tree> {
-        let in_flight = self.phase != Phase::Idle || self.exp_in_flight();
-        if in_flight || tree.geometry().nr_cpus() <= self.cpus() {
+        if self.phase != Phase::Idle || tree.geometry().nr_cpus() <= self.cpus() {
             return Err(tree);
         }
         let needed = self
             .tree
             .as_ref()
             .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
-        if let Some(old) = &self.tree
-            && !tree.adopt_leaves(old)
-        {
-            return Err(tree);
-        }
-        tree.sparse = self.config.skip_empty;
-        tree.adopt(self.gp_seq, needed, self.exp_seq);
-        if let Some(old) = &self.tree {
-            tree.inherit(old);
-        }
+        tree.sparse = self.config.readers == Readers::Cpus;
+        tree.adopt(self.gp_seq, needed);
         Ok(self.tree.replace(tree))
     }
 
@@ -294,11 +224,7 @@ impl Global {
     /// # Errors
     /// More CPUs than four levels hold, or no memory.
     pub fn new_tree(config: &Config, cpus: u32) -> Result<Tree, TreeError> {
-        let mut tree = Tree::new(cpus, config.geometry)?;
-        if config.escalation.is_some() {
-            tree.keep_asked()?;
-        }
-        Ok(tree)
+        Tree::new(cpus, config.geometry)
     }
 
     /// In the child of a fork: the driver and the waiters were other threads, which the child does not have.
@@ -319,22 +245,15 @@ impl Global {
             // Kept: the grace period in flight, its requests and cookies continue; so do times and costs.
             config: _,
             gp_seq: _,
-            exp_seq: _,
-            exp: _,
-            polled: _,
             wanted: _,
-            force: _,
             phase: _,
             driver_epoch: _,
             silent_since: _,
             lost_in_row: _,
             joined: _,
             tree: _,
-            tasks: _,
             fqs: _,
-            urgency: _,
             fences: _,
-            hurry: _,
             now: _,
         } = self;
         *driver = None;
@@ -344,70 +263,6 @@ impl Global {
         budget.unsaid();
         pool.forked();
         *counts = Counts::default();
-    }
-
-    // Reports.
-
-    /// `cpu` itself reports a quiescent state that it noted under the number `noted`. A state noted for
-    /// another grace period does not count.
-    pub fn report_qs(&mut self, cpu: CpuId, noted: Seq, host: &impl Host) -> Effects {
-        let place = self.tree.as_ref().and_then(|tree| {
-            let (leaf, bit) = tree.place_of(cpu)?;
-            Some((tree.leaf_node(leaf), 1 << bit))
-        });
-        let Some((node, mask)) = place else {
-            return Effects::only(Next::Done);
-        };
-        let mut nudge = None;
-        let effects = self.reported(|tree| {
-            if tree.nodes[node].gp_seq == noted {
-                let mut eased = crate::common::host::Nudge {
-                    lo: tree.nodes[node].lo,
-                    ..Default::default()
-                };
-                tree.ease(eased.lo, mask, &mut eased);
-                nudge = (eased.stop_tick != 0).then_some(eased);
-            }
-            tree.report(node, mask, noted, host);
-        });
-        Effects { nudge, ..effects }
-    }
-
-    /// A report from outside the grace-period thread: if it was the last one, that thread has to be woken.
-    pub(crate) fn reported(&mut self, report: impl FnOnce(&mut Tree)) -> Effects {
-        let tree = self.tree.as_mut().expect("a report has a node");
-        let owed = !tree.all_quiescent();
-        report(tree);
-        let wake_gp = owed && tree.all_quiescent();
-        self.force |= wake_gp;
-        Effects {
-            wake_gp,
-            ..Effects::only(Next::Done)
-        }
-    }
-
-    /// `cpu` leaves: it is outside every section for good, and is reported quiescent before its absence shows
-    /// in [`Host::present`]. A host whose departed CPUs are always seen outside (a freed slot of a thread
-    /// host) need not call this.
-    ///
-    /// Between this call and the clearing of the presence bit no step may visit the CPU's leaf or set it up
-    /// ([`Phase::Hotplug`], [`Phase::Init`]): the report would be ignored and the CPU would count as a
-    /// participant. A kernel has a lock for it; keeping the engine's lock is enough. A missed departure is
-    /// credited by a later scan and counted ([`Counts::offline_holdouts`]).
-    pub fn departed(&mut self, cpu: CpuId, host: &impl Host) -> Effects {
-        let seq = self.gp_seq;
-        Effects {
-            wake_exp: self.report_exp_cpu(cpu),
-            ..self.report_qs(cpu, seq, host)
-        }
-    }
-
-    /// The work item has woken every waiter below `pos`.
-    ///
-    /// # Panics
-    /// If the grace period of some of them has not ended.
-    pub fn waiters_woken(&mut self, pos: Pos) {
-        self.waiters.waiters_woken(pos);
     }
 }
 

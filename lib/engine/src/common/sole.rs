@@ -22,8 +22,6 @@
 //! # Cost
 //! O(levels), about a tenth of the instructions of the steps.
 
-use crate::common::config::{Config, EarlyQs, Pace};
-use crate::common::event::{Event, FqsEvent, GpEvent};
 use crate::common::global::{Global, Phase};
 use crate::common::host::{CpuId, Host, LeafId, Published};
 use crate::common::seq::Seq;
@@ -45,42 +43,40 @@ impl Global {
     /// A `synchronize` caller on `cpu`, if that CPU takes part: a full grace period, if the caller is alone.
     /// The numbers to be published, of its end; `None`: nothing has happened. Same fence rule as
     /// [`wait_for_gp`](Global::wait_for_gp).
-    pub fn sole_gp<H: Host>(
+    pub fn sole_gp(
         &mut self,
         cpu: Option<CpuId>,
         expedited: bool,
-        host: &H,
+        host: &impl Host,
     ) -> Option<Published> {
         let Sole { leaf, mask, stamps } = self.sole_case(cpu, host)?;
-        let _ = self.take_ticket(expedited, host);
-        if H::TRACES {
-            let _ = self.request(leaf, host); // the end makes the numbers of all its nodes equal
-        }
+        let _ = self.waiters.push(expedited); // no request: the end makes the numbers of all its nodes equal
         self.silent_since = None;
         self.lost_in_row = 0;
         self.counts.steps += 1;
-        self.begin(host);
+        self.begin();
         self.counts.sole += 1;
         self.visit(|tree, node, seq| {
-            tree.init_node(node, seq, host);
+            tree.init_node(node, seq);
             false
         });
         if mask != 0 {
-            self.scan_begins(host);
-            self.credit_sole(leaf, mask, stamps, host);
+            self.scan_begins();
+            self.credit_sole(leaf, mask, stamps);
         }
         let _ = self.begin_cleanup();
-        self.wanted |= self.visit(|tree, node, seq| tree.clean_node(node, seq.end(), host));
-        let satisfied = self.conclude(host);
-        debug_assert!(satisfied.is_some_and(|s| s.deferred_until.is_none()));
+        self.wanted |= self.visit(|tree, node, seq| tree.clean_node(node, seq.end()));
+        let satisfied = self.conclude();
+        debug_assert!(satisfied.is_some());
         Some(self.published())
     }
 
     /// Is this the case? Observes the readers.
     #[inline]
     fn sole_case(&self, cpu: Option<CpuId>, host: &impl Host) -> Option<Sole> {
-        let free = self.phase == Phase::Idle && self.driver.is_none() && self.waiters.are_none();
-        if !free || !suits(&self.config) {
+        let free =
+            self.phase == Phase::Idle && self.driver.is_none() && !self.waiters.any_waiting();
+        if !free {
             return None;
         }
         let tree = self.tree.as_ref()?;
@@ -88,8 +84,7 @@ impl Global {
         let index = tree.leaf_node(leaf);
         let (node, room) = (&tree.nodes[index], tree.room(index));
         let mask = host.present(leaf) & room;
-        let readers = node.wait_blkd_tasks || node.blkd.any();
-        if host.cpus() > self.cpus() || mask != node.qsmaskinit || readers || node.overloaded != 0 {
+        if host.cpus() > self.cpus() || mask != node.qsmaskinit {
             return None;
         }
         let own = cpu.and_then(|cpu| 1u64.checked_shl(cpu.checked_sub(node.lo)?));
@@ -123,37 +118,15 @@ impl Global {
 
     /// The scan of the leaf, all of whose participants were outside.
     #[inline]
-    fn credit_sole(&mut self, leaf: LeafId, mask: u64, stamps: [u64; MOST], host: &impl Host) {
+    fn credit_sole(&mut self, leaf: LeafId, mask: u64, stamps: [u64; MOST]) {
         self.counts.leaves_scanned += 1;
         let seq = self.gp_seq;
         let tree = self.tree.as_mut().expect("a grace period has a tree");
         let node = tree.leaf_node(leaf);
         let lo = tree.nodes[node].lo;
         for (bit, stamp) in Bits(mask).zip(stamps) {
-            tree.scan[(lo + bit) as usize].snap = stamp;
-            host.trace(&Event::Fqs {
-                gp_seq: seq,
-                cpu: lo + bit,
-                event: FqsEvent::Dti,
-            });
+            tree.scan[(lo + bit) as usize] = stamp;
         }
-        tree.report(node, mask, seq, host);
-        self.urgency.scan_ended(true);
-        self.trace_gp(GpEvent::Fqsend, host);
+        tree.report(node, mask, seq);
     }
 }
-
-/// Do the steps of this policy end a grace period without a wait, if no reader blocks it, and wake its waiter
-/// directly?
-#[inline]
-fn suits(config: &Config) -> bool {
-    config.sole_needs_no_fence
-        && config.early_qs == EarlyQs::Off
-        && matches!(config.pace, Pace::Direct { .. })
-        && config.escalation.is_none()
-        && config.direct_wakes_max > 0
-        && config.wait_markers > 0
-}
-
-#[cfg(test)]
-mod tests;

@@ -21,11 +21,8 @@ pub(crate) use bits::Bits;
 
 use alloc::vec::Vec;
 
-use crate::common::blocked::Blkd;
-use crate::common::event::{Event, FutureEvent};
-use crate::common::exp::ExpNode;
 use crate::common::geometry::{Geometry, GeometryError, GeometryParams};
-use crate::common::host::{CpuId, Host, LeafId};
+use crate::common::host::{CpuId, LeafId};
 use crate::common::seq::Seq;
 
 /// One node of the tree.
@@ -35,20 +32,10 @@ pub(crate) struct Node {
     pub gp_seq: Seq,
     /// The furthest grace period requested through this node.
     pub gp_seq_needed: Seq,
-    /// The last grace period for which the node had all its quiescent states.
-    pub completedqs: Seq,
     /// Participants of grace periods: CPUs (leaf) or non-empty children.
     pub qsmaskinit: u64,
     /// Holdouts of the current grace period.
     pub qsmask: u64,
-    /// Leaves: CPUs that owe too many callbacks (`cbovldmask`).
-    pub overloaded: u64,
-    /// Preempted readers queued here (leaves only).
-    pub blkd: Blkd,
-    /// Its part in expedited grace periods.
-    pub exp: ExpNode,
-    /// This leaf has no CPU left and takes part for its preempted readers.
-    pub wait_blkd_tasks: bool,
     /// The lowest CPU below it; a copy from the geometry.
     pub lo: u32,
     /// Its parent, and its bit in the parent's masks.
@@ -58,21 +45,8 @@ pub(crate) struct Node {
 impl Node {
     /// Nothing below this node blocks the grace period any more.
     pub fn finished(&self) -> bool {
-        self.qsmask == 0 && !self.blkd.holds_gp()
+        self.qsmask == 0
     }
-}
-
-/// A scan's record of a CPU. A scan writes about *other* CPUs, so this is not in their own records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct CpuScan {
-    /// The stamp in the first scan of this grace period.
-    pub snap: u64,
-    /// The stamp in the first scan of this expedited grace period.
-    pub exp_snap: u64,
-    /// The CPU has to report its next quiescent state to the expedited grace period (`cpu_no_qs.exp`).
-    pub exp_owed: bool,
-    /// An interrupt was posted to complete an unlock ([`Later::IrqWork`](crate::blocked::Later)).
-    pub work_pending: bool,
 }
 
 /// The reason why a tree could not be built.
@@ -107,9 +81,8 @@ impl core::error::Error for TreeError {}
 pub struct Tree {
     geometry: Geometry,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) scan: Vec<CpuScan>,
-    /// Requests to each CPU; empty for hosts that make none.
-    pub(crate) asked: Vec<crate::common::requests::Record>,
+    /// The stamp of each CPU in the first scan of this grace period.
+    pub(crate) scan: Vec<u64>,
     /// Nodes without occupied leaves below are skipped ([`skip_empty`](crate::Config::skip_empty)).
     pub(crate) sparse: bool,
 }
@@ -127,13 +100,8 @@ impl Tree {
         let idle = Node {
             gp_seq: Seq::INITIAL,
             gp_seq_needed: Seq::INITIAL,
-            completedqs: Seq::INITIAL,
             qsmaskinit: 0,
             qsmask: 0,
-            overloaded: 0,
-            blkd: Blkd::new(),
-            exp: ExpNode::new(),
-            wait_blkd_tasks: false,
             lo: 0,
             parent: None,
         };
@@ -145,27 +113,13 @@ impl Tree {
         }
         let mut scan = Vec::new();
         scan.try_reserve_exact(cpus as usize).map_err(oom)?;
-        scan.resize(cpus as usize, CpuScan::default());
+        scan.resize(cpus as usize, 0);
         Ok(Tree {
             geometry,
             nodes,
             scan,
-            asked: Vec::new(),
             sparse: false,
         })
-    }
-
-    /// Makes room for requests to each CPU.
-    ///
-    /// # Errors
-    /// No memory.
-    pub(crate) fn keep_asked(&mut self) -> Result<(), TreeError> {
-        let cpus = self.geometry.nr_cpus();
-        self.asked
-            .try_reserve_exact(cpus as usize)
-            .map_err(|_| TreeError::OutOfMemory { cpus })?;
-        self.asked.resize(cpus as usize, Default::default());
-        Ok(())
     }
 
     /// Its shape.
@@ -182,11 +136,6 @@ impl Tree {
         self.geometry.first_leaf() + leaf
     }
 
-    /// The leaves' nodes, the first leaf first.
-    pub(crate) fn leaf_nodes(&self) -> impl Iterator<Item = &Node> {
-        self.nodes[self.geometry.first_leaf()..].iter()
-    }
-
     pub(crate) fn is_leaf(&self, node: usize) -> bool {
         node >= self.geometry.first_leaf()
     }
@@ -197,12 +146,10 @@ impl Tree {
     }
 
     /// Takes over sequence numbers when this tree replaces an older one between grace periods.
-    pub(crate) fn adopt(&mut self, gp_seq: Seq, needed: Seq, exp_seq: Seq) {
+    pub(crate) fn adopt(&mut self, gp_seq: Seq, needed: Seq) {
         for node in &mut self.nodes {
             node.gp_seq = gp_seq;
             node.gp_seq_needed = needed;
-            node.completedqs = gp_seq;
-            node.exp.exp_seq_rq = exp_seq;
         }
     }
 
@@ -219,15 +166,13 @@ impl Tree {
     pub(crate) fn apply_hotplug(&mut self, leaf: LeafId, present: u64) {
         let mut node = self.leaf_node(leaf);
         let n = &self.nodes[node];
-        let was_empty = n.qsmaskinit == 0 && !n.wait_blkd_tasks;
+        let was_empty = n.qsmaskinit == 0;
         let present = present & self.room(node);
         self.nodes[node].qsmaskinit = present;
-        let waits = present == 0 && self.nodes[node].blkd.any();
         if was_empty {
             self.join(node);
         }
-        self.nodes[node].wait_blkd_tasks = waits;
-        let now_empty = present == 0 && !waits;
+        let now_empty = present == 0;
         if was_empty == now_empty {
             return;
         }
@@ -257,50 +202,25 @@ impl Tree {
         }
     }
 
-    /// Sets up one node for the grace period `gp_seq`. Every reader queued at a leaf blocks it, if the leaf
-    /// takes part: the CPUs of a leaf that does not have arrived since, and their readers are newer.
-    pub(crate) fn init_node<H: Host>(&mut self, node: usize, gp_seq: Seq, host: &H) {
+    /// Sets up one node for the grace period `gp_seq`.
+    pub(crate) fn init_node(&mut self, node: usize, gp_seq: Seq) {
         let n = &mut self.nodes[node];
         n.qsmask = n.qsmaskinit;
-        if n.qsmaskinit != 0 || n.wait_blkd_tasks {
-            n.blkd.gp_begins();
-        }
         n.gp_seq = gp_seq;
-        if !H::TRACES {
-            return;
-        }
-        let span = self.geometry.node(node);
-        host.trace(&Event::GracePeriodInit {
-            gp_seq,
-            level: span.level,
-            lo: span.lo,
-            hi: span.hi,
-            qsmask: self.nodes[node].qsmask,
-        });
     }
 
     /// Clears `mask` at `node`, and continues upwards once the node is finished. A report for another grace
     /// period than the node's is ignored, and so are bits that are clear. O(levels).
-    pub(crate) fn report<H: Host>(
-        &mut self,
-        mut node: usize,
-        mut mask: u64,
-        gp_seq: Seq,
-        host: &H,
-    ) {
+    pub(crate) fn report(&mut self, mut node: usize, mut mask: u64, gp_seq: Seq) {
         loop {
             let n = &mut self.nodes[node];
             if n.gp_seq != gp_seq || n.qsmask & mask == 0 {
                 return;
             }
             n.qsmask &= !mask;
-            if H::TRACES {
-                self.trace_report(node, mask, gp_seq, host);
-            }
             if !self.nodes[node].finished() {
                 return;
             }
-            self.nodes[node].completedqs = gp_seq;
             let Some((parent, bit)) = self.nodes[node].parent else {
                 return;
             };
@@ -311,16 +231,9 @@ impl Tree {
 
     /// The request funnel: records that `wanted` is needed, from `leaf` upwards.
     /// Returns true if the request reached an idle root: a grace period has to be started.
-    pub(crate) fn request(
-        &mut self,
-        leaf: LeafId,
-        wanted: Seq,
-        global: Seq,
-        host: &impl Host,
-    ) -> bool {
+    pub(crate) fn request(&mut self, leaf: LeafId, wanted: Seq, global: Seq) -> bool {
         let start = self.entry(leaf);
         let mut node = start;
-        self.trace_request(node, wanted, FutureEvent::Startleaf, host);
         loop {
             let n = self.nodes[node];
             let in_flight = n.gp_seq.state() != 0;
@@ -328,21 +241,17 @@ impl Tree {
                 || n.gp_seq.started(wanted)
                 || (node != start && in_flight)
             {
-                self.trace_request(node, wanted, FutureEvent::Prestarted, host);
                 break;
             }
             self.nodes[node].gp_seq_needed = wanted;
             if in_flight {
                 // The end of that grace period checks the requests again.
-                self.trace_request(node, wanted, FutureEvent::Startedleaf, host);
                 break;
             }
             let Some((parent, _)) = self.nodes[node].parent else {
                 if global.state() != 0 {
-                    self.trace_request(node, wanted, FutureEvent::Startedleafroot, host);
                     break;
                 }
-                self.trace_request(node, wanted, FutureEvent::Startedroot, host);
                 return true;
             };
             node = parent as usize;
@@ -355,7 +264,7 @@ impl Tree {
     }
 
     /// Ends the grace period at one node; true if another one was requested through it.
-    pub(crate) fn clean_node(&mut self, node: usize, new: Seq, host: &impl Host) -> bool {
+    pub(crate) fn clean_node(&mut self, node: usize, new: Seq) -> bool {
         let n = &mut self.nodes[node];
         assert!(
             n.finished(),
@@ -366,12 +275,6 @@ impl Tree {
         if !more {
             n.gp_seq_needed = new;
         }
-        let event = if more {
-            FutureEvent::CleanupMore
-        } else {
-            FutureEvent::Cleanup
-        };
-        self.trace_request(node, self.nodes[node].gp_seq_needed, event, host);
         more
     }
 
@@ -383,58 +286,5 @@ impl Tree {
             let Node { lo, qsmask, .. } = self.nodes[node];
             Bits(qsmask).map(move |bit| lo + bit)
         })
-    }
-
-    pub(crate) fn trace_report<H: Host>(&self, node: usize, mask: u64, gp_seq: Seq, host: &H) {
-        let span = self.geometry.node(node);
-        host.trace(&Event::QuiescentStateReport {
-            gp_seq,
-            mask,
-            qsmask: self.nodes[node].qsmask,
-            level: span.level,
-            lo: span.lo,
-            hi: span.hi,
-            gp_tasks: self.nodes[node].blkd.holds_gp(),
-        });
-    }
-
-    pub(crate) fn trace_request<H: Host>(
-        &self,
-        node: usize,
-        wanted: Seq,
-        event: FutureEvent,
-        host: &H,
-    ) {
-        if !H::TRACES {
-            return;
-        }
-        let span = self.geometry.node(node);
-        host.trace(&Event::FutureGracePeriod {
-            gp_seq: self.nodes[node].gp_seq,
-            wanted,
-            level: span.level,
-            lo: span.lo,
-            hi: span.hi,
-            event,
-        });
-    }
-
-    /// Asserts the invariant between parents and children. For tests and checkers; linear in nodes.
-    ///
-    /// # Panics
-    /// If it is violated.
-    pub fn check(&self) {
-        for i in 1..self.nodes.len() {
-            let span = self.geometry.node(i);
-            let parent = &self.nodes[span.parent.expect("only the root has none")];
-            if parent.gp_seq == self.nodes[i].gp_seq {
-                let owed = parent.qsmask & span.mask != 0;
-                assert_eq!(
-                    owed,
-                    !self.nodes[i].finished(),
-                    "node {i} and its parent disagree"
-                );
-            }
-        }
     }
 }

@@ -29,7 +29,7 @@ use crate::common::cblist::CbList;
 pub use crate::common::config::Defer;
 use crate::common::cpu::{Cpu, LANES, Lane};
 use crate::common::global::Global;
-use crate::common::host::{Host, LeafId, Now, Pos};
+use crate::common::host::{LeafId, Now, Pos};
 pub use crate::common::parts::threads::{Cause, Flushes};
 use crate::common::seq::Seq;
 use crate::threads::budget::Level;
@@ -108,6 +108,9 @@ pub struct Refill {
     pub over: bool,
 }
 
+/// Near the budget an owner frees so many of its own with each push.
+const HELP: u64 = 10;
+
 impl Cpu {
     /// The owner reports queued and consumed entries, and gets new credit.
     pub fn refill(
@@ -116,7 +119,6 @@ impl Cpu {
         queued: &[Queued; LANES],
         urgency: Urgency,
         now: Now,
-        host: &impl Host,
     ) -> Refill {
         let defer = global.config.defer;
         let stamp = global.gp_seq.snap();
@@ -134,7 +136,7 @@ impl Cpu {
             self.credit.prompt = Some(self.credit.prompt.map_or(by, |known| known.min(by)));
         }
         // Stamps are free. Any later grace period serves all stamped entries.
-        self.stamp_all(global, stamp);
+        self.stamp_all(stamp);
         let idle = self.idle(global);
         let is_batch = |(count, bytes): (u64, u64), lane| {
             let batch = global.batch_of(lane);
@@ -148,9 +150,9 @@ impl Cpu {
         let code_ready = self.ready_code();
         let is_code_batch = is_batch((code_ready, code_done.1), Lane::Code);
         match urgency {
-            Urgency::Hurry => self.flush(global, Cause::Hurry, host),
-            _ if full => self.flush(global, Cause::Batch, host),
-            _ if near => self.flush(global, Cause::Budget, host),
+            Urgency::Hurry => self.flush(global, Cause::Hurry),
+            _ if full => self.flush(global, Cause::Batch),
+            _ if near => self.flush(global, Cause::Budget),
             _ => {}
         }
         let offload = queued[Lane::Plain as usize].offload;
@@ -178,11 +180,7 @@ impl Cpu {
             second: global.calls_overflow(),
             drive: !offload && self.waits(global) && !global.is_driven(),
             prompt: self.credit.prompt.is_some(),
-            help: if near && !offload {
-                global.config.limits.blimit
-            } else {
-                0
-            },
+            help: if near && !offload { HELP } else { 0 },
             give_way: (near && by_others) || global.level() == Level::Over,
             over: global.take_news(now.ns),
         }
@@ -198,7 +196,6 @@ impl Cpu {
         queued: &[Queued; LANES],
         cause: Cause,
         now: Now,
-        host: &impl Host,
     ) -> bool {
         let stamp = global.gp_seq.snap();
         self.account(global, queued, now.ns);
@@ -214,8 +211,8 @@ impl Cpu {
             self.credit.deadline = None;
         }
         self.hurry();
-        self.stamp_all(global, stamp);
-        self.flush(global, cause, host);
+        self.stamp_all(stamp);
+        self.flush(global, cause);
         self.lists.iter().any(CbList::pending)
     }
 
@@ -374,10 +371,9 @@ impl Cpu {
     }
 
     /// Stamps unstamped entries, in every lane, as far as there are free segments.
-    fn stamp_all(&mut self, global: &Global, stamp: Seq) {
-        let only_new = global.config.accelerate_only_new;
+    fn stamp_all(&mut self, stamp: Seq) {
         for list in &mut self.lists {
-            list.accelerate(stamp, only_new);
+            list.accelerate(stamp);
         }
     }
 

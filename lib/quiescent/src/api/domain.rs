@@ -298,7 +298,7 @@ impl<K: Many> Default for RcuDomain<(), K> {
 impl<Tag: 'static, K: Kind> fmt::Debug for RcuDomain<Tag, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.core_if_any() {
-            Some(domain) => f.debug_tuple("RcuDomain").field(domain).finish(),
+            Some(domain) => write!(f, "RcuDomain(domain {})", domain.number),
             None => f.write_str("RcuDomain(unused)"),
         }
     }

@@ -1,7 +1,5 @@
 //! The times of the worker's next pass over a domain, when nothing is due now.
 
-use quiescent_engine::Pace;
-
 use crate::parts::state::State;
 use crate::prim::{self, Ordering};
 use crate::reader::word::nap_ns;
@@ -34,12 +32,8 @@ impl State {
         if self.interested.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        match self.lock().engine.config().pace {
-            Pace::Direct { stall_ns, .. } if stall_ns > 0 => {
-                Some(prim::now_ns().saturating_add(stall_ns))
-            }
-            _ => None,
-        }
+        let stall_ns = self.lock().engine.config().pace.stall_ns;
+        (stall_ns > 0).then(|| prim::now_ns().saturating_add(stall_ns))
     }
 
     /// The time of the next look at readers, if one may have left unheard. `[RD-4]`

@@ -1,7 +1,7 @@
 //! Cookies: starting a grace period, and asking whether it has ended. A caller that polls drives it as far as
 //! that needs no waiting, so polling alone completes a grace period.
 
-use quiescent_engine::{FullCookie, Interest, Look, Seq};
+use quiescent_engine::{Interest, Look, Seq};
 
 use super::{Drive, Turn};
 use crate::parts::error::SyncError;
@@ -10,18 +10,16 @@ use crate::prim::{LEAF_SLOTS, Ordering, full_fence};
 
 impl State {
     /// Requests a grace period.
-    pub fn start_poll(&self) -> FullCookie {
+    pub fn start_poll(&self) -> Seq {
         full_fence(); // [SNAP-1]
         let leaf = self.own_cpu().map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        let mut core = self.lock();
-        let (engine, view) = core.beside(self.readers());
-        engine.start_poll(leaf, &view).0
+        self.lock().engine.start_poll(leaf)
     }
 
     /// True if the grace period of `cookie` has ended. One acquire load.
-    pub fn is_done(&self, cookie: FullCookie) -> bool {
+    pub fn is_done(&self, cookie: Seq) -> bool {
         let root = Seq::from_bits(self.root_seq.load(Ordering::Acquire)); // [POLL-1]
-        let done = cookie.done(root, Seq::ZERO);
+        let done = cookie == Seq::COMPLETED || root.done_exact(cookie);
         if done {
             full_fence();
         }
@@ -29,7 +27,7 @@ impl State {
     }
 
     /// As [`is_done`](State::is_done); if not, drives the grace period as far as possible without waiting.
-    pub fn poll(&'static self, cookie: FullCookie) -> Result<bool, SyncError> {
+    pub fn poll(&'static self, cookie: Seq) -> Result<bool, SyncError> {
         // A cookie taken during a grace period needs that one and the next.
         for _ in 0..2 {
             if self.is_done(cookie) {

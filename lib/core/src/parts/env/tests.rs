@@ -168,12 +168,6 @@ fn a_fence_for_many_costs_each_a_part_of_its_time() {
     assert!((begun..=begun + passed).contains(&time.ended_ns));
 }
 
-#[test]
-fn jiffies_are_milliseconds() {
-    let now = crate::parts::state::State::now(5_999_999);
-    assert_eq!((now.ns, now.jiffies), (5_999_999, 5));
-}
-
 /// In fenced mode it is a fence of this thread.
 #[test]
 fn a_fence_of_the_process_is_issued_where_readers_have_none() {

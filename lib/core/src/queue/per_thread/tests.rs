@@ -99,7 +99,7 @@ struct Engine {
     no_readers: View<'static>,
 }
 
-const NOW: Now = Now { ns: 1, jiffies: 1 };
+const NOW: Now = Now { ns: 1 };
 
 impl Engine {
     fn new() -> Engine {
@@ -118,8 +118,8 @@ impl Engine {
         let (queued, view) = (queue.report(core, false), &self.no_readers);
         let Engine { global, .. } = self;
         let cpu = &mut core.cpu;
-        let _ = cpu.refill(global, &queued, Urgency::Lazy, NOW, view);
-        let _ = global.start_poll(0, view);
+        let _ = cpu.refill(global, &queued, Urgency::Lazy, NOW);
+        let _ = global.start_poll(0);
         for _ in 0..3 {
             if global.try_drive(None, Interest::Poller) {
                 let mut next = Next::Again;

@@ -4,26 +4,14 @@ use super::{Global, Phase};
 use crate::common::config::Config;
 use crate::common::counts::Counts;
 use crate::common::host::{CpuId, Published};
-use crate::common::polled::Polled;
 use crate::common::seq::Seq;
 use crate::common::tree::Tree;
 use crate::common::waiters::Waiters;
 
 impl Global {
-    /// The counter of the single-word cookies, which merges both kinds of grace periods.
-    pub fn polled(&self) -> &Polled {
-        &self.polled
-    }
-
     /// The waiter positions.
     pub fn waiters(&self) -> &Waiters {
         &self.waiters
-    }
-
-    /// May a kernel's caller of `synchronize_rcu` wait in [`wait_for_gp`](Global::wait_for_gp)? If the latch
-    /// of [`wait_latch`](Config::wait_latch) is set, it waits for a callback that it queues.
-    pub fn takes_waiters(&self) -> bool {
-        !self.waiters.is_latched()
     }
 
     /// The phase, for diagnosis and checkers.

@@ -28,7 +28,7 @@ impl Tree {
     /// Do grace periods visit this node?
     pub(crate) fn takes_part(&self, node: usize) -> bool {
         let n = &self.nodes[node];
-        !self.sparse || node == 0 || n.qsmaskinit != 0 || n.wait_blkd_tasks
+        !self.sparse || node == 0 || n.qsmaskinit != 0
     }
 
     /// A node takes part again from the grace period on that is being set up.
@@ -39,7 +39,6 @@ impl Tree {
             if node != 0 {
                 self.nodes[node].gp_seq = last;
                 self.nodes[node].gp_seq_needed = last;
-                self.nodes[node].completedqs = last;
             }
         }
     }
@@ -169,82 +168,4 @@ fn participants(node: &Node) -> u64 {
 
 fn owing(node: &Node) -> u64 {
     node.qsmask
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::common::geometry::GeometryParams;
-    use crate::common::seq::Seq;
-
-    /// Eight CPUs in four leaves below two nodes. The root has numbers of later grace periods than the
-    /// others.
-    fn tree(sparse: bool) -> (Tree, Seq) {
-        let geometry = GeometryParams {
-            leaf_fanout: 2,
-            inner_fanout: 2,
-            exact: true,
-        };
-        let mut tree = Tree::new(8, geometry).expect("eight CPUs fit");
-        tree.sparse = sparse;
-        let last = (0..3).fold(Seq::INITIAL, |seq, _| seq.start().end());
-        tree.nodes[0].gp_seq = last;
-        (tree, last)
-    }
-
-    fn numbers(tree: &Tree) -> [bool; 7] {
-        core::array::from_fn(|node| {
-            let n = &tree.nodes[node];
-            let all = [n.gp_seq, n.gp_seq_needed, n.completedqs];
-            all == [tree.nodes[0].gp_seq; 3]
-        })
-    }
-
-    #[test]
-    fn a_leaf_that_joins_and_all_that_join_with_it_know_what_the_root_knows() {
-        let (mut tree, _) = tree(true);
-        tree.apply_hotplug(0, 1);
-        assert_eq!(
-            numbers(&tree),
-            [false, true, false, true, false, false, false]
-        );
-        // A node above that has taken part before keeps its requests.
-        let asked = tree.nodes[0].gp_seq.start().end();
-        tree.nodes[1].gp_seq_needed = asked;
-        tree.apply_hotplug(1, 2);
-        assert_eq!(
-            numbers(&tree),
-            [false, false, false, true, true, false, false]
-        );
-        assert_eq!(tree.nodes[1].gp_seq_needed, asked);
-        tree.apply_hotplug(3, 1);
-        assert_eq!(
-            numbers(&tree),
-            [false, false, true, true, true, false, true]
-        );
-    }
-
-    #[test]
-    fn in_a_tree_that_is_not_sparse_every_node_takes_part() {
-        let (dense, _) = tree(false);
-        assert!((0..7).all(|node| dense.takes_part(node)));
-        assert!((0..4).all(|leaf| dense.entry(leaf) == dense.leaf_node(leaf)));
-        let (mut sparse, _) = tree(true);
-        sparse.apply_hotplug(0, 1);
-        let takes_part: [bool; 7] = core::array::from_fn(|node| sparse.takes_part(node));
-        assert_eq!(takes_part, [true, true, false, true, false, false, false]);
-        assert_eq!([0, 1, 2, 3].map(|leaf| sparse.entry(leaf)), [3, 1, 0, 0]);
-    }
-
-    #[test]
-    fn a_tree_that_takes_anothers_place_knows_the_numbers() {
-        let (mut tree, last) = tree(false);
-        let (asked, expedited) = (last.start().end(), Seq::ZERO.start().end());
-        tree.adopt(last, asked, expedited);
-        for node in &tree.nodes {
-            let numbers = [node.gp_seq, node.gp_seq_needed, node.completedqs];
-            assert_eq!(numbers, [last, asked, last]);
-            assert_eq!(node.exp.exp_seq_rq, expedited);
-        }
-    }
 }

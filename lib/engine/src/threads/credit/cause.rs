@@ -4,7 +4,7 @@ use super::Cause;
 use crate::common::cblist::CbList;
 use crate::common::cpu::Cpu;
 use crate::common::global::Global;
-use crate::common::host::{Host, Now};
+use crate::common::host::Now;
 
 impl Cpu {
     /// Has another thread to take this queue over now, and why? Its time has passed, or a hurried entry has
@@ -23,9 +23,9 @@ impl Cpu {
     }
 
     /// Requests the grace period of all stamps given so far, or an earlier one.
-    pub(super) fn flush(&mut self, global: &mut Global, cause: Cause, host: &impl Host) {
+    pub(super) fn flush(&mut self, global: &mut Global, cause: Cause) {
         if self.lists.iter().any(CbList::pending) {
-            let _ = global.request(self.leaf_id(global), host);
+            global.request(self.leaf_id(global));
             global.counts.flushes.add(cause);
         }
     }

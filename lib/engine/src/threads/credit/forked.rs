@@ -36,16 +36,7 @@ impl Cpu {
             credit,
             turn,
             share: _, // `account`, `give_back`
-            // Kept: what it knows of grace periods, which continue; what hosts with threads do not use.
             id: _,
-            gp_seq: _,
-            gp_seq_needed: _,
-            gpwrap: _,
-            qs: _,
-            offloaded: _,
-            offload: _,
-            idle: _,
-            batch: _,
         } = self;
         barrier.forked();
         turn.forked();

@@ -152,7 +152,7 @@ fn a_driver_sleeps_until_its_timeout() {
     let mut sleep = |until, deadline| {
         fixture.sleeper.store(sleeper, Ordering::Relaxed);
         let before = get(&fixture.counters.sleeps);
-        let slept = turn.sleep(Until::Ns(until), deadline);
+        let slept = turn.sleep(until, deadline);
         assert_eq!(fixture.sleeper.load(Ordering::Relaxed), NO_SLEEPER);
         assert!(turn.core.is_none(), "not under the lock");
         (slept, get(&fixture.counters.sleeps) - before)
@@ -165,7 +165,6 @@ fn a_driver_sleeps_until_its_timeout() {
     assert_eq!(sleep(late, Some(1)), (false, 0)); // the deadline is in the past
     let soon = prim::now_ns() + 5_000_000;
     assert_eq!(sleep(late, Some(soon)), (true, 1)); // the deadline passes during the sleep
-    assert!(turn.sleep(Until::Jiffies(3), None));
     turn.leave();
 }
 
@@ -177,7 +176,7 @@ fn the_word_of_another_sleeper_is_kept() {
     let other = sleeper_of(turn.epoch + 1);
     fixture.sleeper.store(other, Ordering::Relaxed);
     let late = prim::now_ns() + 3_600_000_000_000;
-    assert!(turn.sleep(Until::Ns(late), None)); // returns at once
+    assert!(turn.sleep(late, None)); // returns at once
     assert_eq!(fixture.sleeper.load(Ordering::Relaxed), other);
     turn.leave();
 }
@@ -202,7 +201,7 @@ fn a_sleeping_driver_is_roused_once() {
 #[test]
 fn the_lock_is_released_after_a_number_of_steps() {
     let fixture = fixture();
-    let mut turn = fixture.turn(Interest::GpThread);
+    let mut turn = fixture.turn(Interest::Poller);
     let locks = fixture.locks();
     for _ in 0..STEPS_A_HOLD {
         let _ = turn.step(0);

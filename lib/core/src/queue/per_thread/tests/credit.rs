@@ -122,9 +122,9 @@ fn settle_decides_who_consumes() {
     assert!(!reclaims(&mut |queue, core| queue.detach(core)));
     assert!(!reclaims(&mut |_, core| core.hands_off = true));
     let mut hurry = |queue: &Queue, core: &mut QueueCore| {
-        let (queued, view) = (queue.report(core, false), &engine.no_readers);
+        let queued = queue.report(core, false);
         let cpu = &mut core.cpu;
-        let _ = cpu.refill(&mut engine.global, &queued, Urgency::Hurry, NOW, view);
+        let _ = cpu.refill(&mut engine.global, &queued, Urgency::Hurry, NOW);
     };
     assert!(!reclaims(&mut hurry));
 }
