@@ -78,16 +78,16 @@ extern crate alloc;
 mod common;
 mod threads;
 
-pub use common::{barrier, cblist, config, cpu, geometry, host, seq, stall, takeover, waiters};
+pub use common::{barrier, cblist, config, cpu, host, seq, stall, takeover, waiters};
 pub use threads::{batch, budget, credit, indexed, owner, pool, pressure};
 
 pub use cblist::CbList;
 pub use common::counts::Counts;
 pub use common::fqs::Wait;
 pub use common::global::{Global, Interest, Phase};
-pub use common::tree::{Tree, TreeError};
+pub use common::leaves::{Leaves, OutOfMemory};
 pub use config::{Config, Pace, Readers};
 pub use cpu::{Cpu, LANES, Lane};
-pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen};
+pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Seen};
 pub use seq::Seq;
 pub use takeover::Look;

@@ -120,7 +120,7 @@ impl Model {
         witness::forget();
         stalls::forget();
         let mut config = Config::threads();
-        config.geometry.leaf_fanout = prim::LEAF_SLOTS as u32;
+        config.leaf = prim::LEAF_SLOTS as u32;
         config.pace = Pace {
             spin: 1,
             spins_before_flag: spins_before,

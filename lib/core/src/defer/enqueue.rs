@@ -228,7 +228,7 @@ impl State {
         let engine = &mut global.engine;
         let refill = (core.cpu).refill(engine, &queued, urgency, State::now(now));
         self.show_level(&global);
-        let published = global.engine.published().root.to_bits();
+        let published = global.engine.published().to_bits();
         drop(global);
         queue.settle(core, &refill.credit, refill.drive, garbage);
         for words in &queue.lanes {
@@ -304,7 +304,7 @@ impl State {
     fn drive_in_passing(&'static self) -> bool {
         let cpu = self.own_cpu();
         let core = self.lock();
-        let before = core.engine.published().root;
+        let before = core.engine.published();
         self.drive_once(core, cpu, Interest::Passing);
         let after = self.root_seq.load(Ordering::Acquire);
         after != before.to_bits()

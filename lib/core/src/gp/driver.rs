@@ -28,9 +28,7 @@
 use std::time::Duration;
 
 use quiescent_engine::stall::Stalled;
-use quiescent_engine::{
-    CpuId, Effects, FenceCause, Global, Interest, Look, Next, Phase, Pos, Published,
-};
+use quiescent_engine::{CpuId, Effects, FenceCause, Global, Interest, Look, Next, Phase, Pos, Seq};
 
 use crate::parts::env::Fenced;
 use crate::parts::error::SyncError;
@@ -270,7 +268,7 @@ impl<'a> Turn<'a> {
 
     fn grow(&mut self, threads: u32) -> Result<(), SyncError> {
         let config = *self.core().engine.config();
-        let tree = self.unlocked(|_| Global::new_tree(&config, threads));
+        let tree = self.unlocked(|_| Global::new_leaves(&config, threads));
         let tree = tree.map_err(|_| SyncError::OutOfMemory { threads })?;
         let old = match self.is_driver() {
             true => self.core().engine.grow(tree).unwrap_or_else(Some),
@@ -391,7 +389,7 @@ impl<'a> Turn<'a> {
 impl State {
     /// Publishes the numbers for polls without the lock. True if that ends a grace period. Under the lock.
     #[inline]
-    pub fn publish(&self, Published { root, .. }: Published) -> bool {
+    pub fn publish(&self, root: Seq) -> bool {
         let before = self.root_seq.load(Ordering::Relaxed);
         self.root_seq.store(root.to_bits(), Ordering::Release); // [POLL-1]
         root.state() == 0 && root.to_bits() != before

@@ -22,7 +22,7 @@ fn finds_free(
 ) -> bool {
     let state = state();
     let mut core = state.lock();
-    let waiter = Waiter::new(core.engine.wait_for_gp(0, false));
+    let waiter = Waiter::new(core.engine.wait_for_gp(false));
     before(state, &mut core, &waiter);
     let looked = state.wait_turn(core, &waiter, 0, None);
     let mut core = looked.ok().flatten().expect("the time to look has come");
@@ -93,7 +93,7 @@ fn leaves(before: impl FnOnce(&'static State, &mut MutexGuard<'static, Core>)) -
     let state = state();
     let mut core = state.lock();
     let [first, second] = [(); 2].map(|()| {
-        let ticket = core.engine.wait_for_gp(0, false);
+        let ticket = core.engine.wait_for_gp(false);
         Waiter::new(ticket)
     });
     for waiter in [&first, &second] {
@@ -134,7 +134,7 @@ fn a_waiter_that_gives_up_passes_a_request_to_drive_on() {
 fn a_waiter_that_is_done_returns() {
     let state = state();
     let mut core = state.lock();
-    let waiter = Waiter::new(core.engine.wait_for_gp(0, false));
+    let waiter = Waiter::new(core.engine.wait_for_gp(false));
     // SAFETY: it does not move before it is out.
     unsafe { core.waiters.link(&waiter) };
     let mut wakes = Wakes::new();
@@ -149,7 +149,7 @@ fn late_when_woken(later: Duration) -> u64 {
     let state = program.domain().state();
     let waits = std::thread::spawn(move || {
         let mut core = state.lock();
-        let waiter = Waiter::new(core.begun_wait(state.readers()));
+        let waiter = Waiter::new(core.engine.wait_for_gp(false));
         let asked = state.wait_turn(core, &waiter, u64::MAX, None);
         let mut core = asked.ok().flatten().expect("asked to drive");
         core.waiters.unlink(&waiter);

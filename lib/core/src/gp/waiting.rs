@@ -20,7 +20,7 @@ use crate::parts::error::SyncError;
 use crate::parts::state::{Core, NO_SLEEPER, State};
 use crate::parts::waiters::{DONE, Waiter};
 use crate::prim::counters::count;
-use crate::prim::{self, LEAF_SLOTS, MutexGuard, Ordering, full_fence};
+use crate::prim::{self, MutexGuard, Ordering, full_fence};
 
 impl State {
     /// Waits for a full grace period.
@@ -58,8 +58,7 @@ impl State {
         cpu: Option<CpuId>,
         how: How,
     ) -> Result<(), SyncError> {
-        let leaf = cpu.map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        let ticket = core.engine.wait_for_gp(leaf, how.expedited);
+        let ticket = core.engine.wait_for_gp(how.expedited);
         let interest = Interest::Waiter(ticket);
         let waiter = Waiter::new(ticket);
         loop {

@@ -205,7 +205,7 @@ impl State {
     /// The policy of a domain of threads.
     pub const fn config() -> Config {
         let mut config = Config::threads();
-        config.geometry.leaf_fanout = LEAF_SLOTS as u32;
+        config.leaf = LEAF_SLOTS as u32;
         config.pace.stall_ns = crate::parts::stall::DEFAULT_NS;
         config
     }

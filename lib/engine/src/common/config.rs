@@ -1,7 +1,5 @@
 //! The tunables.
 
-use crate::common::geometry::GeometryParams;
-
 mod threads;
 
 pub use threads::{Budget, Defer, Pool};
@@ -36,8 +34,8 @@ pub struct Pace {
 pub struct Config {
     /// The participants.
     pub readers: Readers,
-    /// Shape of the tree.
-    pub geometry: GeometryParams,
+    /// CPUs of a leaf, at most 64.
+    pub leaf: u32,
     /// The waits for holdouts.
     pub pace: Pace,
     /// Waiters take the role of a driver that has made no call for this time ([`takeover`](crate::takeover)).
@@ -55,11 +53,7 @@ impl Config {
     pub const fn threads() -> Config {
         Config {
             readers: Readers::Cpus,
-            geometry: GeometryParams {
-                leaf_fanout: 64,
-                inner_fanout: 64,
-                exact: true,
-            },
+            leaf: 64,
             pace: Pace {
                 spin: 8,
                 spins_before_flag: 12,

@@ -83,7 +83,8 @@ impl Global {
     /// The driver returns from a wait.
     pub(crate) fn wait(&mut self, wait: Wait) -> Effects {
         if self.all_quiescent() {
-            return Effects::only(self.begin_cleanup());
+            self.phase = Phase::End;
+            return Effects::only(Next::Again);
         }
         match wait {
             // It neither flags nor sleeps: it scans once, and keeps the stage.
@@ -132,8 +133,7 @@ impl Global {
     }
 
     pub(crate) fn begin_scan(&mut self) {
-        let tree = self.tree.as_ref().expect("a grace period has a tree");
-        self.phase = Phase::Scan(tree.scan_from(0).unwrap_or(0));
+        self.phase = Phase::Scan(self.leaves().owing_from(0).unwrap_or(0));
         self.scan_begins();
     }
 
@@ -149,28 +149,26 @@ impl Global {
     pub(crate) fn scan(&mut self, leaf: usize, host: &impl Host) -> Effects {
         self.counts.leaves_scanned += 1;
         let first = self.fqs.scans == 1;
-        let seq = self.gp_seq;
-        let (lo, owed) = self.owed(leaf);
-        let tree = self.tree.as_mut().expect("a grace period has a tree");
-        let mut credited = 0u64;
-        for bit in owed {
+        let leaves = self.leaves.as_mut().expect("a grace period has leaves");
+        let (lo, mut held) = (leaves.lo(leaf), 0);
+        for bit in leaves.owed(leaf) {
             let cpu = lo + bit;
             let seen = host.observe(cpu);
-            let snap = &mut tree.scan[cpu as usize];
             if first {
-                *snap = seen.stamp;
+                leaves.set_stamp(cpu, seen.stamp);
             }
-            let changed = !first && seen.stamp != *snap;
-            if seen.outside || changed {
-                credited |= 1 << bit;
-            } else if !first && host.present(leaf) & 1 << bit == 0 {
-                // It left without a report: its state would never change.
+            if seen.outside || seen.stamp != leaves.stamp(cpu) {
+                continue;
+            }
+            if !first && host.present(leaf) & 1 << bit == 0 {
+                // It left: its state would never change.
                 self.counts.offline_holdouts += 1;
-                credited |= 1 << bit;
+                continue;
             }
+            held |= 1 << bit;
         }
-        tree.report(tree.leaf_node(leaf), credited, seq);
-        if let Some(next) = tree.scan_from(leaf + 1) {
+        leaves.set_owed(leaf, held);
+        if let Some(next) = leaves.owing_from(leaf + 1) {
             self.phase = Phase::Scan(next);
             return Effects::only(Next::Again);
         }

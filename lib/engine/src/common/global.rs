@@ -23,13 +23,13 @@
 //! driver continues in the middle of the phase. A driver that makes no calls loses the role:
 //! [`takeover`](crate::takeover).
 
-use crate::common::config::{Config, Readers};
+use crate::common::config::Config;
 use crate::common::counts::Counts;
 use crate::common::fqs::Wait;
 use crate::common::host::{CpuId, LeafId, Next, Now, Pos};
+use crate::common::leaves::{Leaves, OutOfMemory};
 use crate::common::parts::threads::{Duty, FenceCosts, Holding};
 use crate::common::seq::Seq;
-use crate::common::tree::{Tree, TreeError};
 use crate::common::waiters::Waiters;
 
 /// The phase of the grace period. Every phase can be continued by another driver; the cursors advance one
@@ -40,17 +40,13 @@ pub enum Phase {
     Idle,
     /// Started; the fence before the first scan is still to come.
     Fence,
-    /// Applying buffered arrivals and departures, leaf by leaf.
-    Hotplug(LeafId),
-    /// Setting up masks, node by node from the root.
-    Init(usize),
+    /// Finding the readers that take part, leaf by leaf.
+    Start(LeafId),
     /// Waiting for holdouts.
     Wait(Wait),
     /// A force-quiescent-state scan is in progress at this leaf.
     Scan(LeafId),
-    /// The grace period has ended; ending it at the nodes, from the root.
-    Cleanup(usize),
-    /// Ending the global sequence number.
+    /// No reader is left to wait for.
     End,
 }
 
@@ -79,8 +75,8 @@ pub(crate) struct Driver {
 pub struct Global {
     pub(crate) config: Config,
     pub(crate) gp_seq: Seq,
-    /// `RCU_GP_FLAG_INIT`: a grace period is requested.
-    pub(crate) wanted: bool,
+    /// The furthest grace period that is requested.
+    pub(crate) needed: Seq,
     pub(crate) phase: Phase,
     pub(crate) driver: Option<Driver>,
     /// How often the role was taken from a driver.
@@ -92,7 +88,7 @@ pub struct Global {
     pub(crate) lost_in_row: u8,
     /// The count that new sections join, where readers are [indexed](crate::indexed).
     pub(crate) joined: CpuId,
-    pub(crate) tree: Option<Tree>,
+    pub(crate) leaves: Option<Leaves>,
     pub(crate) waiters: Waiters,
     pub(crate) fqs: crate::common::fqs::Fqs,
     pub(crate) stall: crate::common::stall::StallState,
@@ -110,14 +106,14 @@ impl Global {
         Global {
             config,
             gp_seq: Seq::INITIAL,
-            wanted: false,
+            needed: Seq::INITIAL,
             phase: Phase::Idle,
             driver: None,
             driver_epoch: 0,
             silent_since: None,
             lost_in_row: 0,
             joined: 0,
-            tree: None,
+            leaves: None,
             waiters: Waiters::new(),
             fqs: crate::common::fqs::Fqs::new(),
             stall: crate::common::stall::StallState::new(),
@@ -133,42 +129,33 @@ impl Global {
     // Requests.
 
     /// A caller that waits for a grace period: its position. A full fence precedes the call.
-    pub fn wait_for_gp(&mut self, leaf: LeafId, expedited: bool) -> Pos {
-        let ticket = self.waiters.push(expedited);
-        self.request(leaf);
-        ticket
+    pub fn wait_for_gp(&mut self, expedited: bool) -> Pos {
+        self.request();
+        self.waiters.push(expedited)
     }
 
     /// The cookie for a full grace period from now, which is requested. A full fence precedes the call.
-    pub fn start_poll(&mut self, leaf: LeafId) -> Seq {
-        let cookie = self.gp_seq.snap();
-        self.request(leaf);
-        cookie
+    pub fn start_poll(&mut self) -> Seq {
+        self.request();
+        self.gp_seq.snap()
     }
 
     /// Requests a grace period that starts from now on.
-    pub(crate) fn request(&mut self, leaf: LeafId) {
+    pub(crate) fn request(&mut self) {
         let wanted = self.gp_seq.snap();
-        self.wanted |= match &mut self.tree {
-            None => true,
-            Some(tree) => {
-                // A thread in a leaf that is newer than the tree requests through the first leaf.
-                let leaf = if leaf < tree.leaves() { leaf } else { 0 };
-                tree.request(leaf, wanted, self.gp_seq)
-            }
-        };
+        if !self.needed.ge(wanted) {
+            self.needed = wanted;
+        }
+    }
+
+    /// Has a grace period to be started?
+    pub(crate) fn wanted(&self) -> bool {
+        !self.gp_seq.ge(self.needed)
     }
 
     /// Is this grace period requested, or in flight?
-    pub fn is_coming(&self, leaf: LeafId, stamp: Seq) -> bool {
-        let asked = |tree: &Tree| {
-            let leaf = if leaf < tree.leaves() { leaf } else { 0 };
-            let nodes = [0, tree.entry(leaf)];
-            nodes
-                .iter()
-                .any(|&node| tree.nodes[node].gp_seq_needed.ge(stamp))
-        };
-        self.gp_seq.started(stamp) || self.tree.as_ref().map_or(self.wanted, asked)
+    pub fn is_coming(&self, stamp: Seq) -> bool {
+        self.gp_seq.started(stamp) || self.needed.ge(stamp)
     }
 
     // Driving.
@@ -196,35 +183,24 @@ impl Global {
         }
     }
 
-    /// Replaces the tree by a larger one, between grace periods.
+    /// Replaces the leaves by more of them, between grace periods.
     ///
     /// # Errors
-    /// Gives the new tree back if a grace period of either kind is in flight, it is not larger, or it lacks a
-    /// leaf at which preempted readers are queued. The old tree comes back in `Ok`, so that it can be freed
-    /// with no lock held.
-    #[allow(
-        clippy::result_large_err,
-        reason = "the tree goes back by value: a box would allocate under the host's lock"
-    )]
-    pub fn grow(&mut self, mut tree: Tree) -> Result<Option<Tree>, Tree> {
-        if self.phase != Phase::Idle || tree.geometry().nr_cpus() <= self.cpus() {
-            return Err(tree);
+    /// Gives the new ones back if a grace period is in flight or they are not more. The old ones come back in
+    /// `Ok`, so that they can be freed with no lock held.
+    pub fn grow(&mut self, leaves: Leaves) -> Result<Option<Leaves>, Leaves> {
+        if self.phase != Phase::Idle || leaves.cpus() <= self.cpus() {
+            return Err(leaves);
         }
-        let needed = self
-            .tree
-            .as_ref()
-            .map_or(self.gp_seq, |old| old.nodes[0].gp_seq_needed);
-        tree.sparse = self.config.readers == Readers::Cpus;
-        tree.adopt(self.gp_seq, needed);
-        Ok(self.tree.replace(tree))
+        Ok(self.leaves.replace(leaves))
     }
 
-    /// A tree of the engine's shape for [`grow`](Global::grow). Call it with no lock held.
+    /// Leaves for [`grow`](Global::grow). Call it with no lock held.
     ///
     /// # Errors
-    /// More CPUs than four levels hold, or no memory.
-    pub fn new_tree(config: &Config, cpus: u32) -> Result<Tree, TreeError> {
-        Tree::new(cpus, config.geometry)
+    /// No memory.
+    pub fn new_leaves(config: &Config, cpus: u32) -> Result<Leaves, OutOfMemory> {
+        Leaves::new(cpus, config.leaf)
     }
 
     /// In the child of a fork: the driver and the waiters were other threads, which the child does not have.
@@ -245,13 +221,13 @@ impl Global {
             // Kept: the grace period in flight, its requests and cookies continue; so do times and costs.
             config: _,
             gp_seq: _,
-            wanted: _,
+            needed: _,
             phase: _,
             driver_epoch: _,
             silent_since: _,
             lost_in_row: _,
             joined: _,
-            tree: _,
+            leaves: _,
             fqs: _,
             fences: _,
             now: _,

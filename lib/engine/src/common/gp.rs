@@ -22,10 +22,11 @@
 //! No step waits without a holdout: a root mask that empties during initialisation leads directly to cleanup,
 //! and a driver that is the only participant needs no fence at all, nor the role ([`sole`](super::sole)).
 
+use crate::common::config::Readers;
 use crate::common::fqs::Wait;
 use crate::common::global::{Global, Interest, Phase};
-use crate::common::host::{Effects, FenceCause, Host, Next, Now, Pos};
-use crate::common::tree::Bits;
+use crate::common::host::{Effects, FenceCause, Host, LeafId, Next, Now, Pos};
+use crate::common::leaves::Leaves;
 
 impl Global {
     /// Does the next piece of the grace period. Only the driver calls this.
@@ -39,11 +40,9 @@ impl Global {
         match self.phase {
             Phase::Idle => self.start(host),
             Phase::Fence => Effects::only(Next::Fence(FenceCause::GpStart)),
-            Phase::Hotplug(leaf) => self.hotplug(leaf, host),
-            Phase::Init(node) => self.init(node, host),
+            Phase::Start(leaf) => self.start_leaf(leaf, host),
             Phase::Wait(wait) => self.wait(wait),
             Phase::Scan(leaf) => self.scan(leaf, host),
-            Phase::Cleanup(node) => self.cleanup(node),
             Phase::End => self.end(),
         }
     }
@@ -52,7 +51,7 @@ impl Global {
     pub fn fenced(&mut self) -> Next {
         self.lost_in_row = 0; // a driver has returned in time
         match self.phase {
-            Phase::Fence => self.phase = Phase::Hotplug(0),
+            Phase::Fence => self.phase = Phase::Start(0),
             Phase::Wait(Wait::Fence) => self.phase = Phase::Wait(Wait::Armed),
             _ => {} // no grace period waits for this fence: no effect
         }
@@ -61,7 +60,7 @@ impl Global {
 
     /// Start: the sequence number, before initialisation.
     fn start(&mut self, host: &impl Host) -> Effects {
-        if !self.wanted {
+        if !self.wanted() {
             return Effects::only(Next::Done);
         }
         let cpus = host.cpus().max(1);
@@ -72,7 +71,7 @@ impl Global {
         let publish = Some(self.published());
         let next = if self.sole(host) {
             self.counts.sole += 1;
-            self.phase = Phase::Hotplug(0);
+            self.phase = Phase::Start(0);
             Next::Again
         } else {
             self.phase = Phase::Fence;
@@ -86,7 +85,6 @@ impl Global {
 
     /// The number starts, and the requests are taken that it serves.
     pub(crate) fn begin(&mut self) {
-        self.wanted = false;
         self.stall = crate::common::stall::StallState::new();
         // The segment is closed before gp_seq starts: see `waiters`.
         self.waiters.close();
@@ -98,88 +96,37 @@ impl Global {
     /// enough: the participant has to be the driver.
     fn sole(&self, host: &impl Host) -> bool {
         let own = self.driver.and_then(|d| d.cpu);
-        let Some(tree) = &self.tree else { return false };
-        let next = |from| tree.occupied_from(from, host);
+        let Some(leaves) = &self.leaves else {
+            return false;
+        };
+        let own = own.map(|cpu| leaves.place_of(cpu));
+        let next = |from| leaves.occupied_from(from, host);
         core::iter::successors(next(0), |&leaf| next(leaf + 1)).all(|leaf| {
-            let own_bit = match own.and_then(|cpu| tree.place_of(cpu)) {
-                Some((own_leaf, bit)) if own_leaf == leaf => 1u64 << bit,
-                _ => 0,
-            };
-            host.present(leaf) & !own_bit == 0
+            let own = own.map_or(0, |(own, bit)| if own == leaf { bit } else { 0 });
+            host.present(leaf) & !own == 0
         })
     }
 
-    /// Initialisation, hotplug, one leaf: the first from `from` on that may have changed.
-    fn hotplug(&mut self, from: usize, host: &impl Host) -> Effects {
-        let tree = self.tree.as_mut().expect("a grace period has a tree");
-        let changed = match tree.sparse {
-            true => tree.occupied_from(from, host),
-            false => Some(from),
+    /// The readers of one leaf that take part: the first leaf from `from` on that may have some.
+    fn start_leaf(&mut self, from: LeafId, host: &impl Host) -> Effects {
+        let leaves = self.leaves.as_mut().expect("a grace period has leaves");
+        let leaf = match self.config.readers {
+            Readers::Cpus => leaves.occupied_from(from, host),
+            Readers::Indexed => (from == 0).then_some(0), // both counts always take part
         };
-        let Some(leaf) = changed else {
-            return self.init(0, host);
+        let Some(leaf) = leaf else {
+            return self.begin_wait(true);
         };
-        tree.apply_hotplug(leaf, host.present(leaf));
-        let vacated = (!tree.takes_part(tree.leaf_node(leaf))).then_some(leaf);
-        self.phase = if leaf + 1 < tree.leaves() {
-            Phase::Hotplug(leaf + 1)
-        } else {
-            Phase::Init(0)
-        };
+        let present = host.present(leaf);
+        leaves.set_owed(leaf, present);
+        self.phase = Phase::Start(leaf + 1);
         Effects {
-            vacated,
+            vacated: (present == 0).then_some(leaf),
             ..Effects::only(Next::Again)
         }
     }
 
-    /// Initialisation of one node; after the last node, the end of initialisation.
-    fn init(&mut self, node: usize, host: &impl Host) -> Effects {
-        let seq = self.gp_seq;
-        let tree = self.tree.as_mut().expect("a grace period has a tree");
-        tree.init_node(node, seq);
-        if tree.is_leaf(node) {
-            // A CPU that left since the visit of its leaf will not report: it is reported here.
-            let leaf = node - tree.geometry().first_leaf();
-            let gone = tree.nodes[node].qsmask & !host.present(leaf);
-            tree.report(node, gone, seq);
-        }
-        let next = tree.after(node);
-        let publish = (node == 0).then(|| self.published());
-        if let Some(next) = next {
-            self.phase = Phase::Init(next);
-            return Effects {
-                publish,
-                ..Effects::only(Next::Again)
-            };
-        }
-        Effects {
-            publish,
-            ..self.begin_wait(true)
-        }
-    }
-
-    /// All CPUs are quiescent: continue with cleanup.
-    pub(crate) fn begin_cleanup(&mut self) -> Next {
-        self.phase = Phase::Cleanup(0);
-        Next::Again
-    }
-
-    /// Cleanup of one node. The root is first: from then on polls return true.
-    fn cleanup(&mut self, node: usize) -> Effects {
-        let new = self.gp_seq.end();
-        let tree = self.tree.as_mut().expect("a grace period has a tree");
-        self.wanted |= tree.clean_node(node, new);
-        self.phase = match tree.after(node) {
-            Some(next) => Phase::Cleanup(next),
-            None => Phase::End,
-        };
-        Effects {
-            publish: (node == 0).then(|| self.published()),
-            ..Effects::only(Next::Again)
-        }
-    }
-
-    /// The end of cleanup.
+    /// The end, which satisfies waiters and polls.
     fn end(&mut self) -> Effects {
         let satisfied = self.conclude();
         Effects {
@@ -194,8 +141,9 @@ impl Global {
         self.gp_seq = self.gp_seq.end();
         self.counts.grace_periods += 1;
         self.phase = Phase::Idle;
-        let root = self.tree.as_ref().expect("a grace period has a tree").nodes[0];
-        self.wanted |= !self.gp_seq.ge(root.gp_seq_needed);
+        if !self.wanted() {
+            self.needed = self.gp_seq; // it must not fall behind by half the space of numbers
+        }
         self.waiters.finish()
     }
 
@@ -204,7 +152,7 @@ impl Global {
             Interest::Waiter(ticket) => ticket < self.waiters.done(),
             Interest::Poller | Interest::Passing => true,
         };
-        match (content, self.wanted) {
+        match (content, self.wanted()) {
             (false, true) => Next::Again,
             (true, _) if self.waiters.any_waiting() => Next::HandOver,
             _ => Next::Done,
@@ -214,7 +162,8 @@ impl Global {
     /// The pause before the next scan, if there is one.
     pub(crate) fn begin_wait(&mut self, first: bool) -> Effects {
         if self.all_quiescent() {
-            return Effects::only(self.begin_cleanup());
+            self.phase = Phase::End;
+            return Effects::only(Next::Again);
         }
         if first {
             self.begin_scan();
@@ -228,14 +177,10 @@ impl Global {
     }
 
     pub(crate) fn all_quiescent(&self) -> bool {
-        let tree = self.tree.as_ref().expect("a grace period has a tree");
-        tree.all_quiescent()
+        self.leaves().owing_from(0).is_none()
     }
 
-    /// For scans: the bits of one leaf that still owe.
-    pub(crate) fn owed(&self, leaf: usize) -> (u32, Bits) {
-        let tree = self.tree.as_ref().expect("a grace period has a tree");
-        let node = tree.leaf_node(leaf);
-        (tree.nodes[node].lo, Bits(tree.nodes[node].qsmask))
+    pub(crate) fn leaves(&self) -> &Leaves {
+        self.leaves.as_ref().expect("a grace period has leaves")
     }
 }

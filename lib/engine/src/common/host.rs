@@ -100,22 +100,12 @@ pub enum FenceCause {
     Flag,
 }
 
-/// Sequence numbers for lock-free polls, to be published with release stores before the lock is
-/// dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Published {
-    /// The global `gp_seq`: cookies come from it.
-    pub global: crate::common::seq::Seq,
-    /// The root node's copy: polls read it. It is advanced before the global one.
-    pub root: crate::common::seq::Seq,
-}
-
 /// The actions that the host has to carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "effects not carried out are lost wake-ups"]
 pub struct Effects {
-    /// New sequence numbers for lock-free polls.
-    pub publish: Option<Published>,
+    /// The new number for lock-free polls, to be published with a release store before the lock is dropped.
+    pub publish: Option<crate::common::seq::Seq>,
     /// Waiters below this position are satisfied: wake them directly.
     pub waiters_until: Option<Pos>,
     /// Readers have blocked the grace period for so long that it has to be reported.

@@ -22,111 +22,63 @@
 //! # Cost
 //! O(levels), about a tenth of the instructions of the steps.
 
+use crate::common::config::Readers;
 use crate::common::global::{Global, Phase};
-use crate::common::host::{CpuId, Host, LeafId, Published};
+use crate::common::host::{CpuId, Host};
+use crate::common::leaves::Bits;
 use crate::common::seq::Seq;
-use crate::common::tree::{Bits, Tree};
-
-/// The most participants of a leaf: the two counts.
-const MOST: usize = 2;
-
-/// The leaf that the grace period visits.
-struct Sole {
-    leaf: LeafId,
-    /// Its participants, all of them outside.
-    mask: u64,
-    /// Their stamps, in order.
-    stamps: [u64; MOST],
-}
 
 impl Global {
     /// A `synchronize` caller on `cpu`, if that CPU takes part: a full grace period, if the caller is alone.
-    /// The numbers to be published, of its end; `None`: nothing has happened. Same fence rule as
+    /// The number to be published, of its end; `None`: nothing has happened. Same fence rule as
     /// [`wait_for_gp`](Global::wait_for_gp).
     pub fn sole_gp(
         &mut self,
         cpu: Option<CpuId>,
         expedited: bool,
         host: &impl Host,
-    ) -> Option<Published> {
-        let Sole { leaf, mask, stamps } = self.sole_case(cpu, host)?;
-        let _ = self.waiters.push(expedited); // no request: the end makes the numbers of all its nodes equal
+    ) -> Option<Seq> {
+        let free =
+            self.phase == Phase::Idle && self.driver.is_none() && !self.waiters.any_waiting();
+        if !free || !self.is_sole(cpu, host) {
+            return None;
+        }
+        let _ = self.waiters.push(expedited);
         self.silent_since = None;
         self.lost_in_row = 0;
         self.counts.steps += 1;
         self.begin();
         self.counts.sole += 1;
-        self.visit(|tree, node, seq| {
-            tree.init_node(node, seq);
-            false
-        });
-        if mask != 0 {
-            self.scan_begins();
-            self.credit_sole(leaf, mask, stamps);
-        }
-        let _ = self.begin_cleanup();
-        self.wanted |= self.visit(|tree, node, seq| tree.clean_node(node, seq.end()));
+        self.counts.scans += 1;
         let satisfied = self.conclude();
         debug_assert!(satisfied.is_some());
         Some(self.published())
     }
 
-    /// Is this the case? Observes the readers.
+    /// Is there one leaf with readers at most, with no reader but the caller, and all outside?
     #[inline]
-    fn sole_case(&self, cpu: Option<CpuId>, host: &impl Host) -> Option<Sole> {
-        let free =
-            self.phase == Phase::Idle && self.driver.is_none() && !self.waiters.any_waiting();
-        if !free {
-            return None;
+    fn is_sole(&self, cpu: Option<CpuId>, host: &impl Host) -> bool {
+        let Some(leaves) = &self.leaves else {
+            return false;
+        };
+        if host.cpus() > leaves.cpus() {
+            return false;
         }
-        let tree = self.tree.as_ref()?;
-        let leaf = tree.only_leaf(host)?;
-        let index = tree.leaf_node(leaf);
-        let (node, room) = (&tree.nodes[index], tree.room(index));
-        let mask = host.present(leaf) & room;
-        if host.cpus() > self.cpus() || mask != node.qsmaskinit {
-            return None;
+        let Some(leaf) = leaves.occupied_from(0, host) else {
+            return self.config.readers == Readers::Cpus || both_outside(host);
+        };
+        if leaves.occupied_from(leaf + 1, host).is_some() {
+            return false;
         }
-        let own = cpu.and_then(|cpu| 1u64.checked_shl(cpu.checked_sub(node.lo)?));
-        if mask & !own.unwrap_or(0) != 0 && tree.occupied_from(leaf, host) == Some(leaf) {
-            return None;
-        }
-        let (mut bits, mut stamps) = (Bits(mask), [0; MOST]);
-        for stamp in &mut stamps {
-            let Some(bit) = bits.next() else { break };
-            let seen = host.observe(node.lo + bit);
-            if !seen.outside {
-                return None;
-            }
-            *stamp = seen.stamp;
-        }
-        (bits.0 == 0).then_some(Sole { leaf, mask, stamps })
+        let own = cpu.map(|cpu| leaves.place_of(cpu));
+        let own = own.map_or(0, |(own, bit)| if own == leaf { bit } else { 0 });
+        let present = host.present(leaf);
+        let lo = leaves.lo(leaf);
+        present & !own == 0 && Bits(present).all(|bit| host.observe(lo + bit).outside)
     }
+}
 
-    /// Calls this for each node of the grace period, from the root; true if one of the calls returned that.
-    #[inline]
-    fn visit(&mut self, mut what: impl FnMut(&mut Tree, usize, Seq) -> bool) -> bool {
-        let seq = self.gp_seq;
-        let tree = self.tree.as_mut().expect("a grace period has a tree");
-        let (mut any, mut node) = (false, Some(0));
-        while let Some(at) = node {
-            any |= what(tree, at, seq);
-            node = tree.after(at);
-        }
-        any
-    }
-
-    /// The scan of the leaf, all of whose participants were outside.
-    #[inline]
-    fn credit_sole(&mut self, leaf: LeafId, mask: u64, stamps: [u64; MOST]) {
-        self.counts.leaves_scanned += 1;
-        let seq = self.gp_seq;
-        let tree = self.tree.as_mut().expect("a grace period has a tree");
-        let node = tree.leaf_node(leaf);
-        let lo = tree.nodes[node].lo;
-        for (bit, stamp) in Bits(mask).zip(stamps) {
-            tree.scan[(lo + bit) as usize] = stamp;
-        }
-        tree.report(node, mask, seq);
-    }
+/// Are no counted sections open? The caller is the only thread that may have used the counts.
+fn both_outside(host: &impl Host) -> bool {
+    (0..2).all(|count| host.observe(count).outside)
 }

@@ -133,8 +133,8 @@ impl Global {
     /// The readers for which the grace period waits, each with the stamp it has had since the first scan. A
     /// reader with another stamp now has left since.
     pub fn in_the_way(&self) -> impl Iterator<Item = (CpuId, u64)> + '_ {
-        let tree = self.tree.as_ref();
-        let stamp = move |cpu: CpuId| tree.map_or(0, |tree| tree.scan[cpu as usize]);
+        let leaves = self.leaves.as_ref();
+        let stamp = move |cpu: CpuId| leaves.map_or(0, |leaves| leaves.stamp(cpu));
         self.holdouts().map(move |cpu| (cpu, stamp(cpu)))
     }
 

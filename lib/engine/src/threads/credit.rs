@@ -29,7 +29,7 @@ use crate::common::cblist::CbList;
 pub use crate::common::config::Defer;
 use crate::common::cpu::{Cpu, LANES, Lane};
 use crate::common::global::Global;
-use crate::common::host::{LeafId, Now, Pos};
+use crate::common::host::{Now, Pos};
 pub use crate::common::parts::threads::{Cause, Flushes};
 use crate::common::seq::Seq;
 use crate::threads::budget::Level;
@@ -218,7 +218,7 @@ impl Cpu {
 
     /// A grace period may have ended: more may be done.
     pub fn advance(&mut self, global: &Global) {
-        let seq = global.root_seq();
+        let seq = global.gp_seq;
         for list in &mut self.lists {
             list.advance(seq);
         }
@@ -296,21 +296,15 @@ impl Cpu {
 
     /// Does an entry wait for a requested grace period?
     fn waits(&self, global: &Global) -> bool {
-        let leaf = self.leaf_id(global);
-        let coming = |stamp| global.is_coming(leaf, stamp);
+        let coming = |stamp| global.is_coming(stamp);
         let next = self.lists.iter().filter_map(CbList::next_gp);
         next.into_iter().any(coming)
     }
 
     /// For each list, the number and weight of entries without a requested grace period.
     fn idle(&self, global: &Global) -> [(u64, u64); LANES] {
-        let leaf = self.leaf_id(global);
-        let coming = |stamp| global.is_coming(leaf, stamp);
+        let coming = |stamp| global.is_coming(stamp);
         core::array::from_fn(|lane| self.lists[lane].idle(coming))
-    }
-
-    fn leaf_id(&self, global: &Global) -> LeafId {
-        (self.id / global.config.geometry.leaf_fanout.max(1)) as LeafId
     }
 
     pub(crate) fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {

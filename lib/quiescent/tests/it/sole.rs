@@ -64,10 +64,9 @@ fn assert_blocked(wait: impl FnOnce() -> Result<(), SyncError>) {
 #[test]
 fn a_sole_thread_waits_in_one_call() {
     in_both_modes(|| {
-        assert!(counted(synchronize).1 > 3, "the first one brings a tree");
+        synchronize(); // the first one brings the leaves
         assert_calls(); // not registered
         read(|_| ());
-        assert!(counted(synchronize).1 > 3, "who takes part has changed");
         assert_calls();
         let before = statistics();
         let section = read_lock();

@@ -6,14 +6,13 @@ use quiescent_engine::{Interest, Look, Seq};
 use super::{Drive, Turn};
 use crate::parts::error::SyncError;
 use crate::parts::state::State;
-use crate::prim::{LEAF_SLOTS, Ordering, full_fence};
+use crate::prim::{Ordering, full_fence};
 
 impl State {
     /// Requests a grace period.
     pub fn start_poll(&self) -> Seq {
         full_fence(); // [SNAP-1]
-        let leaf = self.own_cpu().map_or(0, |cpu| cpu as usize / LEAF_SLOTS);
-        self.lock().engine.start_poll(leaf)
+        self.lock().engine.start_poll()
     }
 
     /// True if the grace period of `cookie` has ended. One acquire load.

@@ -101,7 +101,7 @@ impl Fixture {
     #[expect(clippy::vec_box, reason = "the list has their addresses")]
     fn waiting(&self, core: &mut Core, count: usize) -> Vec<Box<Waiter>> {
         let one = |_| {
-            let ticket = core.engine.wait_for_gp(0, false);
+            let ticket = core.engine.wait_for_gp(false);
             let waiter = Box::new(Waiter::new(ticket));
             // SAFETY: the waiter stays in its box; tests keep it until it is out of the list, or until the
             // list is no longer read.

@@ -119,7 +119,7 @@ impl Engine {
         let Engine { global, .. } = self;
         let cpu = &mut core.cpu;
         let _ = cpu.refill(global, &queued, Urgency::Lazy, NOW);
-        let _ = global.start_poll(0);
+        let _ = global.start_poll();
         for _ in 0..3 {
             if global.try_drive(None, Interest::Poller) {
                 let mut next = Next::Again;
@@ -128,7 +128,7 @@ impl Engine {
                         Next::Again => global.step(NOW, view).next,
                         Next::Fence(_) => global.fenced(),
                         Next::Grow(cpus) => {
-                            let tree = Global::new_tree(global.config(), cpus);
+                            let tree = Global::new_leaves(global.config(), cpus);
                             let grown = global.grow(tree.expect("memory for a test"));
                             assert!(grown.is_ok());
                             Next::Again

@@ -3,9 +3,9 @@
 use super::{Global, Phase};
 use crate::common::config::Config;
 use crate::common::counts::Counts;
-use crate::common::host::{CpuId, Published};
+use crate::common::host::CpuId;
+use crate::common::leaves::Leaves;
 use crate::common::seq::Seq;
-use crate::common::tree::Tree;
 use crate::common::waiters::Waiters;
 
 impl Global {
@@ -34,46 +34,31 @@ impl Global {
         self.counts
     }
 
-    /// The tree, once there is one.
-    pub fn tree(&self) -> Option<&Tree> {
-        self.tree.as_ref()
-    }
-
-    /// The number of CPUs that the tree has room for.
+    /// The number of CPUs that there is room for.
     pub fn cpus(&self) -> u32 {
-        self.tree
-            .as_ref()
-            .map_or(0, |tree| tree.geometry().nr_cpus())
+        self.leaves.as_ref().map_or(0, Leaves::cpus)
     }
 
     /// The CPUs that still owe a quiescent state; empty unless the grace period is waiting or scanning. Of
     /// two [counts](crate::indexed) only the one that is being waited for.
     pub fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
-        let tree = match self.phase {
-            Phase::Wait(_) | Phase::Scan(_) => self.tree.as_ref(),
+        let leaves = match self.phase {
+            Phase::Wait(_) | Phase::Scan(_) => self.leaves.as_ref(),
             _ => None,
         };
-        tree.into_iter()
-            .flat_map(Tree::holdouts)
+        leaves
+            .into_iter()
+            .flat_map(Leaves::holdouts)
             .filter(|&cpu| !self.is_joined(cpu))
     }
 
     /// Sequence numbers for lock-free polls.
-    pub fn published(&self) -> Published {
-        Published {
-            global: self.gp_seq,
-            root: self.root_seq(),
-        }
+    pub fn published(&self) -> Seq {
+        self.gp_seq
     }
 
     /// Is a grace period in progress or requested?
     pub fn busy(&self) -> bool {
-        self.phase != Phase::Idle || self.wanted
-    }
-
-    pub(crate) fn root_seq(&self) -> Seq {
-        self.tree
-            .as_ref()
-            .map_or(self.gp_seq, |tree| tree.nodes[0].gp_seq)
+        self.phase != Phase::Idle || self.wanted()
     }
 }

@@ -25,7 +25,7 @@ impl Cpu {
     /// Requests the grace period of all stamps given so far, or an earlier one.
     pub(super) fn flush(&mut self, global: &mut Global, cause: Cause) {
         if self.lists.iter().any(CbList::pending) {
-            global.request(self.leaf_id(global));
+            global.request();
             global.counts.flushes.add(cause);
         }
     }
