@@ -275,7 +275,6 @@ impl Model {
     pub fn srcu(self) -> &'static crate::Srcu {
         let mut config = *self.0.env.state.lock().engine.config();
         config.readers = quiescent_engine::Readers::Indexed;
-        config.skip_empty = false;
         let domain = self.domain(0, Readers::Counted(Counted::new()), config);
         Box::leak(Box::new(crate::Srcu::of(std::ptr::from_ref(domain).cast())))
     }

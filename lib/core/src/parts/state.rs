@@ -7,7 +7,6 @@
 
 use std::sync::PoisonError;
 
-#[cfg(not(quiescent_model))]
 use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, Global, Now, Seq};
 

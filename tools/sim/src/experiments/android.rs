@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use quiescent_engine::event::{CallbackEvent, Event};
+use quiescent_kernel::event::{CallbackEvent, Event};
 use serde::Deserialize;
 
 use super::claims::Bound::{AtMost, Between};

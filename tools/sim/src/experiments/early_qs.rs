@@ -17,7 +17,7 @@
 //! call takes a second wait, unless it is reported early. (A CPU that queues a callback instead starts a
 //! grace period, which is in the way of a call with the report as well.)
 
-use quiescent_engine::{CpuId, EarlyQs};
+use quiescent_kernel::{CpuId, EarlyQs};
 use serde::Deserialize;
 
 use super::claims::{Bound, Named, Shown, shown};

@@ -10,7 +10,7 @@
 //! period. With a share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown
 //! beside it, as a fit.
 
-use quiescent_engine::EarlyQs;
+use quiescent_kernel::EarlyQs;
 use quiescent_trace::{Figures, Recorded, from_read};
 
 use super::{Basis, Judged, Outcome, mean};

@@ -7,7 +7,7 @@
 //! Expedited calls were measured as well. There an instruction took a nanosecond, so they say no more than an
 //! order of magnitude; they stand in the notes.
 
-use quiescent_engine::EarlyQs;
+use quiescent_kernel::EarlyQs;
 
 use super::data::{Measured, Measurement, measurements};
 use super::loads::latencies_ms;

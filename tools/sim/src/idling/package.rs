@@ -31,7 +31,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use super::table::PackageState;
 use crate::base::span::{self, Span};

@@ -1,6 +1,6 @@
 //! The steps of tasks, and the trait of a workload's task.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// What a task does next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The options of a machine: a kernel's command line and build, and the hardware.
 
 use crate::input::release::Release;
-use quiescent_engine::exp::Expedite;
-use quiescent_engine::fast_no_hz::IdleRule;
-use quiescent_engine::limits::Limits;
-use quiescent_engine::offload::{self, Policy};
-use quiescent_engine::tick::Settings as TickSettings;
-use quiescent_engine::{Config, CpuId, EarlyQs, Pace};
+use quiescent_kernel::exp::Expedite;
+use quiescent_kernel::fast_no_hz::IdleRule;
+use quiescent_kernel::limits::Limits;
+use quiescent_kernel::offload::{self, Policy};
+use quiescent_kernel::tick::Settings as TickSettings;
+use quiescent_kernel::{Config, CpuId, EarlyQs, Pace};
 
 /// What a machine is one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,7 +305,7 @@ impl Options {
             unreachable!("a kernel waits in ticks");
         };
         Config {
-            geometry: quiescent_engine::geometry::GeometryParams {
+            geometry: quiescent_kernel::geometry::GeometryParams {
                 leaf_fanout: self.leaf_fanout,
                 inner_fanout: self.fanout,
                 ..base.geometry

@@ -1,8 +1,8 @@
 //! The options of a machine of threads: the library's settings, and the costs of actions.
 
+use quiescent_engine::Config;
 use quiescent_engine::budget::Budget;
 use quiescent_engine::credit::Defer;
-use quiescent_engine::{Config, Pace};
 
 /// The settings of a program that uses the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +80,7 @@ impl Policy {
     /// The engine's tunables.
     pub(crate) fn config(&self, lazy_ms: u64) -> Config {
         let mut config = Config::threads();
-        if let Pace::Direct { stall_ns, .. } = &mut config.pace {
-            *stall_ns = self.stall_ns;
-        }
+        config.pace.stall_ns = self.stall_ns;
         config.defer = Defer {
             batch: self.batch,
             batch_bytes: self.batch_bytes,

@@ -1,15 +1,15 @@
 //! `rcu_barrier`: waits for every callback queued so far.
 //!
 //! One barrier runs at a time. Its caller visits all CPUs; where callbacks are queued, the engine puts one of
-//! the barrier's own behind them ([`quiescent_engine::barrier`]). A CPU that is not offloaded is interrupted
+//! the barrier's own behind them ([`quiescent_kernel::barrier`]). A CPU that is not offloaded is interrupted
 //! for that. The caller sleeps until the last of these callbacks has been invoked. Then the next caller has
 //! its turn, and often finds that a whole barrier has passed since it came.
 
 use std::collections::VecDeque;
 
-use quiescent_engine::barrier::{Barrier, Begin, Visit};
-use quiescent_engine::offload::Todo;
-use quiescent_engine::{CpuId, Seq};
+use quiescent_kernel::barrier::{Barrier, Begin, Visit};
+use quiescent_kernel::offload::Todo;
+use quiescent_kernel::{CpuId, Seq};
 
 use crate::kernel::cpu::{Callback, Then};
 use crate::kernel::exec::Act;

@@ -1,6 +1,6 @@
 //! Events with a time of their own.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// An event with a time of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,8 @@
 //! program's computation. Within one tick the timers' soft interrupt comes before RCU's, and a task that
 //! either of them woke runs after both.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::tick::{At, Interrupted};
+use quiescent_kernel::CpuId;
+use quiescent_kernel::tick::{At, Interrupted};
 
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;

@@ -1,6 +1,6 @@
 //! Expedited grace periods: callers, the worker that drives them, and what interrupts find.
 //!
-//! A caller takes a cookie and climbs the engine's funnel ([`quiescent_engine::exp`]). If another caller is
+//! A caller takes a cookie and climbs the engine's funnel ([`quiescent_kernel::exp`]). If another caller is
 //! ahead of it at a node, it sleeps there. A caller that reaches the root hands the job to `kworker/rcu_exp`,
 //! at once or when the role is free, and sleeps too, so that its own priority does not delay the others. The
 //! worker is the only driver: it takes the engine's steps, interrupts CPUs that are neither idle nor
@@ -14,9 +14,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use quiescent_engine::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
-use quiescent_engine::polled::GpKind;
-use quiescent_engine::{CpuId, Seq};
+use quiescent_kernel::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
+use quiescent_kernel::polled::GpKind;
+use quiescent_kernel::{CpuId, Seq};
 
 use crate::kernel::exec::Act;
 use crate::kernel::machine::Machine;

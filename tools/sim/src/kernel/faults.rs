@@ -17,7 +17,7 @@
 
 use std::collections::BTreeSet;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use serde::{Deserialize, Serialize};
 
 use crate::base::chance::Chance;

@@ -7,7 +7,7 @@
 //!
 //! A span is as long as a piece of work: a thread's check for work and the batch that it finds are one piece.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use crate::base::span::{Span, add};
 use crate::kernel::cpu::Exec;

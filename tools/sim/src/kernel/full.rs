@@ -16,7 +16,7 @@
 //! * user space is an extended quiescent state there, which scans see. (On other CPUs it is not: their tick
 //!   notes it.);
 //! * a CPU in the kernel without a tick is interrupted by a scan; that interrupt turns the tick on
-//!   ([`Cpu::irq_enter`](quiescent_engine::Cpu::irq_enter)), and the tick reports.
+//!   ([`Cpu::irq_enter`](quiescent_kernel::Cpu::irq_enter)), and the tick reports.
 //!
 //! # Housekeeping
 //! The first CPU outside of the set keeps the time for those in it: its tick never stops, and it does not go
@@ -30,8 +30,8 @@
 //! * Where a second task is ready its tick runs: every way there is ends in an interrupt or a context switch,
 //!   and both look.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::watching::Context;
+use quiescent_kernel::CpuId;
+use quiescent_kernel::watching::Context;
 
 use crate::kernel::machine::Machine;
 use crate::kernel::task::Kind;

@@ -15,8 +15,8 @@
 //! A CPU that comes back knows the state of its leaf, owes nothing, and takes a tick before it idles. The
 //! last online CPU does not go.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::offload::Todo;
+use quiescent_kernel::CpuId;
+use quiescent_kernel::offload::Todo;
 
 use crate::kernel::cpu::Core;
 use crate::kernel::event::Event;

@@ -18,8 +18,8 @@
 //! Just before it halts the engine has everything stamped, and when an interrupt ends the halt it may
 //! find that callbacks have become ready; both are for `RCU_FAST_NO_HZ` only.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::fast_no_hz::{IdleLook, IdleNeeds};
+use quiescent_kernel::CpuId;
+use quiescent_kernel::fast_no_hz::{IdleLook, IdleNeeds};
 
 use crate::input::options::IdleLoop;
 use crate::kernel::exec::Act;

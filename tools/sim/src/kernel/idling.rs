@@ -19,8 +19,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use quiescent_engine::CpuId;
-use quiescent_engine::fast_no_hz::IdleNeeds;
+use quiescent_kernel::CpuId;
+use quiescent_kernel::fast_no_hz::IdleNeeds;
 
 use crate::input::options::Options;
 use crate::kernel::machine::Machine;

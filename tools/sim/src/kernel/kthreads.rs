@@ -1,10 +1,10 @@
 //! The actions of tasks: the grace-period thread, the threads of offloaded callbacks, the workload.
 
-use quiescent_engine::event::{Event, ExpEvent};
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{GroupId, Rest};
-use quiescent_engine::polled::GpKind;
-use quiescent_engine::{CpuId, Next, Phase, Pos, Until};
+use quiescent_kernel::event::{Event, ExpEvent};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{GroupId, Rest};
+use quiescent_kernel::polled::GpKind;
+use quiescent_kernel::{CpuId, Next, Phase, Pos, Until};
 
 use crate::input::op::Op;
 use crate::input::options::Smp;

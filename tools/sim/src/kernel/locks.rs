@@ -16,7 +16,7 @@
 //! are 0 unless they are set (the experiment `flood` assumes some), and nothing of this is counted then; nor
 //! with `smp=serial`.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use crate::input::options::Smp;
 use crate::kernel::machine::Machine;

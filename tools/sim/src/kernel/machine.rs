@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use quiescent_engine::{CpuId, Pos};
+use quiescent_kernel::{CpuId, Pos};
 
 use crate::base::chance::Chance;
 use crate::input::op::{Endless, Work};

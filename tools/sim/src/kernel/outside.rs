@@ -1,6 +1,6 @@
 //! Ticks and interrupts of a recorded machine that are not the model's: an input, like recorded arrivals.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use crate::kernel::event::Event;
 use crate::kernel::machine::Machine;

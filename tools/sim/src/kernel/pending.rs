@@ -1,7 +1,7 @@
 //! Unfinished work, in words, for a machine that does not come to rest.
 
-use quiescent_engine::exp::ExpPhase;
-use quiescent_engine::{Lane, Phase};
+use quiescent_kernel::exp::ExpPhase;
+use quiescent_kernel::{Lane, Phase};
 
 use crate::kernel::machine::Machine;
 use crate::kernel::task::{Kind, State, Waits};

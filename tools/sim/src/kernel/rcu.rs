@@ -7,11 +7,11 @@
 
 use std::cell::Cell;
 
-use quiescent_engine::event::{Event, GpEvent};
-use quiescent_engine::fast_no_hz::IdleRule;
-use quiescent_engine::offload::{self, Group, GroupId, Timer as Timing, Todo};
-use quiescent_engine::watching::Watching;
-use quiescent_engine::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
+use quiescent_kernel::event::{Event, GpEvent};
+use quiescent_kernel::fast_no_hz::IdleRule;
+use quiescent_kernel::offload::{self, Group, GroupId, Timer as Timing, Todo};
+use quiescent_kernel::watching::Watching;
+use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
 
 use crate::input::options::Options;
 use crate::kernel::cpu::{Callback, Then};

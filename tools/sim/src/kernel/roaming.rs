@@ -4,7 +4,7 @@
 //! the work of RCU's threads. Which CPU the scheduler prefers is not modelled: each is equally likely, and a
 //! wake-up on another CPU costs an interrupt there. RCU's own threads stay on their CPU, or move by `moves`.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use std::sync::Arc;
 
 use crate::base::chance::Chance;

@@ -4,12 +4,12 @@
 //! blocks the grace period: ticks and interrupts read the task's nesting depth. When the task is switched out
 //! in a section, preempted or asleep, it is queued in the engine's tree before the CPU notes a quiescent
 //! state; from then on the task itself blocks the grace period, on whichever CPU it runs, until its outermost
-//! section ends ([`quiescent_engine::blocked`]).
+//! section ends ([`quiescent_kernel::blocked`]).
 //!
 //! A task that waits for a grace period inside a section waits for itself: a deadlock, as in a kernel.
 
-use quiescent_engine::blocked::{Disabled, Unlocked};
-use quiescent_engine::{CpuId, TaskId, Tasks};
+use quiescent_kernel::blocked::{Disabled, Unlocked};
+use quiescent_kernel::{CpuId, TaskId, Tasks};
 
 use crate::kernel::exec::Act;
 use crate::kernel::machine::Machine;

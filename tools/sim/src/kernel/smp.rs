@@ -5,7 +5,7 @@
 //! first. An interrupt from another CPU gives a CPU work; where CPUs are parallel it takes some time to
 //! arrive.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use crate::input::options::Smp;
 use crate::kernel::cpu::Exec;

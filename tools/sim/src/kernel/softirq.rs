@@ -9,8 +9,8 @@
 //! While the soft interrupt is raised, the CPU is in an interrupt that will run it, or its `ksoftirqd` is
 //! awake, or it is in its idle loop, which runs it before it halts.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::limits::{Around, Context};
+use quiescent_kernel::CpuId;
+use quiescent_kernel::limits::{Around, Context};
 
 use crate::kernel::cpu::Then;
 use crate::kernel::exec::Act;

@@ -3,7 +3,7 @@
 //! A section takes the number of the count that newcomers join, and adds 1 to its CPU's locks of that count;
 //! its end adds 1 to the unlocks of the same count on the CPU where it ends. Anything may come between the
 //! first two: a reader that is preempted there joins a count that newcomers have left. The engine treats the
-//! two counts as the participants ([`quiescent_engine::indexed`]).
+//! two counts as the participants ([`quiescent_kernel::indexed`]).
 //!
 //! `kworker/srcu` drives: it takes the engine's steps, wakes callers of `synchronize_srcu`, and invokes the
 //! callbacks of `call_srcu`. It adds up all unlocks first, and then the locks; where steps are taken one by
@@ -16,7 +16,7 @@
 
 mod domain;
 
-use quiescent_engine::{CpuId, Effects, Next, Pos};
+use quiescent_kernel::{CpuId, Effects, Next, Pos};
 
 use crate::input::op::SrcuOp;
 use crate::kernel::cpu::{Callback, Then};

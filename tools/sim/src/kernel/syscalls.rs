@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use crate::input::op::SysCallName;
 use crate::kernel::exec::Act;

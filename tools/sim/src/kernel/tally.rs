@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use quiescent_engine::{Lane, Phase};
+use quiescent_kernel::{Lane, Phase};
 
 use crate::kernel::machine::Machine;
 use crate::kernel::rcu::Rcu;
@@ -70,7 +70,7 @@ impl Tally {
         few(global.queued_readers().count()).hash(&mut hash);
         oracle.is_open().hash(&mut hash);
         (global.busy(), global.may_be_lazy()).hash(&mut hash);
-        let lists = |it: &quiescent_engine::Cpu| {
+        let lists = |it: &quiescent_kernel::Cpu| {
             let list = &it.lists()[Lane::Code as usize];
             (list.ready() > 0, list.pending(), it.is_offloaded())
         };

@@ -1,7 +1,7 @@
 //! Tasks: the kernel's threads that RCU needs, and those of a workload.
 
-use quiescent_engine::offload::GroupId;
-use quiescent_engine::{CpuId, Seq};
+use quiescent_kernel::offload::GroupId;
+use quiescent_kernel::{CpuId, Seq};
 
 use crate::input::op::Work;
 use crate::kernel::roaming::Roaming;

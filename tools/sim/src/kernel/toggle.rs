@@ -1,11 +1,11 @@
 //! Offloading a CPU's callbacks, and taking them back, at run time; and the shrinker, when memory runs low.
 //!
-//! The engine does both ([`quiescent_engine::offload`]): the machine calls it for a task, and wakes the
+//! The engine does both ([`quiescent_kernel::offload`]): the machine calls it for a task, and wakes the
 //! threads that it names. A CPU that was not in `nocbs` at boot has no threads, and is refused. An online CPU
 //! is refused too, unless `online_toggle` is set. A CPU of `nohz_full` is never taken back.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::offload::{Shrink, Shrinkable, shrinkable};
+use quiescent_kernel::CpuId;
+use quiescent_kernel::offload::{Shrink, Shrinkable, shrinkable};
 
 use crate::kernel::exec::Act;
 use crate::kernel::machine::Machine;

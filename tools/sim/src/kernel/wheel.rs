@@ -27,7 +27,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// What a timer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,8 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use quiescent_engine::event::{Event, FqsEvent, GpEvent};
-use quiescent_engine::{CpuId, Seq};
+use quiescent_kernel::event::{Event, FqsEvent, GpEvent};
+use quiescent_kernel::{CpuId, Seq};
 
 use crate::input::op::SysCallName;
 use crate::record::points::{Point, point};

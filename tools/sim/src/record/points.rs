@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quiescent_engine::event::{
+use quiescent_kernel::event::{
     CallbackEvent, Event, ExpEvent, ExpFunnelEvent, FqsEvent, FutureEvent, GpEvent, NocbEvent,
     SegcbEvent, SrEvent, StallEvent, UtilizationEvent,
 };

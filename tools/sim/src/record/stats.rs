@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// Ticks on CPUs of `nohz_full`, and what needed them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use super::notes::{Level, NotePlace, What};
 use crate::input::op::SysCallName;

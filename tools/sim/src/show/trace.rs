@@ -10,7 +10,7 @@
 
 use std::io::{self, Write};
 
-use quiescent_engine::event::{CallbackEvent, Event};
+use quiescent_kernel::event::{CallbackEvent, Event};
 
 use crate::kernel::machine::Machine;
 use crate::record::notes::{Level, NotePlace, Softirq, What};

@@ -6,7 +6,7 @@
 use super::file::{Field, Parameter, Place};
 use crate::base::error::{Error, nearest};
 use crate::text::values::{cpu_list, number, switch, time};
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// Some fields, and what is needed to understand them.
 pub(crate) struct Fields<'a> {

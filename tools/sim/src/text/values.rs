@@ -2,7 +2,7 @@
 //!
 //! Nothing here panics whatever the text is, and what is written is read again as the same value.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// `1`, `0`, and the words for them that a kernel's command line takes.
 pub(crate) fn switch(text: &str) -> Option<bool> {

@@ -46,7 +46,7 @@ pub(super) struct OpenSection(&'static Reader);
 impl Process {
     /// A process that has just been started, in the current machine.
     pub fn new(mut config: Config) -> Process {
-        config.geometry.leaf_fanout = LEAF_SLOTS as u32;
+        config.leaf = LEAF_SLOTS as u32;
         let place = Box::leak(Box::<Inner>::new_uninit()).as_mut_ptr();
         // SAFETY: made here, at the given place, and freed at the end of the machine.
         let inner: &'static Inner = unsafe {

@@ -193,7 +193,7 @@ impl time::Host for World {
         let counts = engine.counts();
         let ended =
             std::mem::replace(&mut known.ended, counts.grace_periods) != counts.grace_periods;
-        let under_way = engine.published().root.state() != 0;
+        let under_way = engine.published().state() != 0;
         let new = || GracePeriod {
             start: now,
             end: 0,

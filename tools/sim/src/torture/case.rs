@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
-use quiescent_engine::offload::Policy;
-use quiescent_engine::{CpuId, EarlyQs};
+use quiescent_kernel::fast_no_hz::{FastNoHz, IdleRule};
+use quiescent_kernel::offload::Policy;
+use quiescent_kernel::{CpuId, EarlyQs};
 use serde::{Deserialize, Serialize};
 
 use super::actors::{Acting, Actor, Role};

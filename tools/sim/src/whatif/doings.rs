@@ -32,7 +32,7 @@ pub use waits::{Awaited, Driven, Waited};
 
 use std::collections::HashMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use quiescent_trace::{Event, Record, Role, Window, role};
 
 use interrupts::Halts;

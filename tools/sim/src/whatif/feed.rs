@@ -13,7 +13,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use quiescent_trace::Recorded;
 
 use super::doings::{Awaited, DRIVER, Doings, Life, Run, Step, period};

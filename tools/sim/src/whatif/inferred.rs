@@ -26,7 +26,7 @@ mod retained;
 
 use std::collections::BTreeMap;
 
-use quiescent_engine::EarlyQs;
+use quiescent_kernel::EarlyQs;
 use quiescent_trace::{Event, Record, Recorded, Role, role};
 
 use crate::input::options::{IdleLoop, Options, Smp};

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use quiescent_trace::{Error, Figures, Measure, Reader, Recorded, Recorder, Source};
 
 use crate::input::options::Options;

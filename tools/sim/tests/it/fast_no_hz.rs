@@ -1,6 +1,6 @@
 //! `RCU_FAST_NO_HZ`: an idle CPU with callbacks sleeps without a tick, and looks at a time.
 
-use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
+use quiescent_kernel::fast_no_hz::{FastNoHz, IdleRule};
 use quiescent_sim::{Arrivals, Churn, Machine, Options, Stats};
 
 const SECOND: u64 = 1_000_000_000;

@@ -5,7 +5,7 @@
 //! mechanism says: a wait of `j` jiffies is `j + 1` ticks, one wait or two, and two ticks more where a
 //! callback wakes the caller.
 
-use quiescent_engine::EarlyQs;
+use quiescent_kernel::EarlyQs;
 use quiescent_sim::{Caller, IdleLoop, Machine, Options, Workload};
 
 const CPUS: [u32; 11] = [2, 3, 5, 7, 16, 17, 33, 64, 100, 128, 257];

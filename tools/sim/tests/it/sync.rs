@@ -4,7 +4,7 @@
 //! (`data/kernel-measurements.json`); the closed forms are in ticks: `F * (j + 1)`, and two ticks more where
 //! a callback wakes the caller.
 
-use quiescent_engine::EarlyQs;
+use quiescent_kernel::EarlyQs;
 use quiescent_sim::{Caller, Hog, IdleLoop, Machine, Options, Smp, Stats};
 
 const CALLS: u64 = 100;

@@ -1,7 +1,7 @@
 //! `whatif`: what is read out of a trace, what follows a wait, and how near the model comes to real traces,
 //! as recorded and with a change.
 
-use quiescent_engine::EarlyQs;
+use quiescent_kernel::EarlyQs;
 use quiescent_sim::experiments::{Basis, what_if};
 use quiescent_sim::whatif::doings::{Awaited, Run, Step, Waited};
 use quiescent_sim::whatif::{self, Line, Trace};

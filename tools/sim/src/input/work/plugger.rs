@@ -1,6 +1,6 @@
 //! A task that takes CPUs offline and brings them back, or changes whether their callbacks are offloaded.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use crate::base::chance::Chance;
 use crate::input::op::{Op, Work};

@@ -10,7 +10,7 @@
 //! Timers of the wheel are RCU's: tasks of workloads sleep by timers of their own. So a clock that was set
 //! for a timer which was stopped later is RCU's as well.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 use super::Ticks;
 use crate::idling::package::{Cause, Who};

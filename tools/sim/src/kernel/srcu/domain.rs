@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use quiescent_engine::event::{Event, GpEvent};
-use quiescent_engine::indexed::{BOTH, COUNTS};
-use quiescent_engine::{
+use quiescent_kernel::event::{Event, GpEvent};
+use quiescent_kernel::indexed::{BOTH, COUNTS};
+use quiescent_kernel::{
     Config, CpuId, FullCookie, Global, Host, Interest, LeafId, Next, Pace, Phase, Pos, Seen,
 };
 

@@ -4,9 +4,9 @@ use crate::base::error::Error;
 use crate::idling::Setup;
 use crate::input::options::{IdleLoop, MachineKind, Options, Smp};
 use crate::kernel::cpu::Core;
-use quiescent_engine::CpuId;
-use quiescent_engine::geometry::{Geometry, GeometryError};
-use quiescent_engine::watching::Watching;
+use quiescent_kernel::CpuId;
+use quiescent_kernel::geometry::{Geometry, GeometryError};
+use quiescent_kernel::watching::Watching;
 
 /// CPUs that a machine has at most.
 pub const MOST_CPUS: u32 = 1 << 20;
@@ -18,7 +18,7 @@ pub(super) const MOST_HZ: u32 = 10_000;
 /// callbacks come on top. A test counts what a machine really allocates and compares it with this.
 pub const fn bytes_per_cpu() -> usize {
     size_of::<Core>()
-        + size_of::<quiescent_engine::Cpu>()
+        + size_of::<quiescent_kernel::Cpu>()
         + size_of::<Watching>()
         + crate::record::stats::BYTES_PER_CPU
         + SHARE

@@ -163,7 +163,7 @@ mod tests {
     use super::super::{apply, warnings};
     use super::*;
     use crate::text::values::switch;
-    use quiescent_engine::EarlyQs;
+    use quiescent_kernel::EarlyQs;
 
     fn machine(cpus: &str, sets: &[(&str, &str)]) -> Options {
         let mut options = Options::kernel_6_12(8, 1000);

@@ -7,9 +7,9 @@ use crate::base::error::Error;
 use crate::idling::{Governor, Profile, Table};
 use crate::input::options::{IdleLoop, MachineKind, Options, Smp};
 use crate::text::values::{cpu_list, cpu_list_text, number, switch, time, time_text};
-use quiescent_engine::EarlyQs;
-use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
-use quiescent_engine::offload::Policy;
+use quiescent_kernel::EarlyQs;
+use quiescent_kernel::fast_no_hz::{FastNoHz, IdleRule};
+use quiescent_kernel::offload::Policy;
 
 use super::checks::{MOST_CPUS, MOST_HZ, too_many};
 use super::releases;

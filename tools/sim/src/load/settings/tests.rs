@@ -1,8 +1,8 @@
 use super::*;
 use crate::{IdleLoop, Smp};
 use proptest::prelude::*;
-use quiescent_engine::EarlyQs;
-use quiescent_engine::fast_no_hz::IdleRule;
+use quiescent_kernel::EarlyQs;
+use quiescent_kernel::fast_no_hz::IdleRule;
 
 fn base() -> Options {
     Options::kernel_6_12(8, 1000)

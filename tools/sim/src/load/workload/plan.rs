@@ -13,7 +13,7 @@ use crate::record::stats::Stats;
 use crate::text::fields::{Cpus, Fields};
 use crate::text::file::Section;
 use crate::threads::Threads;
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use std::sync::Arc;
 
 /// Virtual time between two checks whether to stop.

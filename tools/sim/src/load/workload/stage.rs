@@ -1,6 +1,6 @@
 //! A workload's requirements on a machine, of either kind.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use std::sync::Arc;
 
 use super::function::Function;

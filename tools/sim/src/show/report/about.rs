@@ -1,6 +1,6 @@
 //! The subject of a figure, and its name in a report's case.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// What a figure is about.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use quiescent_trace::{Event, Record};
 
 /// What a CPU has done since it halted.

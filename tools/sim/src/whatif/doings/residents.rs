@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use quiescent_trace::{Event, Record};
 
 use super::{Follow, Run, busy, is_outside};

@@ -1,6 +1,6 @@
 //! Whose ticks on idle CPUs were: RCU's, or those of timers of which nothing else is known.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 
 /// The grace-period thread wakes up within this time of its timer, in nanoseconds.
 pub(super) const CLAIM: u64 = 100_000;

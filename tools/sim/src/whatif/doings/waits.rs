@@ -16,7 +16,7 @@
 //!
 //! **`ksoftirqd`** that executes RCU's soft interrupt is the model's own as well, and is left out likewise.
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use quiescent_trace::{Event, Record};
 
 use super::{Follow, Run, Step, is_outside, last};

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use quiescent_engine::CpuId;
+use quiescent_kernel::CpuId;
 use quiescent_trace::{Event, Record, Recorded};
 
 use super::MANY;

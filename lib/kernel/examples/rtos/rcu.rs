@@ -7,11 +7,11 @@
 //! A fence is nothing here: the only processor sees its own stores.
 
 use alloc::collections::VecDeque;
-use quiescent_engine::blocked::Disabled;
-use quiescent_engine::limits::{Around, Context};
-use quiescent_engine::tick::{At, Interrupted};
-use quiescent_engine::watching::Watching;
-use quiescent_engine::{
+use quiescent_kernel::blocked::Disabled;
+use quiescent_kernel::limits::{Around, Context};
+use quiescent_kernel::tick::{At, Interrupted};
+use quiescent_kernel::watching::Watching;
+use quiescent_kernel::{
     Config, Cpu, CpuId, EarlyQs, Effects, Global, Host, Interest, LeafId, Next, Now, Pos, Seen,
     TaskId, Tasks,
 };
@@ -115,7 +115,7 @@ impl<T> Rcu<T> {
                 .engine
                 .read_unlock(CPU, task, Disabled::Nothing, &self.host)
             {
-                quiescent_engine::blocked::Unlocked::Done(effects) => self.carry_out(effects),
+                quiescent_kernel::blocked::Unlocked::Done(effects) => self.carry_out(effects),
                 later => unreachable!("nothing is disabled: {later:?}"),
             }
         }

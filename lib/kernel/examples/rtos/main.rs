@@ -16,7 +16,7 @@ mod board;
 mod rcu;
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use quiescent_engine::{Now, Pos, TaskId};
+use quiescent_kernel::{Now, Pos, TaskId};
 use rcu::Rcu;
 
 /// Ticks a second, and for how many of them it runs.
