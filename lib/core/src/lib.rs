@@ -2,8 +2,8 @@
 //!
 //! The crate serves libraries built on it: [`quiescent`] for Rust programs, with one domain per process,
 //! thread-locals and worker threads; and simulations and models with their own threads. This crate has no
-//! statics, no thread-locals and no threads: a host creates an [`Env`](parts::env::Env), keeps a
-//! [`Local`](reader::local::Local) for each thread, and implements [`Shell`](parts::shell::Shell).
+//! statics, no thread-locals and no threads: a host creates an [`Env`](domain::env::Env), keeps a
+//! [`Local`](reader::local::Local) for each thread, and implements [`Shell`](domain::shell::Shell).
 //!
 //! The folders are layers; each imports only those above it in this list:
 //!
@@ -13,10 +13,7 @@
 //! | `prim` | atomics, fences, locks, sleeping; several interchangeable sets |
 //! | `queue` | blocks, lanes, intrusive callbacks, the queue of a thread |
 //! | `reader` | reader words, thread slots, reader records, counted sections |
-//! | `parts` | the components of a domain: data, locks, counters |
-//! | `gp` | the engine under its lock, the grace-period driver, waiters |
-//! | `defer` | queueing, take-over, running, barriers, the budget |
-//! | `domain` | life of a domain, its sections, the worker's pass over all domains |
+//! | `domain` | a domain: its state and life, grace periods, queueing, running, the worker's pass |
 //!
 //! The interface is internal to this project. Its users are released together with it, and it changes without
 //! notice.
@@ -41,11 +38,8 @@
 #[macro_use]
 pub mod prim;
 
-pub mod defer;
 pub mod domain;
-pub mod gp;
 pub mod os;
-pub mod parts;
 pub mod queue;
 pub mod reader;
 

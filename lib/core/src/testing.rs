@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::defer::enqueue::Terms;
-use crate::parts::domain::Domain;
-use crate::parts::env::{Env, Zeros};
-use crate::parts::shell::{News, Shell, Taken};
-use crate::parts::state::State;
+use crate::domain::enqueue::Terms;
+use crate::domain::env::{Env, Zeros};
+use crate::domain::life::Domain;
+use crate::domain::shell::{News, Shell, Taken};
+use crate::domain::state::State;
 use crate::queue::intrusive::Head;
 use crate::queue::kind;
 use crate::queue::lane::Entry;

@@ -16,11 +16,11 @@ use quiescent_engine::{Config, Pace};
 
 use crate::global::{Process, stalls};
 
-use quiescent_core::defer::sweep::Until;
-use quiescent_core::defer::turns::turn_of_overflow;
-use quiescent_core::parts::domain::{Domain, Readers};
-use quiescent_core::parts::shell::Shell;
-use quiescent_core::parts::state::State;
+use quiescent_core::domain::life::{Domain, Readers};
+use quiescent_core::domain::run::turn_of_overflow;
+use quiescent_core::domain::shell::Shell;
+use quiescent_core::domain::state::State;
+use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::{self, witness};
 use quiescent_core::reader::counted::Counted;
 use quiescent_core::reader::records::ReaderRecords;

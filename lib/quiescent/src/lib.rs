@@ -251,7 +251,7 @@ pub use api::wait::{
 };
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
-pub use quiescent_core::parts::error::{InitError, SyncError};
+pub use quiescent_core::domain::error::{InitError, SyncError};
 
 /// Counters, what is queued, and the readers that block a grace period.
 pub mod stats {
@@ -262,6 +262,6 @@ pub mod stats {
     pub use crate::api::statistics::{
         DomainStatistics, Flushes, Holdout, Statistics, WorkerWakeups, holdouts,
     };
+    pub use quiescent_core::domain::laziness::Breaker;
     pub use quiescent_core::os::pressure::{PressureSource, PressureSources};
-    pub use quiescent_core::parts::laziness::Breaker;
 }

@@ -3,11 +3,11 @@
 use quiescent_engine::Interest;
 use quiescent_engine::credit::Cause;
 
-use crate::defer::sweep::Until;
-use crate::gp::driver::How;
-use crate::parts::domain::Domain;
-use crate::parts::error::SyncError;
-use crate::parts::state::State;
+use crate::domain::driver::How;
+use crate::domain::error::SyncError;
+use crate::domain::life::Domain;
+use crate::domain::state::State;
+use crate::domain::sweep::Until;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering};
 

@@ -1,7 +1,28 @@
-//! Operations on a domain as a whole: its life, the slow paths of its sections, the worker's passes.
+//! A domain: what waits for its readers, what it runs afterwards, and its life.
+//!
+//! | | files |
+//! |---|---|
+//! | data | `life`, `state`, `settings`, `list`, `env`, `shell`, `counters`, `numbers` |
+//! | a grace period | `driver`, `waiting`, `waiters`, `points`, `readers`, `sections`, `stall` |
+//! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `gate`, `budget`, `fullness` |
+//! | the worker | `pass`, `drain`, `pressure` |
 
+pub mod barrier;
+pub mod budget;
+pub mod counters;
 pub mod drain;
-pub mod lives;
+pub mod driver;
+pub mod enqueue;
+pub mod env;
+pub mod error;
+pub mod fullness;
+pub mod gate;
+pub mod in_place;
+pub mod inspect;
+pub mod laziness;
+pub mod life;
+pub mod list;
+pub mod numbers;
 pub mod pass;
 pub mod points;
 pub mod pressure;
@@ -9,8 +30,16 @@ pub mod process;
 pub mod readers;
 #[cfg(not(quiescent_model))]
 pub mod registry;
+pub mod run;
 pub mod sections;
-pub mod tuning;
+pub mod settings;
+pub mod shell;
+pub mod stall;
+pub mod state;
+pub mod sweep;
+pub mod tasks;
+pub mod waiters;
+pub mod waiting;
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

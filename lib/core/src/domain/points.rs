@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use quiescent_engine::Seq;
 
-use crate::defer::barrier::Awaited;
-use crate::defer::sweep::Until;
-use crate::parts::domain::Domain;
-use crate::parts::error::SyncError;
+use crate::domain::barrier::Awaited;
+use crate::domain::error::SyncError;
+use crate::domain::life::Domain;
+use crate::domain::sweep::Until;
 use crate::prim::{THREADS, full_fence};
 
 /// A point in the sequence of a domain's grace periods: the number of the domain's owner, and the engine's

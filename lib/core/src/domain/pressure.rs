@@ -20,9 +20,9 @@
 
 use quiescent_engine::credit::Refill;
 
+use crate::domain::env::Env;
+use crate::domain::state::State;
 use crate::os::Woken;
-use crate::parts::env::Env;
-use crate::parts::state::State;
 use crate::prim;
 use crate::prim::counters::count;
 

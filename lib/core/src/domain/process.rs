@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::parts::env::Env;
-use crate::parts::error::InitError;
-use crate::parts::state::{Core, State};
+use crate::domain::env::Env;
+use crate::domain::error::InitError;
+use crate::domain::state::{Core, State};
 use crate::prim::{self, MutexGuard, full_fence};
 use crate::reader::local::Local;
 use crate::reader::mode::FenceMode;

@@ -2,8 +2,8 @@
 
 use quiescent_engine::CpuId;
 
-use crate::parts::domain::Readers;
-use crate::parts::state::State;
+use crate::domain::life::Readers;
+use crate::domain::state::State;
 use crate::prim::{self, Ordering};
 use crate::reader::counted::Counted;
 use crate::reader::local::Local;
@@ -87,7 +87,7 @@ impl State {
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests {
-    use crate::parts::domain::Domain;
+    use crate::domain::life::Domain;
     use crate::testing::program;
 
     /// The process's domain knows a thread by its slot, another one by its record, and an `Srcu` by nothing.

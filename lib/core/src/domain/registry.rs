@@ -4,10 +4,10 @@
 //! that has interrupted either. New domains come from the [`arena`], and a compare-and-swap puts them at the
 //! front of a list; of the abandoned ones, only those whose locks are free are taken over.
 
-use crate::parts::domain::{Domain, Readers};
-use crate::parts::env::Env;
-use crate::parts::numbers::Numbers;
-use crate::parts::settings::Settings;
+use crate::domain::env::Env;
+use crate::domain::life::{Domain, Readers};
+use crate::domain::numbers::Numbers;
+use crate::domain::settings::Settings;
 use crate::prim::{AtomicPtr, Ordering, arena};
 use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;

@@ -1,7 +1,7 @@
 //! Slow paths of sections in a domain of the program: a thread that reads in another domain than the last
 //! time, or for the first time; fenced mode; unregistered readers; a waiting driver.
 
-use crate::parts::domain::{Domain, Readers};
+use crate::domain::life::{Domain, Readers};
 use crate::prim::Ordering;
 use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 
 use super::handle::{Global, Handle};
 use crate::global::env;
+use quiescent_core::domain::error::SyncError;
+use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::points::Ticket;
-use quiescent_core::parts::domain::Domain;
-use quiescent_core::parts::error::SyncError;
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
 ///

@@ -8,10 +8,10 @@ use std::time::Duration;
 #[cfg(not(quiescent_model))]
 use super::future::GracePeriod;
 use super::handle::{Global, Handle};
+use quiescent_core::domain::driver::How;
+use quiescent_core::domain::error::SyncError;
+use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::points::Point;
-use quiescent_core::gp::driver::How;
-use quiescent_core::parts::domain::Domain;
-use quiescent_core::parts::error::SyncError;
 
 /// A point in the sequence of a domain's grace periods: it is done when a full grace period has passed since
 /// it was taken.

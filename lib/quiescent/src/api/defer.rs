@@ -7,8 +7,8 @@ use quiescent_engine::credit::Urgency;
 use super::handle::Global;
 use super::queueing;
 use crate::global::env;
-use quiescent_core::defer::sweep::Until;
-use quiescent_core::parts::domain::Domain;
+use quiescent_core::domain::life::Domain;
+use quiescent_core::domain::sweep::Until;
 
 /// Runs `f` after a grace period, on the worker (or in [`drain`]). Never waits, never fails.
 ///

@@ -12,8 +12,8 @@ use super::kind::Single;
 use super::kind::{Kind, Many, PerThread};
 use super::statistics::{DomainStatistics, Holdout};
 use quiescent_core::const_new;
-use quiescent_core::parts::domain as core;
-use quiescent_core::parts::state::State;
+use quiescent_core::domain::life as core;
+use quiescent_core::domain::state::State;
 use quiescent_core::prim::{AtomicPtr, Ordering};
 
 mod policy;

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use super::cookie::Cookie;
 use super::handle::{Global, Handle};
 use super::wait::start_grace_period;
-use quiescent_core::parts::error::SyncError;
+use quiescent_core::domain::error::SyncError;
 
 /// A future that resolves once every section that is open now has ended.
 ///

@@ -6,7 +6,7 @@ use std::fmt;
 use super::domain::RcuDomain;
 use super::kind::{Kind, Single, ThreadSection};
 use crate::global::{env, with_local};
-use quiescent_core::parts::domain::Domain;
+use quiescent_core::domain::life::Domain;
 use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::reader::local::Local;
 

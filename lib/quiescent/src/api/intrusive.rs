@@ -6,8 +6,8 @@ use quiescent_engine::credit::Urgency;
 
 use super::handle::Handle;
 use crate::global::home;
-use quiescent_core::defer::enqueue::Terms;
-use quiescent_core::parts::state::State;
+use quiescent_core::domain::enqueue::Terms;
+use quiescent_core::domain::state::State;
 use quiescent_core::queue::parcel::{Callback, Parcel};
 
 pub use quiescent_core::queue::intrusive::Head;

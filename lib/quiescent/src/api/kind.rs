@@ -8,7 +8,7 @@ use std::ptr;
 #[cfg(not(quiescent_model))]
 use crate::global::env;
 use crate::global::{local, section, with_local};
-use quiescent_core::parts::domain::{self, Domain};
+use quiescent_core::domain::life::{Domain, Readers as DomainReaders};
 use quiescent_core::prim::{AtomicPtr, Ordering};
 use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::reader::counted::Entered;
@@ -297,9 +297,9 @@ pub(super) unsafe fn counted(
     domain: &'static Domain,
 ) -> &'static quiescent_core::reader::counted::Counted {
     match &domain.readers {
-        domain::Readers::Counted(counted) => counted,
+        DomainReaders::Counted(counted) => counted,
         // SAFETY: the caller's promise.
-        domain::Readers::Threads | domain::Readers::Records(_) => unsafe {
+        DomainReaders::Threads | DomainReaders::Records(_) => unsafe {
             std::hint::unreachable_unchecked()
         },
     }

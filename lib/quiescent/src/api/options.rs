@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::global;
 use crate::statistics::FenceMode;
-use quiescent_core::parts::error::InitError;
+use quiescent_core::domain::error::InitError;
 
 /// Settings at start-up. All have defaults: a program that needs no others never calls
 /// [`apply`](Options::apply).

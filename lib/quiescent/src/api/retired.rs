@@ -43,9 +43,9 @@ use super::future;
 use super::handle::{Global, Handle};
 use super::queueing::{self, Given};
 use super::refused::{Refusal, Refused};
-use quiescent_core::defer::enqueue::Terms;
-use quiescent_core::gp::driver::How;
-use quiescent_core::parts::error::SyncError;
+use quiescent_core::domain::driver::How;
+use quiescent_core::domain::enqueue::Terms;
+use quiescent_core::domain::error::SyncError;
 use quiescent_core::queue::weight::UNKNOWN;
 use quiescent_engine::credit::Urgency;
 

@@ -8,7 +8,7 @@ use super::handle::sealed::Sealed;
 use super::handle::{Handle, Reads};
 use super::kind::{Counted, counted, may_be_empty};
 use crate::global::section;
-use quiescent_core::parts::domain::Domain;
+use quiescent_core::domain::life::Domain;
 use quiescent_core::queue::per_thread::Queue;
 
 /// A handle to an [`Srcu`](crate::Srcu) whose guards are `Send` and `Sync`:

@@ -5,9 +5,9 @@ use std::time::Duration;
 use quiescent_engine::credit::{self, Cause};
 
 use crate::global::{self, home};
+use quiescent_core::domain::laziness::Breaker;
+use quiescent_core::domain::state::State;
 use quiescent_core::os::pressure::PressureSources;
-use quiescent_core::parts::laziness::Breaker;
-use quiescent_core::parts::state::State;
 use quiescent_core::prim::counters::value;
 pub use quiescent_core::reader::holdout::Holdout;
 pub use quiescent_core::reader::mode::FenceMode;

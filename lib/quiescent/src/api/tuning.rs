@@ -6,8 +6,8 @@ use quiescent_engine::credit::Defer;
 
 use super::defer::Drained;
 use crate::global::{env, home};
-use quiescent_core::defer::sweep::Until;
-use quiescent_core::parts::state::{Core, State};
+use quiescent_core::domain::state::{Core, State};
+use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::counters::count;
 
 /// The longest time that lazily retired objects wait before a grace period is requested for them, apart from

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::cookie::Cookie;
 use crate::global::{env, home};
-use quiescent_core::gp::driver::How;
-use quiescent_core::parts::error::SyncError;
+use quiescent_core::domain::driver::How;
+use quiescent_core::domain::error::SyncError;
 
 /// Waits for a grace period: until every read-side critical section that was open when this was called
 /// has ended.

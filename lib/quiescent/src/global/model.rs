@@ -3,9 +3,9 @@
 use quiescent_engine::Config;
 
 use crate::watch::report::{self, Report, report};
-use quiescent_core::parts::env::{Env, Zeros};
-use quiescent_core::parts::shell::{News, Shell};
-use quiescent_core::parts::state::State;
+use quiescent_core::domain::env::{Env, Zeros};
+use quiescent_core::domain::shell::{News, Shell};
+use quiescent_core::domain::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
 use quiescent_core::queue::meter::Meter;
 use quiescent_core::reader::local::{Here, Local};
@@ -139,7 +139,7 @@ impl Shell for Process {
 pub(crate) mod stalls {
     use std::cell::Cell;
 
-    use quiescent_core::parts::stall::StallReport;
+    use quiescent_core::domain::stall::StallReport;
 
     type Observer = (fn(), fn(&StallReport));
 

@@ -7,10 +7,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use quiescent_core::parts::env::Env;
-use quiescent_core::parts::fullness::Fullness;
+use quiescent_core::domain::env::Env;
+use quiescent_core::domain::fullness::Fullness;
 
-use quiescent_core::parts::stall::StallReport;
+use quiescent_core::domain::stall::StallReport;
 
 /// An event for the program: a callback or a destructor that misbehaves, stalled readers, or
 /// an exceeded budget.

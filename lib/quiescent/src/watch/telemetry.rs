@@ -4,8 +4,8 @@
 use std::io;
 use std::time::Duration;
 
+use quiescent_core::domain::env::Env;
 use quiescent_core::os;
-use quiescent_core::parts::env::Env;
 
 mod page;
 mod publish;

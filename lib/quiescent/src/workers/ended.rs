@@ -28,10 +28,10 @@ use std::ffi::c_void;
 use crate::watch::report::{Report, report};
 use crate::workers::Workers;
 use crate::workers::roles::{OVERFLOW, is_ours};
-use quiescent_core::defer::turns::turn_of_worker;
+use quiescent_core::domain::run::turn_of_worker;
+use quiescent_core::domain::shell::Taken;
+use quiescent_core::domain::state::State;
 use quiescent_core::os::{AtExit, end_here};
-use quiescent_core::parts::shell::Taken;
-use quiescent_core::parts::state::State;
 use quiescent_core::prim::counters::{count, uncount};
 
 /// A callback, and the function that returns its name.

@@ -5,7 +5,7 @@
 //! [passes](quiescent_core::domain::pass) over all domains until nothing is due any more. It never waits for
 //! a reader.
 
-use quiescent_core::parts::env::Env;
+use quiescent_core::domain::env::Env;
 use quiescent_core::prim::fixed::Fixed;
 
 pub(crate) mod ended;

@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::workers::Workers;
 use crate::workers::roles::{OVERFLOW, Role, STUCK};
-use quiescent_core::defer::turns::turn_of_overflow;
+use quiescent_core::domain::run::turn_of_overflow;
+use quiescent_core::domain::state::State;
 use quiescent_core::os;
-use quiescent_core::parts::state::State;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
 
@@ -164,7 +164,7 @@ impl Workers {
 mod tests {
     use super::*;
     use crate::global::{env, process};
-    use quiescent_core::parts::shell::{Shell, Taken};
+    use quiescent_core::domain::shell::{Shell, Taken};
 
     /// A callback of a dropped domain ends inside the callback that emptied it, and the end of the outer one
     /// is none of a callback.

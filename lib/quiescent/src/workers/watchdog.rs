@@ -14,7 +14,7 @@ use crate::watch::report::{Report, report};
 use crate::workers::Workers;
 use crate::workers::overflow::Overflow;
 use crate::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER, is_ours};
-use quiescent_core::defer::turns::turn_of_worker;
+use quiescent_core::domain::run::turn_of_worker;
 use quiescent_core::os::Timer;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};

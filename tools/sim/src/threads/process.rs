@@ -4,11 +4,11 @@
 //! The only file of this crate with `unsafe` code, since the core keeps references to a process for as long
 //! as it exists. Here that is until the end of the machine, which frees it when no fiber runs any more.
 
-use quiescent_core_on_virtual::defer::enqueue::{self, Terms};
-use quiescent_core_on_virtual::gp::driver::How;
-use quiescent_core_on_virtual::parts::env::{Env, Zeros};
-use quiescent_core_on_virtual::parts::shell::Shell;
-use quiescent_core_on_virtual::parts::state::State;
+use quiescent_core_on_virtual::domain::driver::How;
+use quiescent_core_on_virtual::domain::enqueue::{self, Terms};
+use quiescent_core_on_virtual::domain::env::{Env, Zeros};
+use quiescent_core_on_virtual::domain::shell::Shell;
+use quiescent_core_on_virtual::domain::state::State;
 use quiescent_core_on_virtual::prim::counters::value;
 use quiescent_core_on_virtual::prim::{self, LEAF_SLOTS, keep};
 use quiescent_core_on_virtual::queue::chain::Garbage;

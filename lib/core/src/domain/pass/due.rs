@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::parts::counters::is_late;
-use crate::parts::state::State;
+use crate::domain::counters::is_late;
+use crate::domain::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering};
 
@@ -39,7 +39,7 @@ mod tests {
     use quiescent_engine::credit::Urgency;
 
     use super::*;
-    use crate::parts::counters::LATE_NS;
+    use crate::domain::counters::LATE_NS;
     use crate::prim::counters::value;
     use crate::queue::per_thread::CODE;
     use crate::testing::{Program, counter, counting, program};

@@ -1,6 +1,6 @@
 //! The times of the worker's next pass over a domain, when nothing is due now.
 
-use crate::parts::state::State;
+use crate::domain::state::State;
 use crate::prim::{self, Ordering};
 use crate::reader::word::nap_ns;
 

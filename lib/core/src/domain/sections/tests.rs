@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use quiescent_engine::credit::Urgency;
 
-use crate::defer::sweep::Until;
-use crate::gp::driver::How;
-use crate::parts::domain::{Domain, Readers};
-use crate::parts::error::SyncError;
-use crate::parts::state::State;
+use crate::domain::driver::How;
+use crate::domain::error::SyncError;
+use crate::domain::life::{Domain, Readers};
+use crate::domain::state::State;
+use crate::domain::sweep::Until;
 use crate::prim::NEST_LIMIT;
 use crate::prim::counters::value;
 use crate::queue::per_thread::CODE;

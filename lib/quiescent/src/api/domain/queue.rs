@@ -9,8 +9,8 @@ use crate::api::barrier::{self, BarrierFuture};
 use crate::api::defer::Drained;
 use crate::api::kind::Kind;
 use crate::api::queueing;
-use quiescent_core::defer::sweep::Until;
-use quiescent_core::parts::error::SyncError;
+use quiescent_core::domain::error::SyncError;
+use quiescent_core::domain::sweep::Until;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// Runs `f` after a grace period of this domain, on the worker (or where the program drains). Never

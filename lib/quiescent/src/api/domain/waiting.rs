@@ -7,8 +7,8 @@ use crate::api::cookie::Cookie;
 #[cfg(not(quiescent_model))]
 use crate::api::future::{self, GracePeriod};
 use crate::api::kind::Kind;
-use quiescent_core::gp::driver::How;
-use quiescent_core::parts::error::SyncError;
+use quiescent_core::domain::driver::How;
+use quiescent_core::domain::error::SyncError;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// Waits for a grace period: until every section of this domain that was open when this was called has

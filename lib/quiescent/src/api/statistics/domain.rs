@@ -1,8 +1,8 @@
 //! Counters of a domain of the program.
 
-use quiescent_core::parts::domain::Domain;
-use quiescent_core::parts::numbers::Number;
-use quiescent_core::parts::state::State;
+use quiescent_core::domain::life::Domain;
+use quiescent_core::domain::numbers::Number;
+use quiescent_core::domain::state::State;
 
 /// Counters of a [`Domain`](crate::Domain) or an [`Srcu`](crate::Srcu), and its present state. Counters only
 /// grow; in the child of a fork they restart for domains that were in use.

@@ -11,8 +11,8 @@ use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use quiescent_core::domain::env::Env;
 use quiescent_core::os;
-use quiescent_core::parts::env::Env;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
 use quiescent_core::queue::meter::{Counts, PROCESS, Page as Open, UNNAMED};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use quiescent_engine::credit::Cause;
 
-use quiescent_core::parts::env::Env;
+use quiescent_core::domain::env::Env;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::value;
 

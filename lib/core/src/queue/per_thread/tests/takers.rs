@@ -1,7 +1,7 @@
 //! Takers: workers, barriers, exits, and the child of a fork.
 
 use super::*;
-use crate::parts::state::State;
+use crate::domain::state::State;
 use crate::queue::weight::Owned;
 
 #[test]

@@ -1,0 +1,272 @@
+//! The barrier: waits until everything queued before it has been run or freed. Every domain has one.
+//!
+//! A barrier is a snapshot of positions over all lanes of all queues (the engine's
+//! [`Barrier`](quiescent_engine::barrier::Barrier)), made by one sweep, with one fence for all of them. Each
+//! nonempty queue has a share; the thread that runs its callbacks reports when the share is done, and the
+//! last share ends the barrier. A barrier queues nothing, so an empty queue costs one check. The queue of a
+//! departed thread is like any other; its slot refers to it.
+//!
+//! # Waiters
+//! Waiters are threads, which sleep on a word, and tasks, which leave a [`Waker`] in a list. Each has a
+//! [`Ticket`]: the number of the barrier that covers what was queued before. No thread *owns* the barrier:
+//! that one is in flight is part of the engine's state, under the lock of the core. A waiter that inspects it
+//! finds one of three cases:
+//!
+//! | it finds | action |
+//! |---|---|
+//! | the number is reached | returns |
+//! | no barrier is in flight | begins one, visits all queues without waiting, then inspects again |
+//! | one is in flight | waits for its end, then inspects again |
+//!
+//! So concurrent callers share one barrier: the first that begins after their calls. Unless one fails, a
+//! waiter sees the ends of two barriers at most: one that was in flight at its call, and the one that covers
+//! it.
+//!
+//! # Termination
+//! * *A barrier that has begun ends*, even if the thread that began it does something else, or the task is
+//!   dropped. The threads that run callbacks complete its shares; the last share ends it, or the visitor, if
+//!   no share is left by then. The thread that begins a barrier first ensures that a worker exists, and calls
+//!   it afterwards.
+//! * *A waiter is notified of the end.* A thread notes under the lock that it is about to sleep, and reads
+//!   the word there; the end changes the word under the lock, and then wakes as many threads as have noted
+//!   that (`[BAR-1]`). A task enters the list *before* it inspects, and notes under the lock that the list is
+//!   in use; the end takes the note under the lock, and then empties the list.
+//! * *A woken waiter inspects again*, and begins the next barrier if necessary. So it suffices to wake all of
+//!   them, in any order.
+//! * *A waiter is notified of a failure.* If the threads that run callbacks are refused their fence, all
+//!   waiters are woken, and find the error.
+//!
+//! # Wake-up of tasks
+//! A waker is code of the program, and a barrier may end inside a `retire` of a thread that holds any locks.
+//! In that case the worker is asked to wake the tasks. Only a thread that waits for the barrier itself, or
+//! begins it in a poll, wakes them directly.
+//!
+//! # Failures
+//! A barrier whose fence is refused has not visited all queues. It ends like any other, but covers no waiter:
+//! a ticket contains the number of failures at its creation, and is renewed if that has changed. The same
+//! applies in the child of a fork, where the barrier in flight was the parent's.
+
+use std::task::{Poll, Waker};
+
+use quiescent_engine::barrier::Begin;
+use quiescent_engine::credit::Cause;
+
+use crate::domain::error::SyncError;
+use crate::domain::shell::Shell;
+use crate::domain::state::{Core, State};
+use crate::prim::counters::count;
+use crate::prim::{self, MutexGuard, Ordering, full_fence};
+
+pub use crate::domain::gate::{Awaited, Look, Seen, Ticket, Who};
+
+impl State {
+    /// Waits until everything queued before this call has been freed or run.
+    pub fn barrier(&'static self) -> Result<(), SyncError> {
+        if self.in_section() {
+            return Err(SyncError::InsideSection);
+        }
+        if self.in_callback() {
+            return Err(SyncError::InsideCallback);
+        }
+        let (mut ticket, mut who) = (self.ticket(), Who::Thread);
+        loop {
+            match self.look(&mut ticket, who) {
+                Look::Over => return Ok(()),
+                Look::Free => {
+                    self.begin(&ticket, Shell::hire)?;
+                    who = Who::Thread;
+                }
+                Look::InFlight(seen) => {
+                    self.sleep(&seen)
+                        .inspect_err(|_| self.lock().gate.wakes_up())?;
+                    who = Who::Sleeper;
+                }
+            }
+        }
+    }
+
+    /// The state of a future that waits for everything queued before this call.
+    pub fn awaited(&self) -> Awaited {
+        Awaited {
+            ticket: self.ticket(),
+            place: 0,
+        }
+    }
+
+    /// As [`barrier`](State::barrier), but never waits: `waker` is woken when the caller should poll again.
+    pub fn poll_barrier(
+        &'static self,
+        awaited: &mut Awaited,
+        waker: &Waker,
+    ) -> Poll<Result<(), SyncError>> {
+        let mut who = Who::Passing;
+        loop {
+            let error = match self.look(&mut awaited.ticket, who) {
+                Look::Over => {
+                    self.forget(awaited);
+                    return Poll::Ready(Ok(()));
+                }
+                Look::Free => match self.begin(&awaited.ticket, Shell::start_worker) {
+                    Ok(()) => continue,
+                    Err(error) => error,
+                },
+                Look::InFlight(_) if who == Who::Passing => {
+                    if self.wakers.put(&mut awaited.place, (), waker) {
+                        who = Who::Task;
+                        continue;
+                    }
+                    SyncError::NoWorker // no memory for the list entry
+                }
+                Look::InFlight(seen) => {
+                    if !self.env().shell.start_worker() {
+                        SyncError::NoWorker
+                    } else {
+                        if seen.call {
+                            self.call();
+                        }
+                        match self.refusal().filter(is_final) {
+                            Some(error) => error,
+                            None => return Poll::Pending,
+                        }
+                    }
+                }
+            };
+            if is_final(&error) {
+                return Poll::Ready(Err(error));
+            }
+            waker.wake_by_ref(); // a busy loop, but correct
+            return Poll::Pending;
+        }
+    }
+
+    /// The future is dropped or done.
+    pub fn forget(&self, awaited: &mut Awaited) {
+        self.wakers.remove(std::mem::take(&mut awaited.place));
+    }
+
+    /// A ticket for everything queued before this call.
+    pub fn ticket(&self) -> Ticket {
+        full_fence();
+        self.lock().ticket()
+    }
+
+    pub fn look(&self, ticket: &mut Ticket, who: Who) -> Look {
+        self.lock().look(ticket, who, &self.barrier_word)
+    }
+
+    /// Waits for the end of the barrier in flight, or for another reason to inspect it again.
+    pub fn sleep(&'static self, seen: &Seen) -> Result<(), SyncError> {
+        if !self.env().shell.hire() {
+            return Err(SyncError::NoWorker);
+        }
+        if seen.call {
+            self.call();
+        }
+        match self.refusal() {
+            Some(error) => return Err(error),
+            None => _ = prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
+        }
+        Ok(())
+    }
+
+    /// Begins a barrier, unless another thread has begun one.
+    pub fn begin(
+        &'static self,
+        ticket: &Ticket,
+        has_worker: fn(&'static dyn Shell) -> bool,
+    ) -> Result<(), SyncError> {
+        // Checked before anything is taken from its owners: without a worker they continue on their own.
+        if self.is_holding() && !has_worker(self.env().shell) {
+            return Err(SyncError::NoWorker);
+        }
+        let mut core = self.lock();
+        if core.barrier.in_flight() || core.barrier.start(ticket.snap) == Begin::Covered {
+            return Ok(());
+        }
+        drop(core);
+        let visited = self.visit_queues();
+        let mut core = self.lock();
+        if visited.is_err() {
+            core.gate.fail(); // before any waiter can see that it has ended
+        }
+        let complete = core.barrier.visited_all();
+        if complete {
+            self.end(core);
+        } else {
+            drop(core);
+        }
+        if !complete || visited.is_err() {
+            self.call(); // what was taken has no deadline
+        }
+        visited
+    }
+
+    /// The barrier is complete. The caller is not inside a call of the program that must not run code of the
+    /// program.
+    pub fn end(&'static self, core: MutexGuard<'_, Core>) {
+        if self.end_quietly(core) {
+            self.wakers.take().wake(self.env());
+        }
+    }
+
+    /// The same; true if there are tasks to be woken.
+    pub fn end_quietly(&self, mut core: MutexGuard<'_, Core>) -> bool {
+        core.barrier.end();
+        count(&self.counters.barriers);
+        self.open(core)
+    }
+
+    /// Wakes all threads that wait for the barrier. True if there are tasks to be woken, too.
+    pub fn open(&self, mut core: MutexGuard<'_, Core>) -> bool {
+        let word = &self.barrier_word;
+        let (sleepers, awaited) = core.gate.open();
+        word.fetch_add(1, Ordering::Relaxed); // [BAR-1]
+        drop(core);
+        (0..sleepers).for_each(|_| prim::futex_wake(word));
+        awaited
+    }
+
+    /// A share is done; the last one ends the barrier. Called with no lock held.
+    pub fn barrier_share_done(&'static self) {
+        let mut core = self.lock();
+        if core.barrier.one_done() && self.end_quietly(core) {
+            self.wake_later();
+        }
+    }
+
+    /// Wakes the waiters of a barrier, which then find the reason why it will not complete now.
+    pub fn give_up_barrier(&self) {
+        let mut core = self.lock();
+        core.gate.give_up();
+        self.open(core);
+        self.wakers.take().wake(self.env()); // includes those that a failed thread was to wake
+    }
+
+    /// Takes over everything that is queued, and has the barrier visit all queues.
+    ///
+    /// # Errors
+    /// The fence was refused: not all queues were visited.
+    fn visit_queues(&'static self) -> Result<(), SyncError> {
+        self.sweep(
+            |core| (!core.is_idle()).then_some(Cause::Barrier),
+            |core| _ = core.cpu.visit_barrier(&mut self.lock().barrier),
+        )
+    }
+
+    fn is_holding(&'static self) -> bool {
+        self.held().0 > 0
+    }
+
+    /// Asks the worker to wake the tasks.
+    fn wake_later(&'static self) {
+        self.request_report(crate::domain::budget::TASKS_WAIT);
+    }
+}
+
+/// True if a retry cannot succeed.
+fn is_final(error: &SyncError) -> bool {
+    match *error {
+        SyncError::FenceRefused { errno } => errno != crate::os::NO_MEMORY,
+        _ => false,
+    }
+}

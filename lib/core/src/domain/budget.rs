@@ -1,0 +1,258 @@
+//! The budget of what is queued: retiring with a limit, and the behaviour near the limit.
+//!
+//! The engine counts and decides ([its module](quiescent_engine::budget) has the rules); this file executes
+//! its decisions. Three operations differ when the budget is used up:
+//!
+//! | operation | effect |
+//! |---|---|
+//! | `retire` | queues anyway; the program gets a report ([`News::OverBudget`]) |
+//! | `try_retire` | returns the object |
+//! | `retire_wait` | waits for grace periods, frees memory, and tries again, up to a deadline |
+//!
+//! # Far from the budget
+//! Here the operations are the same. `try_retire` loads one word, the level that the engine computed last,
+//! and then does what `retire` does. The engine has lent the amount that may be queued this way, and counts
+//! it as queued in its checks. The word is written under the domain's lock and read without it: it is a hint,
+//! and a stale value is harmless.
+//!
+//! # Near the budget
+//! `try_retire` takes the lock for each object. Before it refuses it makes one attempt: it reports to the
+//! engine what this thread has freed, drives the grace period as far as possible without waiting, frees a
+//! batch, and asks the engine again.
+//!
+//! `retire_wait` waits as any `synchronize` caller does, that is, it drives the grace period if there is no
+//! driver. It then frees plain memory: its own, and what was taken over. It runs no code of the program,
+//! because its caller may hold any lock. So it may have to wait for the worker, which runs code; it checks
+//! again whenever a callback has been run, and every 10 ms, since memory that owners free themselves causes
+//! no notification.
+
+use std::time::Duration;
+
+use crate::domain::driver::How;
+use crate::domain::enqueue::Terms;
+use crate::domain::error::SyncError;
+use crate::domain::fullness::{Fullness, Refusal};
+use crate::domain::shell::News;
+use crate::domain::state::{Core, State};
+use crate::domain::sweep::Until;
+use crate::prim::counters::{count, value};
+use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering};
+use crate::queue::chain::Garbage;
+use crate::queue::lane::Entry;
+use crate::queue::parcel::Parcel;
+use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
+
+/// Interval between two checks of a caller that waits for room.
+pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Pending report: the budget is exceeded.
+const OVER_BUDGET: u32 = 1;
+/// Pending work: tasks whose barrier has ended have to be woken.
+pub const TASKS_WAIT: u32 = 2;
+
+impl State {
+    /// Publishes the level for readers without the lock. Called under the domain's lock, after every call
+    /// that may have changed it.
+    pub fn show_level(&self, core: &Core) {
+        let level = core.engine.level() as u64;
+        if value(&self.level.0) != level {
+            self.level.0.store(level, Ordering::Relaxed);
+        }
+    }
+
+    /// Queues an entry if it fits, in at most two attempts.
+    #[cold]
+    #[inline(never)]
+    pub fn try_deliver(
+        &'static self,
+        lane: usize,
+        entry: Entry,
+        bytes: u64,
+    ) -> Result<(), Refusal> {
+        let offer = || self.offer(lane, entry, bytes);
+        offer().or_else(|_| offer()).map_err(Refusal::Full)
+    }
+
+    fn offer(&'static self, lane: usize, entry: Entry, bytes: u64) -> Result<(), Fullness> {
+        self.deliver_if(Parcel::Entry(lane, entry, bytes), Terms::LAZY, true)
+    }
+
+    /// Asks the engine whether an entry fits into the budget; if not, returns what is queued.
+    pub(super) fn admit(
+        &self,
+        queue: &Queue,
+        core: &mut MutexGuard<'_, QueueCore>,
+        parcel: &Parcel,
+    ) -> Result<(), Fullness> {
+        let Parcel::Entry(_, _, bytes) = *parcel else {
+            return Ok(());
+        };
+        let hands_off = core.hands_off; // as of the last refill
+        let queued = queue.report(core, hands_off);
+        let now = prim::coarse_ns();
+        let mut global = self.lock();
+        let fits = (core.cpu).admit(&mut global.engine, &queued, bytes, State::now(now));
+        self.show_level(&global);
+        match fits {
+            true => Ok(()),
+            false => Err(Fullness::of(&global)),
+        }
+    }
+
+    /// Waits for room, then queues the entry.
+    pub fn deliver_when_room(
+        &'static self,
+        lane: usize,
+        entry: Entry,
+        bytes: u64,
+        until: Until,
+    ) -> Result<(), Refusal> {
+        loop {
+            let how = How {
+                deadline: until.deadline,
+                expedited: false,
+            };
+            let holdouts = match self.synchronize(how) {
+                Ok(()) => Vec::new(),
+                Err(SyncError::TimedOut { holdouts }) => holdouts,
+                Err(error) => return Err(Refusal::CannotWait(error)),
+            };
+            let mut freed = self.free_own(until);
+            if self.offer(lane, entry, bytes).is_ok() {
+                return Ok(());
+            }
+            freed += self.free_taken(until);
+            let Err(full) = self.offer(lane, entry, bytes) else {
+                return Ok(());
+            };
+            if until.is_over(self.env()) {
+                return Err(Refusal::TimedOut { full, holdouts });
+            }
+            if freed == 0 {
+                self.wait_for_progress(until);
+            }
+        }
+    }
+
+    /// Frees what is ready in this thread's queue.
+    pub(super) fn free_own(&'static self, until: Until) -> u64 {
+        let queue = self.own_queue_or_new();
+        let Some(queue) = queue else { return 0 };
+        let mut garbage = Garbage::new();
+        prim::full_fence(); // [SNAP-1]
+        let mut core = queue.lock();
+        let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
+        drop(core);
+        self.arm_and_kick(refill);
+        let mut freed = 0;
+        while !until.is_over(self.env()) {
+            match self.help_along(queue, MAX_EXTRACT as u64) {
+                0 => break,
+                some => freed += some,
+            }
+        }
+        freed
+    }
+
+    /// Sleeps until a callback was run, or for [`CHECK_INTERVAL`] at most.
+    fn wait_for_progress(&'static self, until: Until) {
+        let left = until
+            .left()
+            .map_or(CHECK_INTERVAL, |left| left.min(CHECK_INTERVAL));
+        self.drainers.fetch_add(1, Ordering::Relaxed);
+        let word = self.drain_word.load(Ordering::Relaxed);
+        prim::futex_wait(&self.drain_word, word, Some(left));
+        self.drainers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The calling thread owns this queue: it frees up to `most` plain objects in it that are ready. Returns
+    /// how many.
+    pub fn help_along(&'static self, queue: &'static Queue, most: u64) -> u64 {
+        let mut places = [const { Entry::NONE }; MAX_EXTRACT];
+        let most = most.min(MAX_EXTRACT as u64) as usize;
+        let mut garbage = Garbage::new();
+        let mut core = queue.lock();
+        // Under the lock no take-over can intervene: what is popped here stays popped. A take-over may have
+        // happened before, unknown to the owner's words.
+        let popped = match core.is_taken() {
+            true => 0,
+            false => queue.lanes[PLAIN].pop_many(&mut places[..most]),
+        };
+        if popped == 0 {
+            let range = queue.extract(&mut core, PLAIN, &mut places[..most], &mut garbage);
+            drop(core);
+            let freed = range.end - range.start;
+            self.free_extracted(queue, &places, range);
+            return freed;
+        }
+        drop(core);
+        for entry in &places[..popped] {
+            // SAFETY: done, and popped by their owner.
+            unsafe { entry.free() };
+        }
+        popped as u64
+    }
+
+    /// The calling thread has queued callbacks faster than they are run: it yields its CPU once. This is no
+    /// wait: it continues if no other thread is runnable. Not inside a section of any domain, which would
+    /// only last longer, nor in a callback.
+    #[cold]
+    pub fn give_way(&'static self) {
+        let local = self.env().local();
+        if local.in_callback() || self.env().threads.in_any_section(&local) {
+            return;
+        }
+        count(&self.counters.gave_way);
+        #[cfg(not(quiescent_model))]
+        std::thread::yield_now();
+    }
+
+    /// Requests the report that the budget is exceeded.
+    #[cold]
+    pub fn over_budget(&'static self) {
+        self.request_report(OVER_BUDGET);
+    }
+
+    /// Requests that the worker report `what`, since this call may be in a `retire` of the program, under any
+    /// locks that it holds. Called with no lock held.
+    pub fn request_report(&'static self, what: u32) {
+        self.unreported.fetch_or(what, Ordering::Release);
+        self.kick_worker();
+    }
+
+    /// Delivers all pending reports. Called on the worker, with no lock held and no driver's role.
+    pub fn deliver_reports(&'static self) {
+        let news = self.unreported.swap(0, Ordering::Acquire);
+        if news & TASKS_WAIT != 0 {
+            self.env().watched(
+                || "the waker of a task",
+                || self.wakers.take().wake(self.env()),
+            );
+        }
+        if news & OVER_BUDGET == 0 {
+            return;
+        }
+        // The queue may be empty by now. (There is no amount in the child of a fork that came between.)
+        let core = self.lock();
+        let Some(full) = Fullness::exceeded(&core) else {
+            return;
+        };
+        let holdouts = core.engine.holdouts().count() as u32;
+        drop(core);
+        self.env().shell.tell(News::OverBudget {
+            full,
+            holdouts,
+            domain: self.name(),
+        });
+    }
+
+    pub fn set_budget(&'static self, bytes: u64, callbacks: u64) {
+        let mut core = self.lock();
+        let kick = core.engine.set_budget(bytes, callbacks);
+        self.show_level(&core);
+        drop(core);
+        if kick {
+            self.kick_worker();
+        }
+    }
+}

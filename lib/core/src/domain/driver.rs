@@ -1,0 +1,424 @@
+//! Driving a grace period.
+//!
+//! A thread that needs a grace period and finds the driver role free drives it itself: no thread switch, no
+//! worker. All others wait ([`waiting`](crate::domain::waiting)). The engine decides every step ([`Next`]); this
+//! file executes it.
+//!
+//! # Rules
+//! * System calls, fences, spins and wake-ups happen with no lock held.
+//! * Sequence numbers for lock-free polls are published before the lock is released, so that they never
+//!   decrease.
+//! * A driver that leaves, for whatever reason, hands its role over if there are waiters. A waiter that was
+//!   asked to drive and leaves instead passes the request on.
+//! * A driver may stop forever between two of its steps: waiters check it at times that the engine sets, and
+//!   take its role if it has made no progress. So each time a driver takes the lock again it first checks
+//!   whether it still is the driver. One that is not makes no further call of the engine, wakes the waiters
+//!   that it still had to wake, and waits like any other thread, at its old place in the list.
+//! * For the same reason a waiter that checks the driver also checks whether it is itself satisfied: the
+//!   driver may have stopped before waking it.
+//!
+//! # Edges
+//! `[SNAP-1]` the caller's updates, a *full fence*, then the request. `[GP-1]` the grace period starts,
+//! *heavy fence*, then the first scan of readers. `[GP-2]` flags are set, *heavy fence*, then the last scan
+//! before sleeping. `[FS-1]` the sleeper is declared with a locked instruction before the last scan of the
+//! flags; a reader clears its flag before it takes the sleeper. `[WT-1]` a grace period's end, release of the
+//! waiter's word, its acquire. `[POLL-1]` release of the published number; acquire, and a full fence when a
+//! poll succeeds.
+
+use std::time::Duration;
+
+use quiescent_engine::stall::Stalled;
+use quiescent_engine::{CpuId, Effects, FenceCause, Global, Interest, Look, Next, Phase, Pos, Seq};
+
+use crate::domain::env::Fenced;
+use crate::domain::error::SyncError;
+use crate::domain::state::{Core, NO_SLEEPER, State};
+use crate::domain::waiters::Wakes;
+use crate::prim::counters::count;
+use crate::prim::{self, MutexGuard, Ordering};
+use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, nap_ns};
+
+mod batched;
+mod polling;
+
+/// Parameters of a wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// Monotonic nanoseconds of the deadline.
+    pub deadline: Option<u64>,
+    /// Spin longer before sleeping.
+    pub expedited: bool,
+}
+
+impl How {
+    /// Expedited, without a deadline.
+    pub const EXPEDITED: How = How {
+        deadline: None,
+        expedited: true,
+    };
+
+    /// With a deadline `timeout` from now.
+    pub fn within(timeout: Duration) -> How {
+        How {
+            deadline: Some(deadline_after(timeout)),
+            expedited: false,
+        }
+    }
+}
+
+/// The time `timeout` from now, in monotonic nanoseconds.
+pub fn deadline_after(timeout: Duration) -> u64 {
+    let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    prim::now_ns().saturating_add(timeout)
+}
+
+/// How a drive ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drive {
+    /// The engine released the driver.
+    Home,
+    /// The deadline passed, or a poller would have had to wait.
+    GaveUp,
+    Failed(SyncError),
+    /// Another thread has the role now.
+    Replaced,
+    /// The driver is to report this, and then to continue.
+    Stalled(Stalled),
+    /// The driver needs a fence, and shares it with others.
+    Fence,
+}
+
+/// The value of `sleeper` while the driver of this epoch sleeps.
+fn sleeper_of(epoch: u32) -> u32 {
+    epoch << 1 | 1
+}
+
+/// A thread's use of the driver role: its progress, and the waiters to wake.
+pub struct Turn<'a> {
+    state: &'a State,
+    core: Option<MutexGuard<'a, Core>>,
+    wakes: Wakes,
+    steps: u32,
+    /// A grace period has ended, and `gp_ended` was not called yet.
+    ended: bool,
+    epoch: u32,
+    /// Another thread has the role.
+    lost: bool,
+    stall: Option<Stalled>,
+    /// The caller issues the fences of this turn.
+    batched: bool,
+    /// How often it has slept for readers that execute fences.
+    naps: u32,
+}
+
+impl<'a> Turn<'a> {
+    #[inline]
+    fn new(state: &'a State, core: MutexGuard<'a, Core>) -> Turn<'a> {
+        Turn {
+            state,
+            epoch: core.engine.driver_epoch(),
+            core: Some(core),
+            wakes: Wakes::new(),
+            steps: 0,
+            ended: false,
+            lost: false,
+            stall: None,
+            batched: false,
+            naps: 0,
+        }
+    }
+
+    /// The role was `taken` just now.
+    #[inline] // the result is large
+    pub fn begin(state: &'a State, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
+        let mut turn = Turn::new(state, core);
+        if taken == Look::TakenOver {
+            // At most one driver sleeps, and a reader that wakes one wakes the thread that drives.
+            turn.unlocked(|state| prim::futex_wake(&state.sleeper));
+        }
+        turn
+    }
+
+    /// Takes the lock, if it is not held, and checks whether this thread still has the role.
+    #[inline]
+    pub fn core(&mut self) -> &mut MutexGuard<'a, Core> {
+        if self.core.is_none() {
+            self.take_lock();
+        }
+        self.core.as_mut().expect("taken just now")
+    }
+
+    #[inline(never)]
+    fn take_lock(&mut self) {
+        let mut core = self.state.lock();
+        self.lost = self.lost || !core.engine.resume(self.epoch);
+        self.core = Some(core);
+    }
+
+    /// True if this thread still drives. Leaves the lock held, so that the answer stays valid.
+    fn is_driver(&mut self) -> bool {
+        self.core();
+        !self.lost
+    }
+
+    /// Calls `what` with no lock held.
+    pub fn unlocked<T>(&mut self, what: impl FnOnce(&'a State) -> T) -> T {
+        self.core = None;
+        self.steps = 0;
+        let woken = self.wakes.wake();
+        for _ in 0..woken {
+            count(&self.state.counters.wakeups);
+        }
+        if std::mem::take(&mut self.ended) {
+            self.state.gp_ended();
+        }
+        what(self.state)
+    }
+
+    /// One step of the engine, with its effects.
+    fn step(&mut self, now_ns: u64) -> Next {
+        self.steps += 1;
+        if prim::hold_is_over(self.steps) {
+            self.unlocked(|_| ());
+        }
+        if !self.is_driver() {
+            return Next::Done;
+        }
+        let state = self.state;
+        let Effects {
+            publish,
+            waiters_until,
+            stall,
+            vacated,
+            join,
+            next,
+            ..
+        } = {
+            let (engine, view) = self.core().beside(state.readers());
+            engine.step(State::now(now_ns), &view)
+        };
+        #[cfg(quiescent_virtual)]
+        prim::observe_step(&self.core().engine);
+        self.stall = stall;
+        if let Some(published) = publish {
+            self.ended |= state.publish(published);
+        }
+        if let Some(leaf) = vacated {
+            state.readers().vacated(leaf, &self.core().lock);
+        }
+        if let Some(count) = join {
+            state.readers().join(count);
+        }
+        if let Some(until) = waiters_until {
+            // These waiters are satisfied, regardless of the driver.
+            while self.finish(until) {
+                self.unlocked(|_| ());
+            }
+        }
+        next
+    }
+
+    /// Marks waiters below `until` as done; true if there are more than can be woken at once.
+    fn finish(&mut self, until: Pos) -> bool {
+        self.core();
+        let core = self.core.as_mut().expect("taken just now");
+        core.waiters.finish(until, &mut self.wakes)
+    }
+
+    /// Flags every holdout; returns the next action.
+    fn flag_holdouts(&mut self, arm: bool) -> Next {
+        let state = self.state;
+        if !self.is_driver() {
+            return Next::Done;
+        }
+        if arm {
+            let sleeper = sleeper_of(self.epoch);
+            state.sleeper.swap(sleeper, Ordering::AcqRel); // [FS-1]
+        }
+        let readers = state.readers();
+        let core = self.core();
+        let mut newly = 0;
+        for cpu in core.engine.holdouts() {
+            let Some(flag) = readers.flag(cpu) else {
+                continue;
+            };
+            if flag.load(Ordering::Acquire) == FLAG_CLEAR {
+                flag.store(FLAG_WAKE, Ordering::Release); // [GR-1]
+                newly += 1;
+            }
+        }
+        core.engine.flagged(newly)
+    }
+
+    /// Releases the lock for a fence. `None`: the fence is [batched](batched).
+    fn fence(&mut self, cause: FenceCause, interest: Interest) -> Option<Fenced> {
+        let batched = self.batched;
+        self.unlocked(|state| {
+            let counter = match cause {
+                FenceCause::GpStart => &state.counters.fences_gp,
+                FenceCause::Flag => &state.counters.fences_flag,
+            };
+            count(counter);
+            (!batched).then(|| match interest {
+                Interest::Passing => state.deferred_fence(), // [GP-1]
+                _ => state.heavy_fence().map(|()| None),     // [GP-1] [GP-2]
+            })
+        })
+    }
+
+    fn grow(&mut self, threads: u32) -> Result<(), SyncError> {
+        let config = *self.core().engine.config();
+        let tree = self.unlocked(|_| Global::new_leaves(&config, threads));
+        let tree = tree.map_err(|_| SyncError::OutOfMemory { threads })?;
+        let old = match self.is_driver() {
+            true => self.core().engine.grow(tree).unwrap_or_else(Some),
+            false => Some(tree),
+        };
+        self.unlocked(|_| drop(old));
+        Ok(())
+    }
+
+    /// Sleeps until a reader or the timeout wakes this driver; false if the deadline has passed.
+    fn sleep(&mut self, until: u64, deadline: Option<u64>) -> bool {
+        let sleeper = sleeper_of(self.epoch);
+        let naps = self.naps;
+        self.naps = naps.saturating_add(1);
+        self.unlocked(|state| {
+            let now = prim::now_ns();
+            let past = deadline.is_some_and(|deadline| now >= deadline);
+            let end = deadline.map_or(until, |deadline| deadline.min(until));
+            let end = match state.may_miss_readers() {
+                true => end.min(now.saturating_add(nap_ns(naps))), // [RD-4]
+                false => end,
+            };
+            if !past && end > now {
+                state.gp_waits();
+                let timeout = Some(Duration::from_nanos(end - now));
+                prim::futex_wait(&state.sleeper, sleeper, timeout);
+            }
+            // Unless the word belongs to a later driver, which relies on being found there.
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            let _ = (state.sleeper).compare_exchange(sleeper, NO_SLEEPER, order.0, order.1);
+            !past
+        })
+    }
+
+    /// Drives until the engine ends the drive, or the deadline passes. The caller has the role.
+    pub fn drive(&mut self, interest: Interest, deadline: Option<u64>) -> Drive {
+        // The time matters only when a reader may block the grace period; until then the clock is not read,
+        // and the engine uses the latest time it knows. (A reader may block it if a grace period is already
+        // in flight, or if the driver is in a section of its own, which is impossible for a waiter.)
+        let fresh = self.core().engine.phase() == Phase::Idle;
+        let now = match interest {
+            Interest::Waiter(_) if fresh => 0,
+            _ => prim::coarse_ns(),
+        };
+        self.drive_on(Next::Again, now, interest, deadline)
+    }
+
+    /// Continues with `next`.
+    #[inline]
+    fn drive_on(
+        &mut self,
+        mut next: Next,
+        mut now: u64,
+        interest: Interest,
+        deadline: Option<u64>,
+    ) -> Drive {
+        loop {
+            if let Some(stalled) = self.stall.take() {
+                return Drive::Stalled(stalled);
+            }
+            next = match next {
+                Next::Again => self.step(now),
+                Next::Done | Next::HandOver => return Drive::Home,
+                Next::Fence(cause) => match self.fence(cause, interest).map(|it| self.fenced(it)) {
+                    None => return Drive::Fence,
+                    Some(Ok(next)) => {
+                        now = prim::coarse_ns();
+                        next
+                    }
+                    Some(Err(error)) => return Drive::Failed(error),
+                },
+                Next::Grow(threads) => match self.grow(threads) {
+                    Ok(()) => Next::Again,
+                    Err(error) => return Drive::Failed(error),
+                },
+                Next::Spin(times) => {
+                    self.unlocked(|_| prim::spin(times));
+                    now = prim::coarse_ns();
+                    Next::Again
+                }
+                Next::FlagHoldouts { arm } => {
+                    let next = self.flag_holdouts(arm);
+                    if arm {
+                        now = prim::now_ns(); // from here on sleeps need the exact time
+                    }
+                    next
+                }
+                Next::Sleep(_) if interest == Interest::Poller => return Drive::GaveUp,
+                Next::Sleep(until) => {
+                    if !self.sleep(until, deadline) {
+                        return Drive::GaveUp;
+                    }
+                    now = prim::now_ns();
+                    Next::Again
+                }
+            };
+            if self.lost {
+                return Drive::Replaced;
+            }
+        }
+    }
+
+    /// Gives the role up, and asks a waiter to take it if the engine says so.
+    pub fn leave(&mut self) {
+        if self.is_driver() && self.core().engine.leave() == Next::HandOver {
+            if !self.wakes.is_empty() {
+                self.unlocked(|_| ());
+            }
+            let core = self.core.get_or_insert_with(|| self.state.lock());
+            if !core.engine.is_driven() && core.waiters.hand_over(&mut self.wakes) {
+                count(&self.state.counters.hand_overs);
+            }
+        }
+        self.unlocked(|_| ());
+    }
+}
+
+impl State {
+    /// Publishes the numbers for polls without the lock. True if that ends a grace period. Under the lock.
+    #[inline]
+    pub fn publish(&self, root: Seq) -> bool {
+        let before = self.root_seq.load(Ordering::Relaxed);
+        self.root_seq.store(root.to_bits(), Ordering::Release); // [POLL-1]
+        root.state() == 0 && root.to_bits() != before
+    }
+
+    /// Drives, if there is no driver, until the engine ends the drive or would wait.
+    pub fn drive_once<'a>(
+        &'a self,
+        mut core: MutexGuard<'a, Core>,
+        cpu: Option<CpuId>,
+        interest: Interest,
+    ) {
+        if core.engine.try_drive(cpu, interest) {
+            let mut turn = Turn::begin(self, core, Look::Yours);
+            let _ = turn.drive(interest, None);
+            turn.leave();
+        }
+    }
+
+    /// Wakes a sleeping driver, because of a reader or for another reason.
+    pub fn rouse_driver(&self, by_reader: bool) {
+        if self.sleeper.swap(NO_SLEEPER, Ordering::AcqRel) != NO_SLEEPER {
+            if by_reader {
+                count(&self.counters.reader_wakeups);
+            }
+            prim::futex_wake(&self.sleeper);
+        }
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

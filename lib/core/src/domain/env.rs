@@ -1,0 +1,274 @@
+//! The environment that all domains of a process share: registered threads, fences, the worker's alarm, the
+//! shell.
+
+use crate::domain::error::InitError;
+use crate::domain::laziness::Breakers;
+use crate::domain::life::{Domain, Readers};
+use crate::domain::list::Registry;
+use crate::domain::shell::Shell;
+use crate::domain::state::State;
+use crate::prim::alarm::Alarm;
+use crate::prim::asking::{Asking, SPIN};
+use crate::prim::counters::add;
+use crate::prim::fences::{Fences, Whose};
+use crate::prim::{self, LEAF_SLOTS, full_fence};
+use crate::queue::block::Block;
+use crate::queue::common::Common;
+use crate::queue::meter::UNNAMED;
+use crate::reader::local::{Here, Local};
+use crate::reader::registration::Threads;
+use crate::reader::threads::{Leaves, Slot};
+use crate::reader::word::Reader;
+
+/// The environment of a process.
+#[derive(Debug)]
+pub struct Env {
+    pub threads: Threads,
+    pub common: Common,
+    pub fences: Fences,
+    pub asking: Asking,
+    /// The process's domain, and its state.
+    pub home: Domain,
+    pub state: State,
+    /// The domains of the program.
+    pub registry: Registry,
+    pub alarm: Alarm,
+    pub breakers: &'static Breakers,
+    pub shell: &'static dyn Shell,
+}
+
+/// The large parts of an environment that are zeros at first. In a static of their own they take no room in
+/// the program's file.
+#[derive(Debug)]
+pub struct Zeros {
+    leaves: Leaves,
+    breakers: Breakers,
+    /// What threads without a queue push into. Its content is unused.
+    nothing: Block,
+}
+
+impl Zeros {
+    const_new! {
+        pub fn new() -> Zeros {
+            Zeros { leaves: Leaves::new(), breakers: Breakers::new(), nothing: Block::new() }
+        }
+    }
+}
+
+impl Env {
+    const_new! {
+        /// # Safety
+        /// The environment is placed at `place`, stays there forever, and is part of `shell`. No other one
+        /// has these `zeros`.
+        pub unsafe fn new<S: Shell + 'static>(
+            place: *const Env,
+            config: quiescent_engine::Config,
+            shell: &'static S,
+            zeros: &'static Zeros,
+        ) -> Env {
+            // SAFETY: addresses inside the place that the caller promises; nothing is read.
+            let (home, state, common) = unsafe {
+                (
+                    &raw const (*place).home,
+                    &raw const (*place).state,
+                    &raw const (*place).common,
+                )
+            };
+            Env {
+                threads: Threads::new(shell, &zeros.leaves),
+                // SAFETY: the caller's promise.
+                common: unsafe { Common::new(common, state.cast(), shell, &zeros.nothing) },
+                fences: Fences::new(),
+                asking: Asking::new(),
+                // SAFETY: the caller's promise.
+                home: unsafe { Domain::new(0, Readers::Threads, UNNAMED, place) },
+                // SAFETY: the caller's promise.
+                state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
+                registry: Registry::new(),
+                alarm: Alarm::new(),
+                breakers: &zeros.breakers,
+                shell,
+            }
+        }
+    }
+
+    /// The calling thread's local.
+    pub fn local(&self) -> Here {
+        self.threads.local()
+    }
+
+    /// The calling thread's slot, if it has one.
+    pub fn own_slot(&self) -> Option<&'static Slot> {
+        self.threads.own_slot(&self.local())
+    }
+
+    /// All states: the process's, and those of the program's domains.
+    pub fn states(&'static self) -> impl Iterator<Item = &'static State> {
+        let others = self.registry.all().filter_map(Domain::state_if_any);
+        std::iter::once(&self.state).chain(others)
+    }
+
+    /// Runs code of the program on the worker, watched as a callback is.
+    pub fn watched(&'static self, name: fn() -> &'static str, run: impl FnOnce()) {
+        self.shell.begin(name, None);
+        run();
+        self.shell.end();
+    }
+
+    /// Runs code of the program in which waiting is forbidden, as in a callback.
+    pub fn marked(&self, run: impl FnOnce()) {
+        let _marked = Marked::new(self);
+        run();
+    }
+
+    /// The fence of a grace period: reaches every CPU that runs one of our readers. Callers that need one at
+    /// the same time share it.
+    pub fn heavy_fence(&self) -> Result<(), i32> {
+        self.heavy_fence_for(1)
+    }
+
+    /// One fence for `needs` callers, provided that none has to precede another.
+    fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
+        if !self.threads.mode.updaters_fence() {
+            full_fence(); // of this thread only
+            return Ok(());
+        }
+        let whose = self.fences.pass(prim::heavy_fence)?;
+        let own = u64::from(whose == Whose::Own);
+        add(&self.state.counters.fences_shared, needs - own);
+        Ok(())
+    }
+
+    /// One fence for the deferred work of `needs` domains (of `domain` alone, if that is given). First the
+    /// threads are asked to execute one themselves; the time of a fence that interrupts is returned for the
+    /// engine (rule R7).
+    pub fn deferred_fence_for(&self, needs: u64, domain: Option<&Domain>) -> Fenced {
+        if !self.threads.mode.updaters_fence() {
+            return self.heavy_fence_for(needs).map(|()| None);
+        }
+        let begun = prim::now_ns();
+        if !self.ask(domain, begun.saturating_add(prim::ASK_NS)) {
+            self.heavy_fence_for(needs)?;
+        }
+        let ended = prim::now_ns();
+        Ok(Some(FenceTime {
+            took_ns: ended.saturating_sub(begun) / needs,
+            ended_ns: ended,
+        }))
+    }
+
+    /// Asks every present thread for a fence ([`asking`](crate::prim::asking)). False: some have not answered
+    /// before `deadline`, or were not asked.
+    fn ask(&self, domain: Option<&Domain>, deadline: u64) -> bool {
+        let slots = &self.threads.slots;
+        let most = slots.most_asked();
+        if most == 0 || !self.asking.is_due() {
+            return false;
+        }
+        let own = self.own_slot();
+        full_fence(); // [ASK-3]
+        let mut others = slots
+            .claimed()
+            .filter(|slot| own.is_none_or(|own| !std::ptr::eq(own, *slot)));
+        let asked: [Option<&Slot>; prim::MOST_ASKED] =
+            std::array::from_fn(|n| if n < most { others.next() } else { None });
+        if others.next().is_some() {
+            return false;
+        }
+        let number = self.asking.ask();
+        let asked = || asked.iter().flatten();
+        #[cfg(quiescent_virtual)]
+        prim::asked(asked().count());
+        for slot in asked() {
+            slot.words.reader.ask();
+            if let Some(queue) = slot.queue() {
+                queue.lower_limits();
+            }
+            if let Some(domain) = domain {
+                domain.ask(slot);
+            }
+        }
+        let answered = |slot: &&Slot| loop {
+            if slot.answer.covers(number) {
+                return true;
+            }
+            if prim::now_ns() >= deadline {
+                return false;
+            }
+            prim::spin(SPIN);
+        };
+        let all = asked().all(answered);
+        add(&self.state.counters.fences_asked, 1);
+        add(&self.state.counters.fences_answered, u64::from(all));
+        self.asking.is_over(all);
+        all
+    }
+
+    /// The calling thread answers if it is asked for a fence by this word, its own. Lock-free, and safe in a
+    /// signal handler at any instruction.
+    #[inline]
+    pub fn answer_if_asked(&self, local: &Local, reader: &Reader) {
+        if reader.is_asked()
+            && let Some(slot) = self.threads.own_slot(local)
+        {
+            #[cfg(quiescent_virtual)]
+            prim::asked(1);
+            reader.unask(); // before the load of the number: a question that comes later sets it again
+            self.asking.answer(&slot.answer);
+        }
+    }
+
+    /// The same in the slow path of a push.
+    #[inline]
+    pub fn answer_at_push(&self) {
+        let local = self.local();
+        if let Some(slot) = self.threads.own_slot(&local) {
+            self.answer_if_asked(&local, &slot.words.reader);
+        }
+    }
+
+    /// Limits the number of thread slots.
+    pub fn limit_threads(&self, threads: u32) -> Result<(), InitError> {
+        let most = (prim::MAX_LEAVES * LEAF_SLOTS) as u32 - 2;
+        if threads == 0 || threads > most {
+            return Err(InitError::BadMaxThreads {
+                asked: threads,
+                most,
+            });
+        }
+        self.threads
+            .slots
+            .limit_leaves((threads + 2).div_ceil(LEAF_SLOTS as u32));
+        Ok(())
+    }
+}
+
+/// The time of a fence, for the engine: a domain's part of what it took, and when it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FenceTime {
+    pub took_ns: u64,
+    pub ended_ns: u64,
+}
+
+/// The result of a fence: its time, if that counts, or the `errno` with which it was refused.
+pub type Fenced = Result<Option<FenceTime>, i32>;
+
+/// Marks the calling thread as running a callback until dropped, also while a panic unwinds.
+pub struct Marked(Here);
+
+impl Marked {
+    pub fn new(env: &Env) -> Marked {
+        let local = env.local();
+        local.enter_callback();
+        Marked(local)
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        self.0.leave_callback();
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -1,0 +1,253 @@
+//! Stall reports: a grace period that has waited for too long, as text and as JSON.
+//!
+//! # How a report is made
+//!
+//! The engine decides when, and how often (`quiescent_engine::stall`); the driver executes it. This file
+//! makes the report and delivers it.
+//!
+//! # Context of the reporter
+//! The reporter runs on the thread that drove, after it has left the driver role, with no lock held:
+//! meanwhile another waiter of the same grace period drives. So a reporter may take long, and may take a lock
+//! that *another* waiter holds. It runs as callbacks do: it may `retire`, `defer` and inspect anything; calls
+//! that would wait are refused. The worker's reporter is watched like a callback: one that does not return
+//! costs only the worker its role. While one reporter runs, further reports are dropped: a reporter that
+//! hangs blocks one thread, and one that polls is not called recursively.
+//!
+//! # Order of reads
+//! The blocking readers are read under the domain's lock, as numbers. Names and states are read from `/proc`
+//! without any lock, while the caller still has the role: no other thread can end the grace period meanwhile,
+//! so no number changes its meaning. A slot whose generation differs from the first scan belongs to a reader
+//! that has left since: it is not named. That is checked after the names were read.
+
+use crate::domain::numbers::Number;
+use crate::domain::shell::News;
+use crate::domain::state::State;
+use crate::reader::holdout::Holdout;
+use quiescent_engine::stall::Stalled;
+use quiescent_engine::stall::THREADS_NS;
+use std::fmt;
+use std::panic::Location;
+use std::time::Duration;
+
+mod json;
+mod proc;
+
+/// Default time until a stall is reported, in nanoseconds.
+pub const DEFAULT_NS: u64 = if cfg!(debug_assertions) {
+    1_000_000_000
+} else {
+    THREADS_NS
+};
+
+/// Default time until a grace period that readers block is reported, unless `Options::stall_after` or
+/// `set_stall_after` changes it: 21 s, and 1 s in a build with debug assertions.
+pub const STALL_AFTER: Duration = Duration::from_nanos(DEFAULT_NS);
+
+/// A grace period that has waited for too long, and the readers that block it.
+///
+/// [`Display`](fmt::Display) formats it as text, one line per reader; [`to_json`](StallReport::to_json) as
+/// JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StallReport {
+    /// The domain's name, if it has one (`Domain::set_name`).
+    pub domain: Option<&'static str>,
+    /// The number of the grace period: one more than the number that had ended before it
+    /// (`Statistics::grace_periods`, or that of the domain in question).
+    pub grace_period: u64,
+    /// Number of reports about this grace period so far, including this one.
+    pub report: u32,
+    /// The grace period has waited for at least this long.
+    pub age: Duration,
+    /// The readers that block it, at most 64 of them. Empty if all have left while the report was made.
+    pub readers: Vec<StalledReader>,
+    /// Number of further readers that block it.
+    pub more: usize,
+    /// Callbacks and objects that wait for this grace period or a later one.
+    pub queued: u64,
+    /// Their bytes, as in `Statistics::queued_bytes`.
+    pub queued_bytes: u64,
+}
+
+/// A reader that blocks a grace period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StalledReader {
+    /// The thread, and the number of its open sections.
+    pub holdout: Holdout,
+    /// The thread's state as reported by the kernel: `R` runs, `S` sleeps, `D` waits for a device, `T` or `t`
+    /// is stopped (for example by a debugger). None if it cannot be read, for example because the thread has
+    /// ended.
+    pub state: Option<char>,
+    /// The kernel function in which it waits, if it waits and the kernel reports it.
+    pub wait_channel: Option<String>,
+    /// Lower bound for the time it has been in its section: the time since it was first seen there. (Measured
+    /// with a clock that advances every few milliseconds.)
+    pub held_for: Duration,
+    /// The place where its section was opened. Always `None` without the feature `locations`.
+    pub location: Option<&'static Location<'static>>,
+}
+
+impl fmt::Display for StallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(domain) = self.domain {
+            write!(f, "domain {domain}: ")?;
+        }
+        write!(
+            f,
+            "grace period {} has waited for {} (report {}); {} queued behind it, {} bytes",
+            self.grace_period,
+            Seconds(self.age),
+            self.report,
+            self.queued,
+            self.queued_bytes
+        )?;
+        if self.readers.is_empty() {
+            f.write_str("; the blocking reader has left meanwhile")?;
+        }
+        for reader in &self.readers {
+            write!(f, "\n  {reader}")?;
+        }
+        if self.more > 0 {
+            write!(f, "\n  and {} others", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for StalledReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.holdout)?;
+        if let Some(state) = self.state {
+            write!(f, ", state {state}")?;
+        }
+        if let Some(channel) = &self.wait_channel {
+            write!(f, " in {channel}")?;
+        }
+        let held = Seconds(self.held_for);
+        let place = if self.holdout.inherited {
+            "seen here"
+        } else {
+            "in its section"
+        };
+        write!(f, ", {place} for at least {held}")?;
+        if let Some(location) = self.location {
+            write!(f, ", opened at {location}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StalledReader {
+    pub(crate) fn new(holdout: Holdout, held_for: Duration) -> StalledReader {
+        StalledReader {
+            state: proc::state(holdout.thread_id),
+            wait_channel: proc::wait_channel(holdout.thread_id),
+            holdout,
+            held_for,
+            location: None,
+        }
+    }
+}
+
+/// A time in seconds with three decimals.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0.as_millis();
+        write!(f, "{}.{:03} s", ms / 1000, ms % 1000)
+    }
+}
+
+/// The largest number of readers named in a report.
+const MOST: usize = 64;
+
+impl State {
+    /// Sets the time after which stalls are reported, also for the grace period in flight; zero: never.
+    pub fn set_stall_after(&self, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let asleep = self.lock().engine.set_stall_ns(ns);
+        // A driver that sleeps until another time wakes, and uses the new one.
+        if asleep {
+            self.rouse_driver(false);
+        }
+        self.call_worker_if_interested(); // its deadline changes too
+    }
+
+    /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
+    pub fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
+        if !self.env().shell.is_heard() {
+            return None;
+        }
+        let age = Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
+        let mut seen = [(0, 0); MOST];
+        let (mut found, mut all) = (0, 0);
+        let core = self.lock();
+        for reader in core.engine.in_the_way() {
+            if let Some(place) = seen.get_mut(all) {
+                *place = reader;
+                found += 1;
+            }
+            all += 1;
+        }
+        drop(core);
+        let seen = seen[..found].iter();
+        let readers = seen.flat_map(|&(cpu, stamp)| self.stalled_readers(cpu, stamp, age));
+        let readers = readers.take(MOST).collect();
+        let (queued, queued_bytes) = self.held();
+        let before = match self.is_home() {
+            true => 0,
+            false => self.domain().settings().before.get(Number::GracePeriods),
+        };
+        Some(StallReport {
+            domain: self.name(),
+            grace_period: stalled.grace_period.wrapping_sub(before),
+            report: stalled.nth,
+            age,
+            readers,
+            more: all - found,
+            queued,
+            queued_bytes,
+        })
+    }
+
+    /// The threads behind a reader that was seen with this stamp, if they are still in the same section.
+    fn stalled_readers(&self, cpu: u32, stamp: u64, held_for: Duration) -> Vec<StalledReader> {
+        let readers = self.readers();
+        let location = (readers.words(cpu)).and_then(|words| words.reader.location());
+        let named = readers.named(cpu, stamp, &self.env().threads.slots);
+        let mut named: Vec<_> = (named.into_iter())
+            .map(|holdout| StalledReader::new(holdout, held_for))
+            .collect();
+        if let Some(reader) = named.first_mut() {
+            reader.location = location;
+        }
+        named
+    }
+
+    /// Delivers a report. Called with no lock held, and without the driver role.
+    pub fn report_stall(&'static self, stall: Option<StallReport>) {
+        #[cfg(all(test, not(quiescent_model)))]
+        self.probe
+            .reported
+            .fetch_add(1, crate::prim::Ordering::Relaxed);
+        let Some(stall) = stall else { return };
+        if !self.telling.begin() {
+            return;
+        }
+        let (env, shell) = (self.env(), self.env().shell);
+        let report = || shell.tell(News::Stalled(stall));
+        if self.in_callback() {
+            report(); // a polling callback: already marked and watched
+        } else {
+            env.marked(|| {
+                shell.begin(|| "the reporter", None);
+                report();
+                shell.end();
+                shell.rest();
+            });
+        }
+        self.telling.end();
+    }
+}

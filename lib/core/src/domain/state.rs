@@ -1,0 +1,500 @@
+//! The state of a domain: exists once a callback is queued in it, or a caller waits for its grace periods.
+//!
+//! It is created at the first use that is not a read, and stays with its domain. The process's state is a
+//! `static`. This file holds the data and its inspection; the operations are in the driver
+//! ([`gp`](crate::gp)), queues and barriers ([`defer`](crate::defer)), and the worker's pass
+//! ([`pass`](crate::domain::pass)).
+
+use std::sync::PoisonError;
+
+use quiescent_engine::barrier::Barrier;
+use quiescent_engine::{Config, Global, Now, Seq};
+
+use crate::domain::counters::Counters;
+use crate::domain::env::{Env, FenceTime, Fenced};
+use crate::domain::error::SyncError;
+use crate::domain::gate::Gate;
+use crate::domain::life::{Domain, Readers};
+use crate::domain::tasks::Tasks;
+use crate::domain::waiters::WaitList;
+use crate::os::NO_MEMORY;
+use crate::prim::counters::count;
+use crate::prim::fixed::Fixed;
+use crate::prim::teller::Teller;
+use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, now_ns};
+use crate::queue::all::Queues;
+use crate::queue::block::Block;
+use crate::queue::common::Common;
+use crate::queue::per_thread::Queue;
+use crate::reader::bitmap::UnderLock;
+use crate::reader::local::Local;
+use crate::reader::mode::FenceMode;
+use crate::reader::set::{ReaderSet, View};
+
+/// No driver sleeps.
+pub const NO_SLEEPER: u32 = 0;
+
+/// The data that the lock protects.
+#[derive(Debug)]
+pub struct Core {
+    pub engine: Global,
+    pub waiters: WaitList,
+    pub barrier: Barrier,
+    pub gate: Gate,
+    /// Shown to what may be called under the lock only.
+    pub lock: UnderLock,
+    /// What has a deadline is due from this time on at the earliest, though its deadline was computed to be
+    /// before. For a statistic.
+    pub due_from: u64,
+}
+
+impl Core {
+    /// The time from which on the worker is late.
+    pub fn due(&self) -> Option<u64> {
+        self.engine.armed().map(|at| at.max(self.due_from))
+    }
+}
+
+/// The state of a domain.
+#[derive(Debug)]
+pub struct State {
+    /// The domain of this state.
+    domain: Fixed<Domain>,
+    /// The driver that sleeps, or is about to, on this futex: derived from its driver epoch.
+    pub sleeper: AtomicU32,
+    /// The root's `gp_seq`, for polls without the lock.
+    pub root_seq: AtomicU64,
+    core: Mutex<Core>,
+    pub counters: Counters,
+    /// The queue of threads that have none, and of intrusive callbacks that such threads queue.
+    pub shared: Queue,
+    /// The queues of threads.
+    pub made: Queues,
+    sweep: Mutex<()>,
+    /// The futex on which waiters of barriers sleep. `[BAR-1]`
+    pub barrier_word: AtomicU32,
+    /// Tasks that wait for the barrier.
+    pub wakers: Tasks,
+    /// Tasks that wait for grace periods.
+    #[cfg(not(quiescent_model))]
+    pub tasks: Tasks<Seq>,
+    /// Number of drains that wait for callbacks that other threads run, and the word that changes when one
+    /// has returned.
+    pub drainers: AtomicU32,
+    pub drain_word: AtomicU32,
+    /// The queue at which the next bounded drain begins.
+    pub drain_turn: AtomicU32,
+    /// The program runs the callbacks itself, by draining.
+    pub drained: AtomicU32,
+    /// The `errno` with which the worker's fence was refused; 0 if it was not.
+    refused: AtomicU32,
+    /// A stall is being reported.
+    pub telling: Teller,
+    /// Pending reports to the program: bits of [`budget`](crate::domain::budget).
+    pub unreported: AtomicU32,
+    /// Owners run their own closures.
+    pub inline: AtomicU32,
+    /// Owners run no destructors.
+    pub workers_run: AtomicU32,
+    /// The budget level.
+    pub level: crate::domain::fullness::LevelWord,
+    /// Other threads reclaim what owners retire, unless an owner has set it otherwise.
+    pub offload: AtomicU32,
+    /// The worker waits to be called when a grace period can continue. `[CT-1]`
+    pub interested: AtomicU32,
+    /// How often it has looked at readers that execute fences since then. `[RD-4]`
+    pub naps: AtomicU32,
+    /// The worker is to process this state, whatever the time.
+    pub called: AtomicU32,
+    /// The time of the first call that the worker has not seen; 0 for none. For a statistic only: the models
+    /// do not see it.
+    pub called_at: std::sync::atomic::AtomicU64,
+    /// What was due at this time or before has been counted as late. As above.
+    pub late_to: std::sync::atomic::AtomicU64,
+    /// The worker is to process this state at this time at the latest; 0 for never.
+    pub look_at: AtomicU64,
+    /// The domain's number in telemetry.
+    pub(crate) place: AtomicU32,
+    /// The guards of its locks while this process forks.
+    pub parked: crate::prim::parked::Parked<Core>,
+    pub parked_sweep: crate::prim::parked::Parked<()>,
+    #[cfg(all(test, not(quiescent_model)))]
+    pub probe: Probe,
+}
+
+/// Inputs and counters for tests of the driver.
+#[cfg(all(test, not(quiescent_model)))]
+#[derive(Debug)]
+pub struct Probe {
+    /// The `errno` with which fences are refused; 0 for none.
+    pub errno: AtomicU32,
+    /// Number of times the lock was taken.
+    pub locks: AtomicU64,
+    /// Number of grace periods that have ended.
+    pub ended: AtomicU64,
+    /// Number of stalls that were to be reported.
+    pub reported: AtomicU64,
+}
+
+impl State {
+    const_new! {
+        /// # Safety
+        /// The state is placed at `place` and stays there forever; the others live forever, too.
+        pub unsafe fn new(
+            place: *const State,
+            config: Config,
+            domain: *const Domain,
+            common: *const Common,
+            nothing: &'static Block,
+        ) -> State {
+            let engine = Global::new(config);
+            State {
+                // SAFETY: the caller's promise.
+                domain: unsafe { Fixed::new(domain) },
+                sleeper: AtomicU32::new(NO_SLEEPER),
+                root_seq: AtomicU64::new(Seq::INITIAL.to_bits()),
+                core: Mutex::new(Core {
+                    engine,
+                    waiters: WaitList::new(),
+                    barrier: Barrier::new(),
+                    gate: Gate::new(),
+                    lock: UnderLock::new(),
+                    due_from: 0,
+                }),
+                counters: Counters::new(),
+                // SAFETY: the caller's promise.
+                shared: unsafe { Queue::new(0, common, place.cast(), nothing) },
+                made: Queues::new(),
+                sweep: Mutex::new(()),
+                barrier_word: AtomicU32::new(0),
+                wakers: Tasks::new(),
+                #[cfg(not(quiescent_model))]
+                tasks: Tasks::new(),
+                drainers: AtomicU32::new(0),
+                drain_word: AtomicU32::new(0),
+                drain_turn: AtomicU32::new(0),
+                drained: AtomicU32::new(0),
+                refused: AtomicU32::new(0),
+                telling: Teller::new(),
+                unreported: AtomicU32::new(0),
+                inline: AtomicU32::new(0),
+                workers_run: AtomicU32::new(0),
+                level: crate::domain::fullness::LevelWord::new(),
+                offload: AtomicU32::new(0),
+                interested: AtomicU32::new(0),
+                naps: AtomicU32::new(0),
+                called: AtomicU32::new(0),
+                called_at: std::sync::atomic::AtomicU64::new(0),
+                late_to: std::sync::atomic::AtomicU64::new(0),
+                look_at: AtomicU64::new(0),
+                place: AtomicU32::new(0),
+                parked: crate::prim::parked::Parked::new(),
+                parked_sweep: crate::prim::parked::Parked::new(),
+                #[cfg(all(test, not(quiescent_model)))]
+                probe: Probe {
+                    errno: AtomicU32::new(0),
+                    locks: AtomicU64::new(0),
+                    ended: AtomicU64::new(0),
+                    reported: AtomicU64::new(0),
+                },
+            }
+        }
+    }
+
+    /// The policy of a domain of threads.
+    pub const fn config() -> Config {
+        let mut config = Config::threads();
+        config.leaf = LEAF_SLOTS as u32;
+        config.pace.stall_ns = crate::domain::stall::DEFAULT_NS;
+        config
+    }
+
+    /// A leaked state for a domain of the program.
+    pub fn leak(domain: &'static Domain) -> &'static State {
+        let mut config = State::config();
+        if domain.readers.is_counted() {
+            config = Config {
+                pace: config.pace,
+                ..Config::sleepable()
+            };
+        }
+        State::leak_with(domain, config)
+    }
+
+    /// The same with a policy of its own.
+    pub fn leak_with(domain: &'static Domain, config: Config) -> &'static State {
+        let place = Box::leak(Box::<State>::new_uninit());
+        let common = &domain.env().common;
+        // SAFETY: the state is written to the address that it is given, and never freed.
+        place.write(unsafe { State::new(place.as_ptr(), config, domain, common, common.nothing) })
+    }
+
+    /// The state of a queue.
+    #[inline]
+    pub fn of(queue: &Queue) -> &'static State {
+        // SAFETY: a queue is created with a state of this type, which lives forever.
+        unsafe { &*queue.state.place().cast::<State>() }
+    }
+
+    /// The domain of this state.
+    #[inline]
+    pub fn domain(&self) -> &'static Domain {
+        self.domain.get()
+    }
+
+    /// The environment of the process.
+    #[inline]
+    pub fn env(&self) -> &'static Env {
+        self.domain().env()
+    }
+
+    /// True for the process's domain.
+    pub fn is_home(&self) -> bool {
+        matches!(self.domain().readers, Readers::Threads)
+    }
+
+    /// True if the calling thread is in a section that these grace periods may wait for.
+    pub fn in_section(&self) -> bool {
+        self.in_section_of(&self.env().local())
+    }
+
+    /// The same, for a caller that has its [`Local`].
+    #[inline]
+    pub fn in_section_of(&self, local: &Local) -> bool {
+        self.env().threads.in_section(local) || self.is_inside()
+    }
+
+    /// True if the calling thread runs a callback.
+    pub fn in_callback(&self) -> bool {
+        self.env().local().in_callback()
+    }
+
+    /// The readers that its grace periods wait for.
+    #[inline]
+    pub fn readers(&self) -> ReaderSet<'static> {
+        match &self.domain().readers {
+            Readers::Threads => ReaderSet::Threads(&self.env().threads.slots),
+            Readers::Records(records) => ReaderSet::Records(records),
+            Readers::Counted(counted) => ReaderSet::Counted(counted, &self.env().threads),
+        }
+    }
+
+    /// The lock that serializes sweeps.
+    pub fn sweeping(&self) -> MutexGuard<'_, ()> {
+        self.sweep.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Core> {
+        #[cfg(all(test, not(quiescent_model)))]
+        self.probe.locks.fetch_add(1, Ordering::Relaxed);
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, Core>> {
+        self.core.try_lock().ok()
+    }
+
+    /// The present time for the engine.
+    pub fn now(ns: u64) -> Now {
+        Now { ns }
+    }
+
+    /// The fence of a grace period or a take-over, for waiters.
+    pub fn heavy_fence(&self) -> Result<(), i32> {
+        #[cfg(all(test, not(quiescent_model)))]
+        match self.probe.errno.load(Ordering::Relaxed) {
+            0 => {}
+            errno => return Err(errno as i32),
+        }
+        self.env().heavy_fence()
+    }
+
+    /// The same for deferred work.
+    pub fn deferred_fence(&self) -> Fenced {
+        #[cfg(all(test, not(quiescent_model)))]
+        match self.probe.errno.load(Ordering::Relaxed) {
+            0 => {}
+            errno => return Err(errno as i32),
+        }
+        self.env().deferred_fence_for(1, Some(self.domain()))
+    }
+
+    pub fn resolve_mode(&self) -> FenceMode {
+        self.env().threads.mode.resolve()
+    }
+
+    // The worker.
+
+    /// True if a reader's end may go unheard: that of a thread that executes fences, except by an `Srcu`,
+    /// whose sections end with one. `[RD-4]`
+    pub fn may_miss_readers(&self) -> bool {
+        let counted = matches!(self.domain().readers, Readers::Counted(_));
+        !counted && self.env().threads.mode.threads_fence()
+    }
+
+    /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`
+    pub fn call_worker_if_interested(&self) {
+        if self.interested.load(Ordering::Acquire) != 0 {
+            self.call();
+        }
+    }
+
+    /// Calls the worker to this state. (A worker exists.)
+    pub fn call(&self) {
+        if self.called_at.load(Ordering::Relaxed) == 0 {
+            self.called_at.store(now_ns(), Ordering::Relaxed);
+        }
+        self.called.store(1, Ordering::Release); // before the swap of [ALM-1]
+        self.env().alarm.kick();
+    }
+
+    /// A worker starts: it processes this state first, whatever its predecessor had done.
+    pub fn call_at_start(&self) {
+        self.called.store(1, Ordering::Release);
+    }
+
+    /// A grace period has ended since the last call. Called with no lock held.
+    #[inline]
+    pub fn gp_ended(&self) {
+        #[cfg(all(test, not(quiescent_model)))]
+        self.probe.ended.fetch_add(1, Ordering::Relaxed);
+        self.call_worker_if_interested();
+        self.env().shell.publish();
+    }
+
+    /// The driver is about to sleep until a reader or a timeout wakes it. Called with no lock held.
+    #[inline]
+    pub fn gp_waits(&self) {
+        count(&self.counters.sleeps);
+        self.env().shell.publish();
+    }
+
+    /// The worker cannot continue; records the error for its waiters. True if it never will; false if a later
+    /// attempt may succeed.
+    pub fn refuse(&self, error: &SyncError) -> bool {
+        count(&self.counters.worker_errors);
+        let SyncError::FenceRefused { errno } = *error else {
+            return false;
+        };
+        if errno == NO_MEMORY {
+            return false;
+        }
+        self.refused.store(errno.unsigned_abs(), Ordering::Release);
+        true
+    }
+
+    /// Why the worker cannot continue.
+    pub fn refusal(&self) -> Option<SyncError> {
+        match self.refused.load(Ordering::Acquire) {
+            0 => None,
+            errno => Some(SyncError::FenceRefused {
+                errno: errno.cast_signed(),
+            }),
+        }
+    }
+}
+
+impl Core {
+    /// The engine, and what it may query of the readers.
+    pub fn beside<'a>(&'a mut self, readers: ReaderSet<'a>) -> (&'a mut Global, View<'a>) {
+        (&mut self.engine, readers.under(&self.lock))
+    }
+
+    pub fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
+        self.due_from = now_ns(); // what the new times would have flushed already
+        self.engine.set_flush_times(lazy_ns, prompt_ns);
+    }
+
+    pub fn set_drained(&mut self, drained: bool) {
+        self.due_from = now_ns(); // what was left to the program
+        self.engine.set_drained(drained);
+    }
+
+    /// The grace period's fence has ended.
+    pub fn fence_ended(&mut self, time: Option<FenceTime>) {
+        if let Some(FenceTime { took_ns, ended_ns }) = time {
+            self.engine.fence_ended(took_ns, ended_ns);
+        }
+    }
+
+    /// Forgets a timer that has fired.
+    pub fn expire(&mut self, now_ns: u64) {
+        if self.engine.armed().is_some_and(|armed| armed <= now_ns) {
+            self.engine.disarm();
+        }
+    }
+
+    /// In the child of a fork.
+    pub fn forked(&mut self) {
+        let Core {
+            engine,
+            waiters,
+            barrier,
+            gate,
+            lock: _,
+            due_from,
+        } = self;
+        *due_from = now_ns(); // what was due in the parent
+        *waiters = WaitList::new();
+        gate.forked();
+        engine.forked();
+        barrier.forked();
+    }
+}
+
+/// In the child of a fork, under the locks that *prepare* took: no driver, waiter, report or drain of another
+/// thread exists.
+impl State {
+    pub fn forked(&'static self, core: &mut Core) {
+        let State {
+            counters,
+            sleeper,
+            unreported,
+            drainers,
+            interested,
+            naps,
+            called,
+            called_at,
+            late_to: _, // kept: the child continues the parent's clock
+            look_at,
+            telling,
+            // Kept: the identity, and what the caller resets: the core, the queues, the locks.
+            domain: _,
+            place: _,
+            core: _,
+            shared: _,
+            made: _,
+            sweep: _,
+            parked: _,
+            parked_sweep: _,
+            // Words that only change; no thread sleeps on them here.
+            root_seq: _,
+            barrier_word: _,
+            drain_word: _,
+            drain_turn: _,
+            // Tasks: the forking thread's own may be among them. The next end wakes them all.
+            wakers: _,
+            #[cfg(not(quiescent_model))]
+                tasks: _,
+            // The program's settings, and the level, which `show_level` has just stored.
+            drained: _,
+            inline: _,
+            workers_run: _,
+            offload: _,
+            level: _,
+            // A filter of system calls that all threads have is inherited.
+            refused: _,
+            #[cfg(all(test, not(quiescent_model)))]
+                probe: _,
+        } = self;
+        core.forked();
+        counters.forked();
+        sleeper.store(NO_SLEEPER, Ordering::Relaxed);
+        for word in [unreported, drainers, interested, naps, called] {
+            word.store(0, Ordering::Relaxed);
+        }
+        called_at.store(0, Ordering::Relaxed);
+        look_at.store(0, Ordering::Relaxed);
+        telling.end();
+    }
+}

@@ -1,0 +1,448 @@
+//! Sweeps: visiting all queues, to take them over and to run what is ready.
+//!
+//! A sweep chooses queues, begins the take-over of those that have an owner, issues **one** heavy fence for
+//! all of them, and completes the take-overs. The worker, a barrier and `drain` sweep; sweeps are serialized.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use quiescent_engine::Pos;
+use quiescent_engine::cblist::CbList;
+use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::credit::Cause;
+
+use crate::domain::driver::deadline_after;
+use crate::domain::env::Env;
+use crate::domain::error::SyncError;
+use crate::domain::run;
+use crate::domain::shell::Taken;
+use crate::domain::state::State;
+use crate::prim::counters::count;
+use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
+use crate::queue::chain::Garbage;
+use crate::queue::lane::Entry;
+use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
+
+/// When to stop running callbacks.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    /// Monotonic nanoseconds.
+    pub deadline: Option<u64>,
+}
+
+impl Until {
+    /// A deadline `limit` from now.
+    pub fn after(limit: Duration) -> Until {
+        Until {
+            deadline: Some(deadline_after(limit)),
+        }
+    }
+
+    pub fn is_over(self, env: &Env) -> bool {
+        let past = |deadline| prim::now_ns() >= deadline;
+        self.deadline.is_some_and(past) || env.shell.is_dismissed()
+    }
+
+    /// The remaining time; `None` for no limit.
+    pub fn left(self) -> Option<Duration> {
+        let left = |deadline: u64| deadline.saturating_sub(prim::now_ns());
+        self.deadline
+            .map(|deadline| Duration::from_nanos(left(deadline)))
+    }
+}
+
+/// A report of what was run.
+#[must_use = "others may wait for it"]
+struct Ran {
+    /// It completes the queue's share of a barrier.
+    share_done: bool,
+    /// The overflow worker is to be called.
+    overflow: bool,
+}
+
+/// A sweep in progress: queues were chosen, and their limits lowered so that owners take the lock.
+#[derive(Debug)]
+pub struct Sweep {
+    state: &'static State,
+    _one_at_a_time: MutexGuard<'static, ()>,
+    /// Freed when no lock is held, not even the sweep's.
+    garbage: Garbage,
+    /// Number of queues that were chosen.
+    pub chosen: u32,
+    left: u32,
+    /// One of the remaining queues has an owner.
+    owned: bool,
+}
+
+impl Sweep {
+    /// Chooses the queues for which `choose` returns a cause.
+    pub fn begin(state: &'static State, choose: impl Fn(&QueueCore) -> Option<Cause>) -> Sweep {
+        let mut sweep = Sweep {
+            state,
+            _one_at_a_time: state.sweeping(),
+            garbage: Garbage::new(),
+            chosen: 0,
+            left: 0,
+            owned: false,
+        };
+        for queue in state.queues() {
+            let mut core = queue.lock();
+            core.chosen = choose(&core);
+            if core.chosen.is_some() {
+                sweep.chosen += 1;
+                sweep.owned |= queue.revoke(&mut core);
+            }
+        }
+        full_fence(); // [SNAP-1]
+        sweep.left = sweep.chosen;
+        sweep
+    }
+
+    /// True if a heavy fence is needed before the next step.
+    pub fn needs_fence(&self) -> bool {
+        self.owned
+    }
+
+    /// True if every chosen queue has been taken.
+    pub fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Takes the chosen queues, except those that their owners have attached again: behind a heavy fence, if
+    /// one was needed. `[RET-2]`
+    pub fn take(&mut self, mut visit: impl FnMut(&mut QueueCore)) {
+        let state = self.state;
+        self.owned = false;
+        for queue in state.queues() {
+            let mut core = queue.lock();
+            let Some(cause) = core.chosen else {
+                continue;
+            };
+            match queue.take(&mut core, Some(&mut self.garbage)) {
+                Some(queued) => {
+                    core.chosen = None;
+                    self.left -= 1;
+                    state.count_run(&core, &queued);
+                    let now = prim::coarse_ns();
+                    let mut global = state.lock();
+                    (core.cpu).taken(&mut global.engine, &queued, cause, State::now(now));
+                    state.show_level(&global);
+                    drop(global);
+                    visit(&mut core);
+                }
+                None => self.owned |= queue.revoke(&mut core),
+            }
+        }
+    }
+}
+
+impl State {
+    /// Takes over the queues for which `choose` returns a cause: everything in them is stamped, and consumed
+    /// by the threads that run ready callbacks. Then `visit` is called for each of them, under its lock.
+    ///
+    /// # Errors
+    /// The fence was refused: nothing was taken from live threads.
+    pub fn sweep(
+        &'static self,
+        choose: impl Fn(&QueueCore) -> Option<Cause>,
+        mut visit: impl FnMut(&mut QueueCore),
+    ) -> Result<(), SyncError> {
+        let mut sweep = Sweep::begin(self, choose);
+        while !sweep.is_over() {
+            if sweep.needs_fence() {
+                count(&self.counters.fences_take);
+                self.heavy_fence() // [RET-2]
+                    .map_err(|errno| SyncError::FenceRefused { errno })?;
+            }
+            sweep.take(&mut visit);
+        }
+        Ok(())
+    }
+
+    /// Runs and frees at most `most` ready items of a dropped domain, including code, although this is inside
+    /// a callback.
+    pub fn run_left(&'static self, most: u64, until: Until) -> u64 {
+        let mut ran = 0;
+        for queue in self.queues() {
+            ran += self.run_queue(queue, most - ran, until, true);
+        }
+        ran
+    }
+
+    /// Runs and frees what is ready and not its owner's to free: one round over all queues, so that what
+    /// callbacks queue comes after everything else. Returns the number of items. Inside a callback it frees
+    /// memory only.
+    pub fn run_ready(&'static self, until: Until) -> u64 {
+        let code = !self.in_callback();
+        let mut ran = 0;
+        for queue in self.queues() {
+            if until.is_over(self.env()) {
+                break;
+            }
+            ran += self.run_queue(queue, u64::MAX, until, code);
+        }
+        ran
+    }
+
+    /// The same for the worker: it runs code in [turns](crate::domain::run).
+    pub fn run_as_worker(&'static self, until: Until, code: bool) -> u64 {
+        let mut ran = 0;
+        for queue in self.queues() {
+            if until.is_over(self.env()) {
+                break;
+            }
+            ran += self.run_queue(queue, u64::MAX, until, false);
+            if code {
+                ran += self.run_turn(queue, self.env().shell.turn(), until);
+            }
+        }
+        ran
+    }
+
+    /// Runs and frees at most `most` ready items of this queue; without `code`, it frees memory only.
+    fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
+        let [plain, closures, own, heads] = self.ready(queue);
+        let mut ran = self.free_plain(queue, plain.min(most), until);
+        if code {
+            ran += self.run_code(queue, Which::Own, own.min(most - ran), until);
+            ran += self.run_code(queue, Which::Code, closures.min(most - ran), until);
+            ran += self.run_heads(queue, heads.min(most - ran), until);
+        }
+        ran
+    }
+
+    /// Frees plain memory that is ready and was taken over: this runs no code of the program. Returns the
+    /// number of objects.
+    pub fn free_taken(&'static self, until: Until) -> u64 {
+        let free = |queue| self.free_plain(queue, self.ready(queue)[PLAIN], until);
+        self.queues().map(free).sum()
+    }
+
+    /// The number of ready items by lane, after the lists were advanced to the present `gp_seq`.
+    fn ready(&'static self, queue: &Queue) -> [u64; LANES] {
+        let mut core = queue.lock();
+        if !core.cpu.is_empty() {
+            core.cpu.advance(&self.lock().engine);
+        }
+        Which::ALL.map(|lane| core.cpu.list(lane).ready())
+    }
+
+    fn free_plain(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
+        let mut places = [const { Entry::NONE }; MAX_EXTRACT];
+        let mut total = 0;
+        while total < ready && !until.is_over(self.env()) {
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            let room = places.len().min((ready - total) as usize);
+            let range = queue.extract(&mut core, PLAIN, &mut places[..room], &mut garbage);
+            drop(core);
+            if range.is_empty() {
+                break;
+            }
+            total += range.end - range.start;
+            self.free_extracted(queue, &places, range);
+        }
+        total
+    }
+
+    /// Frees the memory of the entries in `places`.
+    pub fn free_extracted(&'static self, queue: &Queue, places: &[Entry], range: Range<Pos>) {
+        for entry in &places[..(range.end - range.start) as usize] {
+            // SAFETY: done, and taken out.
+            unsafe { entry.free() };
+        }
+        self.report_ran(queue, Which::Plain, range);
+    }
+
+    /// One entry at a time: a callback that does not return delays only itself. Nothing that its owner runs.
+    pub fn run_code(
+        &'static self,
+        queue: &'static Queue,
+        lane: Which,
+        ready: u64,
+        until: Until,
+    ) -> u64 {
+        let mut places = [Entry::NONE];
+        let (mut total, mut ran) = (0, 0..0);
+        let mut era = self.era();
+        loop {
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            let effects = self.ran_since(era, &mut core, lane, ran);
+            let range = match total < ready && !until.is_over(self.env()) {
+                true => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
+                false => 0..0,
+            };
+            drop(core);
+            drop(garbage);
+            self.after_ran(effects);
+            if range.is_empty() {
+                break;
+            }
+            let taken = self.taken(queue, lane, &range);
+            era = taken.era;
+            run::code(self, taken, places[0]);
+            ran = range;
+            total += 1;
+        }
+        total
+    }
+
+    /// The same for intrusive callbacks.
+    pub fn run_heads(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
+        let mut total = 0;
+        while total < ready && !until.is_over(self.env()) {
+            let mut core = queue.lock();
+            let taken = core.extract_head(queue.meter());
+            drop(core);
+            let Some((head, run, range)) = taken else {
+                break;
+            };
+            let taken = self.taken(queue, Which::Head, &range);
+            run::head(self, taken, head, run);
+            self.report_ran_since(taken.era, queue, Which::Head, range);
+            total += 1;
+        }
+        total
+    }
+
+    /// Identifies the process by its number of forks.
+    fn era(&self) -> u64 {
+        crate::prim::counters::value(&self.counters.forks)
+    }
+
+    /// Describes the callback that is about to run.
+    fn taken(&self, queue: &'static Queue, lane: Which, range: &Range<Pos>) -> Taken {
+        let Range { start, end } = *range;
+        Taken {
+            queue,
+            lane,
+            start,
+            end,
+            era: self.era(),
+        }
+    }
+
+    /// As `report_ran`; but if the process forked while the callback ran, the parent had taken it out, and
+    /// the child's lists do not contain it.
+    pub fn report_ran_since(
+        &'static self,
+        era: u64,
+        queue: &Queue,
+        lane: Which,
+        range: Range<Pos>,
+    ) {
+        if era == self.era() {
+            self.report_ran(queue, lane, range);
+        }
+    }
+
+    /// These have been run: reports to the engine, and completes a barrier's share.
+    pub fn report_ran(&'static self, queue: &Queue, lane: Which, range: Range<Pos>) {
+        if range.is_empty() {
+            return;
+        }
+        let effects = self.ran(&mut queue.lock(), lane, range);
+        self.after_ran(effects);
+    }
+
+    /// Reports entries that have been run; the caller holds the queue's lock. After it has released the lock
+    /// it must call [`after_ran`](State::after_ran) with the result.
+    fn ran(&self, core: &mut QueueCore, lane: Which, range: Range<Pos>) -> Ran {
+        let share_done = core.cpu.ran(lane, range);
+        let mut overflow = false;
+        if core.cpu.unreported() {
+            let mut global = self.lock();
+            core.cpu.tell(&mut global.engine);
+            overflow = global.engine.calls_overflow();
+            self.show_level(&global);
+        }
+        Ran {
+            share_done,
+            overflow,
+        }
+    }
+
+    /// The same, unless nothing was run, or the process has forked since.
+    fn ran_since(
+        &self,
+        era: u64,
+        core: &mut QueueCore,
+        lane: Which,
+        range: Range<Pos>,
+    ) -> Option<Ran> {
+        (!range.is_empty() && era == self.era()).then(|| self.ran(core, lane, range))
+    }
+
+    /// Carries out the effects of a report of entries that were run. No lock is held.
+    fn after_ran(&'static self, effects: impl Into<Option<Ran>>) {
+        let Some(Ran {
+            share_done,
+            overflow,
+        }) = effects.into()
+        else {
+            return;
+        };
+        if overflow {
+            self.env().shell.call_overflow(self);
+        }
+        if share_done {
+            self.barrier_share_done();
+        }
+        let drainers = self.drainers.load(Ordering::Relaxed);
+        if drainers != 0 {
+            self.drain_word.fetch_add(1, Ordering::Relaxed);
+            (0..drainers).for_each(|_| prim::futex_wake(&self.drain_word));
+        }
+    }
+
+    /// Frees the blocks of queues that are empty and have no owner.
+    pub fn shrink(&'static self) {
+        for queue in self.queues() {
+            let mut garbage = Garbage::new();
+            let mut core = queue.lock();
+            if !Queue::is_attached(&core) && core.cpu.is_empty() {
+                queue.clear(&mut core, &mut garbage);
+            }
+        }
+    }
+
+    /// True if something that was taken over waits for a grace period.
+    pub fn taken_waits(&'static self) -> bool {
+        let waits = |cpu: &Cpu| cpu.lists().iter().any(CbList::pending);
+        self.any_hurried(waits)
+    }
+
+    /// True if something that was taken over is ready, and no thread is running it.
+    pub fn taken_is_ready(&'static self) -> bool {
+        self.any_hurried(Cpu::is_untended)
+    }
+
+    /// True if code is ready that its owner does not run.
+    pub fn code_is_ready(&'static self) -> bool {
+        self.queues().any(|queue| queue.lock().cpu.ready_code() > 0)
+    }
+
+    /// Runs and frees at most `most` ready items that are not their owner's to free. It starts at the queue
+    /// where the last such call ended.
+    pub fn run_some(&'static self, most: u64, until: Until) -> u64 {
+        let first = self.drain_turn.load(Ordering::Relaxed) as usize;
+        let behind = self.queues().enumerate().skip(first);
+        let before = self.queues().enumerate().take(first);
+        let code = !self.in_callback();
+        let mut ran = 0;
+        for (index, queue) in behind.chain(before) {
+            self.drain_turn.store(index as u32, Ordering::Relaxed);
+            if ran == most || until.is_over(self.env()) {
+                break;
+            }
+            ran += self.run_queue(queue, most - ran, until, code);
+        }
+        ran
+    }
+
+    fn any_hurried(&'static self, test: impl Fn(&Cpu) -> bool) -> bool {
+        let hurried = |cpu: &Cpu| cpu.is_hurried() && test(cpu);
+        self.queues().any(|queue| hurried(&queue.lock().cpu))
+    }
+}
