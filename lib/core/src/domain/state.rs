@@ -356,7 +356,6 @@ impl State {
     }
 
     /// A grace period has ended since the last call. Called with no lock held.
-    #[inline]
     #[inline(never)]
     pub fn gp_ended(&self) {
         #[cfg(all(test, not(quiescent_model)))]
