@@ -7,7 +7,7 @@ use quiescent_engine::cpu::Lane;
 use quiescent_engine::pool::TurnId;
 
 use crate::domain::fullness::Fullness;
-use crate::domain::stall::StallReport;
+use crate::domain::stall::Reports;
 use crate::domain::state::State;
 use crate::queue::meter::Meter;
 use crate::queue::parcel::Name;
@@ -33,8 +33,6 @@ pub enum News {
     Panicked { name: &'static str },
     /// A destructor took this long inside a call that retires. In debug builds only.
     Slow { name: &'static str, ns: u64 },
-    /// Readers have blocked a grace period for too long.
-    Stalled(StallReport),
     /// More is queued than the budget allows.
     OverBudget {
         /// When the budget was exceeded.
@@ -100,9 +98,9 @@ pub trait Shell: Keeper + Meter {
     /// Counters have changed, and may be copied now.
     fn publish(&self) {}
 
-    /// True if the program has registered for reports.
-    fn is_heard(&self) -> bool {
-        false
+    /// How reports of stalls are made, if the program has registered for reports.
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        None
     }
 
     /// Delivers a report. Runs code of the program.

@@ -15,6 +15,7 @@ use crate::workers::{Workers, ended};
 use quiescent_core::domain::env::{Env, Zeros};
 use quiescent_core::domain::run::turn_of_worker;
 use quiescent_core::domain::shell::{News, Shell, Taken};
+use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
 use quiescent_core::queue::meter::{Counts, Meter, Page};
 use quiescent_core::queue::parcel::Name;
@@ -30,11 +31,15 @@ pub(crate) struct Process {
     pub(crate) forking: Policy,
 }
 
+/// What domains require of the process. Not [`Process`]: a table of methods links how to drop its type.
+#[derive(Debug)]
+struct Host;
+
 static ZEROS: Zeros = Zeros::new();
 
 static PROCESS: Process = Process {
     // SAFETY: that place, and no other environment; a static is never freed.
-    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &PROCESS, &ZEROS) },
+    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &Host, &ZEROS) },
     // SAFETY: as above.
     workers: unsafe { Workers::new(&raw const PROCESS.env) },
     forking: Policy::new(),
@@ -82,7 +87,7 @@ pub(crate) fn local() -> Here {
 }
 
 // SAFETY: each thread has its own, which has no destructor, and is made with these threads.
-unsafe impl Keeper for Process {
+unsafe impl Keeper for Host {
     fn local(&self) -> Here {
         local()
     }
@@ -96,7 +101,7 @@ unsafe impl Keeper for Process {
     }
 }
 
-impl Meter for Process {
+impl Meter for Host {
     #[inline]
     fn page(&self) -> Option<Page> {
         telemetry::open_page()
@@ -107,7 +112,7 @@ impl Meter for Process {
     }
 }
 
-impl Shell for Process {
+impl Shell for Host {
     fn start_worker(&self) -> bool {
         process().workers.start_worker()
     }
@@ -133,7 +138,7 @@ impl Shell for Process {
     }
 
     fn is_dismissed(&self) -> bool {
-        self.workers.watch.is_dismissed()
+        process().workers.watch.is_dismissed()
     }
 
     fn begin(&self, name: Name, taken: Option<Taken>) {
@@ -146,7 +151,7 @@ impl Shell for Process {
     }
 
     fn end(&self) {
-        let watch = &self.workers.watch;
+        let watch = &process().workers.watch;
         watch.end();
         if ended::over() {
             watch.overflow.role.end();
@@ -158,15 +163,15 @@ impl Shell for Process {
     }
 
     fn rest(&self) {
-        self.workers.watch.rest();
+        process().workers.watch.rest();
     }
 
     fn publish(&self) {
         telemetry::publish_if_on(env());
     }
 
-    fn is_heard(&self) -> bool {
-        report::is_heard()
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        report::stalls()
     }
 
     fn tell(&self, news: News) {
@@ -177,7 +182,6 @@ impl Shell for Process {
                 name,
                 took: std::time::Duration::from_nanos(ns),
             },
-            News::Stalled(stall) => Report::Stalled(stall),
             News::OverBudget {
                 full,
                 holdouts,
@@ -188,6 +192,6 @@ impl Shell for Process {
                 domain,
             },
         };
-        report(env(), event);
+        report(env(), &event);
     }
 }

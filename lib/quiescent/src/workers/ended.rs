@@ -80,7 +80,7 @@ impl Workers {
             count(&self.env().state.counters.callbacks);
             count(&self.env().state.counters.exits);
             report_ran(taken);
-            report(self.env(), Report::Exited { name: name() });
+            report(self.env(), &Report::Exited { name: name() });
         }
         // If it was a reporter, other reports can be made from here on.
         self.env().states().for_each(|state| state.telling.leave());

@@ -192,7 +192,7 @@ impl Watch {
         self.begin(workers, || "the reporter");
         report(
             workers.env(),
-            Report::Stuck {
+            &Report::Stuck {
                 name: stuck.name,
                 running: Duration::from_nanos(stuck.running),
             },
