@@ -192,19 +192,22 @@ impl Env {
         }
         let own = self.own_slot();
         full_fence(); // [ASK-3]
-        let mut others = slots
-            .claimed()
-            .filter(|slot| own.is_none_or(|own| !std::ptr::eq(own, *slot)));
-        let asked: [Option<&Slot>; prim::MOST_ASKED] =
-            std::array::from_fn(|n| if n < most { others.next() } else { None });
-        if others.next().is_some() {
-            return false;
+        let mut asked: [Option<&Slot>; prim::MOST_ASKED] = [None; prim::MOST_ASKED];
+        let mut count = 0;
+        for slot in slots.claimed() {
+            if own.is_some_and(|own| std::ptr::eq(own, slot)) {
+                continue;
+            }
+            match asked.get_mut(count) {
+                Some(place) if count < most => *place = Some(slot),
+                _ => return false,
+            }
+            count += 1;
         }
         let number = self.asking.ask();
-        let asked = || asked.iter().flatten();
         #[cfg(quiescent_virtual)]
-        prim::asked(asked().count());
-        for slot in asked() {
+        prim::asked(count);
+        for slot in asked.iter().flatten() {
             slot.words.reader.ask();
             if let Some(queue) = slot.queue() {
                 queue.lower_limits();
@@ -213,20 +216,29 @@ impl Env {
                 domain.ask(slot);
             }
         }
-        let answered = |slot: &&Slot| loop {
-            if slot.answer.covers(number) {
-                return true;
+        let mut all = true;
+        for slot in asked.iter().flatten() {
+            all = self.answered(slot, number, deadline);
+            if !all {
+                break;
             }
-            if prim::now_ns() >= deadline {
-                return false;
-            }
-            prim::spin(SPIN);
-        };
-        let all = asked().all(answered);
+        }
         add(&self.state.counters.fences_asked, 1);
         add(&self.state.counters.fences_answered, u64::from(all));
         self.asking.is_over(all);
         all
+    }
+
+    /// Waits for a slot's answer. False: there is none before `deadline`.
+    #[inline(never)]
+    fn answered(&self, slot: &Slot, number: u64, deadline: u64) -> bool {
+        while !slot.answer.covers(number) {
+            if prim::now_ns() >= deadline {
+                return false;
+            }
+            prim::spin(SPIN);
+        }
+        true
     }
 
     /// The calling thread answers if it is asked for a fence by this word, its own. Lock-free, and safe in a

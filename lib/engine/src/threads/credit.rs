@@ -372,28 +372,31 @@ impl Cpu {
     }
 
     fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
-        let near = global.level() != Level::Easy;
         let idle = self.idle(global);
-        Lane::ALL.map(|lane| {
-            let (list, idle) = (&self.lists[lane as usize], idle[lane as usize]);
-            let batch = global.batch_of(lane);
-            let left = batch.count.saturating_sub(idle.0);
-            let free = match (self.credit.tight, left) {
-                (true, _) => 0,
-                (false, 0) => batch.count, // no free segment: after another batch we know more
-                (false, left) => left,
-            };
-            Credit {
-                until: list.end().wrapping_add(free),
-                bytes: match batch.bytes.saturating_sub(idle.1) {
-                    0 => batch.bytes,
-                    left => left,
-                },
-                done: list.done_end(),
-                behind: near || list.ready() > 2 * batch.count,
-                batch: batch.count,
-            }
-        })
+        Lane::ALL.map(|lane| self.new_credit_of(lane, idle[lane as usize], global))
+    }
+
+    #[inline(never)]
+    fn new_credit_of(&self, lane: Lane, idle: (u64, u64), global: &Global) -> Credit {
+        let near = global.level() != Level::Easy;
+        let list = &self.lists[lane as usize];
+        let batch = global.batch_of(lane);
+        let left = batch.count.saturating_sub(idle.0);
+        let free = match (self.credit.tight, left) {
+            (true, _) => 0,
+            (false, 0) => batch.count, // no free segment: after another batch we know more
+            (false, left) => left,
+        };
+        Credit {
+            until: list.end().wrapping_add(free),
+            bytes: match batch.bytes.saturating_sub(idle.1) {
+                0 => batch.bytes,
+                left => left,
+            },
+            done: list.done_end(),
+            behind: near || list.ready() > 2 * batch.count,
+            batch: batch.count,
+        }
     }
 }
 

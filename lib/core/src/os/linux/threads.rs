@@ -163,9 +163,20 @@ pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::
     }
     // SAFETY: fresh memory of that layout.
     unsafe { start.write((name, body)) };
+    let refused = start_thread(main::<F>, start.cast());
+    if refused != 0 {
+        // SAFETY: no thread took it.
+        drop(unsafe { Box::from_raw(start) });
+        return Err(io::Error::from_raw_os_error(refused));
+    }
+    Ok(())
+}
+
+/// Starts it; returns the system's error, or 0.
+fn start_thread(main: extern "C" fn(*mut c_void) -> *mut c_void, start: *mut c_void) -> i32 {
     // SAFETY: the sets and attributes are plain data, filled in before they are read; the new thread owns
     // `start`, or, if there is none, this thread still does.
-    let refused = unsafe {
+    unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         let mut how: libc::pthread_attr_t = std::mem::zeroed();
@@ -178,17 +189,11 @@ pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::
         libc::pthread_attr_setdetachstate(&mut how, libc::PTHREAD_CREATE_DETACHED);
         libc::pthread_attr_setstacksize(&mut how, STACK);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let refused = libc::pthread_create(&mut thread, &how, main::<F>, start.cast());
+        let refused = libc::pthread_create(&mut thread, &how, main, start);
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
         libc::pthread_attr_destroy(&mut how);
         refused
-    };
-    if refused != 0 {
-        // SAFETY: no thread took it.
-        drop(unsafe { Box::from_raw(start) });
-        return Err(io::Error::from_raw_os_error(refused));
     }
-    Ok(())
 }
 
 extern "C" fn main<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
