@@ -326,9 +326,6 @@ impl State {
     pub fn leave_queue(&'static self, queue: &'static Queue) {
         self.set_visible(queue, false);
         let mut garbage = Garbage::new();
-        if !queue.lanes[OWN].running().is_empty() {
-            self.env().local().end_callbacks(); // a destructor has ended the thread
-        }
         let asked = queue.lanes[OWN].end_running();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();

@@ -135,7 +135,7 @@ impl Env {
 
     /// Runs code of the program on the worker, watched as a callback is.
     pub fn watched(&'static self, name: fn() -> &'static str, run: impl FnOnce()) {
-        self.shell.begin(name, None);
+        self.shell.begin(name);
         run();
         self.shell.end();
     }

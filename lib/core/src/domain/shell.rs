@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use quiescent_engine::Pos;
-use quiescent_engine::cpu::Lane;
 use quiescent_engine::pool::TurnId;
 
 use crate::domain::fullness::Fullness;
@@ -11,20 +9,7 @@ use crate::domain::stall::Reports;
 use crate::domain::state::State;
 use crate::queue::meter::Meter;
 use crate::queue::parcel::Name;
-use crate::queue::per_thread::Queue;
 use crate::reader::registration::Keeper;
-
-/// A callback that was taken out of a queue to be run.
-#[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    pub queue: &'static Queue,
-    pub lane: Lane,
-    /// Its position in the lane; `end` is the next one.
-    pub start: Pos,
-    pub end: Pos,
-    /// The process that took it, as a count of forks.
-    pub era: u64,
-}
 
 /// A report to the program.
 #[derive(Debug)]
@@ -81,16 +66,11 @@ pub trait Shell: Keeper + Meter {
         false
     }
 
-    /// Code of the program is about to run in this thread; `taken` if it is a callback from a queue.
-    fn begin(&self, _name: Name, _taken: Option<Taken>) {}
+    /// Code of the program is about to run in this thread.
+    fn begin(&self, _name: Name) {}
 
     /// The code of the program has returned.
     fn end(&self) {}
-
-    /// Runs code of the program inside `catch_unwind`, and detects that it ends the thread.
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        run();
-    }
 
     /// A round of callbacks is over.
     fn rest(&self) {}

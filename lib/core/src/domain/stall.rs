@@ -297,7 +297,7 @@ impl State {
             report(); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
-                shell.begin(|| "the reporter", None);
+                shell.begin(|| "the reporter");
                 report();
                 shell.end();
                 shell.rest();

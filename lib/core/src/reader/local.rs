@@ -195,11 +195,6 @@ impl Local {
         self.callbacks
             .store(running.saturating_sub(1), Ordering::Relaxed);
     }
-
-    /// No callback is left: the thread ends inside of them.
-    pub fn end_callbacks(&self) {
-        self.callbacks.store(0, Ordering::Relaxed);
-    }
 }
 
 /// Sections on one side of which the next one aborts the process: half of what a side can count.

@@ -100,8 +100,6 @@ pub struct Statistics {
     pub callbacks: u64,
     /// Of those, how many panicked. Each panic was contained; the panic hook has run.
     pub callback_panics: u64,
-    /// Of those, how many ended the worker's thread (`pthread_exit`). Each time another thread took over.
-    pub callback_exits: u64,
     /// Callbacks that did not return within a second. Each has a thread to itself since then.
     pub callbacks_stuck: u64,
     /// Barriers completed.
@@ -268,7 +266,6 @@ fn of_state(state: &'static State) -> Statistics {
         gave_way: value(&c.gave_way),
         callbacks: value(&c.callbacks),
         callback_panics: value(&c.panics),
-        callback_exits: value(&c.exits),
         callbacks_stuck: stuck(),
         barriers: value(&c.barriers),
         worker_passes: value(&c.worker_passes),

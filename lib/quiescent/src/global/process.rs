@@ -10,11 +10,11 @@ use crate::global::fork::Policy;
 use crate::global::thread_exit;
 use crate::watch::report::{self, Report, report};
 use crate::watch::telemetry;
+use crate::workers::Workers;
 use crate::workers::roles::WORKER;
-use crate::workers::{Workers, ended};
 use quiescent_core::domain::env::{Env, Zeros};
 use quiescent_core::domain::run::turn_of_worker;
-use quiescent_core::domain::shell::{News, Shell, Taken};
+use quiescent_core::domain::shell::{News, Shell};
 use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
 use quiescent_core::queue::meter::{Counts, Meter, Page};
@@ -141,25 +141,12 @@ impl Shell for Host {
         process().workers.watch.is_dismissed()
     }
 
-    fn begin(&self, name: Name, taken: Option<Taken>) {
-        let watch = &process().workers.watch;
-        watch.begin(&process().workers, name);
-        if let Some(taken) = taken {
-            ended::note(taken, name);
-            watch.overflow.role.begin(name);
-        }
+    fn begin(&self, name: Name) {
+        process().workers.watch.begin(&process().workers, name);
     }
 
     fn end(&self) {
-        let watch = &process().workers.watch;
-        watch.end();
-        if ended::over() {
-            watch.overflow.role.end();
-        }
-    }
-
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        ended::guarded(&process().workers, run);
+        process().workers.watch.end();
     }
 
     fn rest(&self) {

@@ -39,11 +39,6 @@ pub enum Report {
         /// How long it has been running.
         running: Duration,
     },
-    /// A callback ended the worker's thread with `pthread_exit`. Another worker runs the others.
-    Exited {
-        /// The type of the closure, or of the value that was dropped.
-        name: &'static str,
-    },
     /// Readers have blocked a grace period for too long
     /// ([`set_stall_after`](crate::report::set_stall_after)).
     Stalled(StallReport),
@@ -76,10 +71,6 @@ impl fmt::Display for Report {
                  for what it waits for",
                 running.as_secs(),
                 running.subsec_millis() / 100
-            ),
-            Report::Exited { name } => write!(
-                f,
-                "callback {name} has ended the worker's thread: another one goes on; let callbacks return"
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),
             Report::OverBudget {

@@ -8,7 +8,6 @@
 use quiescent_core::domain::env::Env;
 use quiescent_core::prim::fixed::Fixed;
 
-pub(crate) mod ended;
 pub(crate) mod overflow;
 pub(crate) mod pool;
 pub(crate) mod roles;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use crate::workers::{Workers, ended};
+use crate::workers::Workers;
 use quiescent_core::os::spawn;
 use quiescent_core::prim::counters::{count, uncount};
 
@@ -104,7 +104,6 @@ impl Workers {
     /// The worker's work, until another thread has its role.
     pub(crate) fn serve(&'static self, role: u32) {
         self.watch.role.take(role);
-        ended::is_noticed(self);
         self.env().alarm.open_sources();
         self.hope_for_overflow();
         self.env().serve();

@@ -11,9 +11,7 @@ use super::Has;
 pub use alarm::{Timer, Wakeups};
 pub use page::{Page, read_page};
 pub use page_of::open_page_of;
-pub use threads::{
-    AtExit, doze, end_here, has_more_rights, has_one_processor, on_fork, pin, spawn,
-};
+pub use threads::{AtExit, doze, has_more_rights, has_one_processor, on_fork, pin, spawn};
 
 mod alarm;
 mod page;
@@ -31,7 +29,6 @@ pub const HAS: Has = Has {
     telemetry: true,
     silent_timer: true,
     threads: true,
-    ends: threads::ENDS,
     pages: true,
     stays: true,
 };
