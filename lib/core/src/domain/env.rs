@@ -2,7 +2,6 @@
 //! shell.
 
 use crate::domain::error::InitError;
-use crate::domain::laziness::Breakers;
 use crate::domain::life::{Domain, Readers};
 use crate::domain::list::{Domains, Registry};
 use crate::domain::shell::Shell;
@@ -33,7 +32,6 @@ pub struct Env {
     /// The domains of the program.
     pub registry: Registry,
     pub alarm: Alarm,
-    pub breakers: &'static Breakers,
     pub shell: &'static dyn Shell,
 }
 
@@ -65,7 +63,6 @@ impl Iterator for States {
 #[derive(Debug)]
 pub struct Zeros {
     leaves: Leaves,
-    breakers: Breakers,
     /// What threads without a queue push into. Its content is unused.
     nothing: Block,
 }
@@ -73,7 +70,7 @@ pub struct Zeros {
 impl Zeros {
     const_new! {
         pub fn new() -> Zeros {
-            Zeros { leaves: Leaves::new(), breakers: Breakers::new(), nothing: Block::new() }
+            Zeros { leaves: Leaves::new(), nothing: Block::new() }
         }
     }
 }
@@ -109,7 +106,6 @@ impl Env {
                 state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
                 registry: Registry::new(),
                 alarm: Alarm::new(),
-                breakers: &zeros.breakers,
                 shell,
             }
         }

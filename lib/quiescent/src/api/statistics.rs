@@ -5,7 +5,6 @@ use std::time::Duration;
 use quiescent_engine::credit::{self, Cause};
 
 use crate::global::{self, home};
-use quiescent_core::domain::laziness::Breaker;
 use quiescent_core::domain::state::State;
 use quiescent_core::os::pressure::PressureSources;
 use quiescent_core::prim::counters::value;
@@ -301,18 +300,4 @@ fn stuck() -> u64 {
     return 0;
     #[cfg(not(quiescent_model))]
     global::process().workers.watch.stuck()
-}
-
-/// The callbacks that end laziness most often, since the start of the process, most frequent first. There is
-/// room for 127 types; the others are counted together, as "(others)".
-///
-/// ```
-/// struct Session;
-/// quiescent::defer_hurry(|| drop(Session));
-/// let worst = quiescent::stats::breakers()[0];
-/// assert_eq!((worst.hurried, worst.prompt), (1, 0));
-/// println!("{} woke the worker {} times", worst.name, worst.hurried + worst.prompt);
-/// ```
-pub fn breakers() -> Vec<Breaker> {
-    global::env().breakers.all()
 }

@@ -232,7 +232,6 @@ unsafe extern "C" fn child() {
         threads,
         fences,
         alarm,
-        breakers,
         // Reset below, among all domains and their states.
         home: _,
         state: _,
@@ -247,7 +246,6 @@ unsafe extern "C" fn child() {
     alarm.forked(&mut held.timer);
     workers.forked();
     fences.forked();
-    breakers.forked();
     // SAFETY: TURN is held.
     let is_known = |queue: &Queue| unsafe { queue.parked.is_some() };
     let own = env.own_slot();
