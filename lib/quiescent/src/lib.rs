@@ -203,6 +203,16 @@
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]
+// Without a feature its parts have no callers.
+#![cfg_attr(
+    not(all(
+        feature = "telemetry",
+        feature = "fork",
+        feature = "pressure",
+        feature = "helpers"
+    )),
+    allow(dead_code, unused_imports, rustdoc::broken_intra_doc_links)
+)]
 // Links to items that these primitives leave out are broken.
 #![cfg_attr(
     quiescent_model,
@@ -217,7 +227,7 @@ mod workers;
 
 #[cfg(quiescent_model)]
 pub mod check;
-#[cfg(not(quiescent_model))]
+#[cfg(feature = "telemetry")]
 pub use api::telemetry;
 
 use api::statistics;

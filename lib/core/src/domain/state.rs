@@ -206,6 +206,11 @@ impl State {
         let mut config = Config::threads();
         config.leaf = LEAF_SLOTS as u32;
         config.pace.stall_ns = crate::domain::stall::DEFAULT_NS;
+        config.pool.workers = if cfg!(any(feature = "helpers", quiescent_model)) {
+            2
+        } else {
+            1
+        };
         config
     }
 
@@ -427,6 +432,7 @@ impl Core {
     }
 
     /// In the child of a fork.
+    #[cfg(feature = "fork")]
     pub fn forked(&mut self) {
         let Core {
             engine,
@@ -447,6 +453,7 @@ impl Core {
 /// In the child of a fork, under the locks that *prepare* took: no driver, waiter, report or drain of another
 /// thread exists.
 impl State {
+    #[cfg(feature = "fork")]
     pub fn forked(&'static self, core: &mut Core) {
         let State {
             counters,

@@ -98,6 +98,7 @@ impl Local {
     }
 
     /// In the child of a fork, on its thread: it has no queue before its next push.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, dummy: &'static Queue) {
         let Local {
             queue,

@@ -443,6 +443,7 @@ impl Slots {
     }
 
     /// In the child of a fork: only the thread that has `own` remains.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, local: &Local, own: Option<&Slot>) {
         let Slots {
             all, // leaves are never released

@@ -296,8 +296,8 @@ fn of_state(state: &'static State) -> Statistics {
 
 /// Callbacks that do not return.
 fn stuck() -> u64 {
-    #[cfg(quiescent_model)]
+    #[cfg(not(feature = "helpers"))]
     return 0;
-    #[cfg(not(quiescent_model))]
+    #[cfg(feature = "helpers")]
     global::process().workers.watch.stuck()
 }

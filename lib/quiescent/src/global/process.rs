@@ -4,20 +4,28 @@
 //! The thread-locals have no destructors, so signal handlers and destructors of other thread-locals can read
 //! them, and access never allocates.
 
+#[cfg(feature = "helpers")]
 use quiescent_engine::pool::TurnId;
 
+#[cfg(feature = "fork")]
 use crate::global::fork::Policy;
 use crate::global::thread_exit;
 use crate::watch::report::{self, Report, report};
+#[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
 use crate::workers::Workers;
+#[cfg(feature = "helpers")]
 use crate::workers::roles::WORKER;
 use quiescent_core::domain::env::{Env, Zeros};
+#[cfg(feature = "helpers")]
 use quiescent_core::domain::run::turn_of_worker;
 use quiescent_core::domain::shell::{News, Shell};
 use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
-use quiescent_core::queue::meter::{Counts, Meter, Page};
+use quiescent_core::queue::meter::Meter;
+#[cfg(feature = "telemetry")]
+use quiescent_core::queue::meter::{Counts, Page};
+#[cfg(feature = "helpers")]
 use quiescent_core::queue::parcel::Name;
 use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
@@ -28,6 +36,7 @@ use quiescent_core::reader::threads::Slot;
 pub(crate) struct Process {
     pub(crate) env: Env,
     pub(crate) workers: Workers,
+    #[cfg(feature = "fork")]
     pub(crate) forking: Policy,
 }
 
@@ -42,6 +51,7 @@ static PROCESS: Process = Process {
     env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &Host, &ZEROS) },
     // SAFETY: as above.
     workers: unsafe { Workers::new(&raw const PROCESS.env) },
+    #[cfg(feature = "fork")]
     forking: Policy::new(),
 };
 
@@ -102,11 +112,13 @@ unsafe impl Keeper for Host {
 }
 
 impl Meter for Host {
+    #[cfg(feature = "telemetry")]
     #[inline]
     fn page(&self) -> Option<Page> {
         telemetry::open_page()
     }
 
+    #[cfg(feature = "telemetry")]
     fn counts(&self, place: u32, lane: usize, what: u64) -> &Counts {
         telemetry::counts(place, lane, what)
     }
@@ -121,38 +133,47 @@ impl Shell for Host {
         process().workers.hire()
     }
 
+    #[cfg(feature = "helpers")]
     fn call_overflow(&self, state: &'static State) {
         process().workers.call_overflow(state);
     }
 
+    #[cfg(feature = "helpers")]
     fn look_at_overflow(&self) {
         process().workers.look_at_overflow();
     }
 
+    #[cfg(feature = "helpers")]
     fn overflow_look(&self) -> Option<u64> {
         process().workers.overflow_look()
     }
 
+    #[cfg(feature = "helpers")]
     fn turn(&self) -> TurnId {
         turn_of_worker(WORKER.get() as u32)
     }
 
+    #[cfg(feature = "helpers")]
     fn is_dismissed(&self) -> bool {
         process().workers.watch.is_dismissed()
     }
 
+    #[cfg(feature = "helpers")]
     fn begin(&self, name: Name) {
         process().workers.watch.begin(&process().workers, name);
     }
 
+    #[cfg(feature = "helpers")]
     fn end(&self) {
         process().workers.watch.end();
     }
 
+    #[cfg(feature = "helpers")]
     fn rest(&self) {
         process().workers.watch.rest();
     }
 
+    #[cfg(feature = "telemetry")]
     fn publish(&self) {
         telemetry::publish_if_on(env());
     }

@@ -45,6 +45,7 @@ impl Overflow {
     }
 
     /// In the child of a fork there is none.
+    #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
         let Overflow {
             role,

@@ -60,6 +60,7 @@ impl Watch {
     }
 
     /// In the child of a fork there is no worker and no stand-by.
+    #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
         let Watch {
             role,

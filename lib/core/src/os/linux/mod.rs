@@ -9,13 +9,20 @@ use std::time::Duration;
 
 use super::Has;
 pub use alarm::{Timer, Wakeups};
+#[cfg(feature = "telemetry")]
 pub use page::{Page, read_page};
+#[cfg(feature = "telemetry")]
 pub use page_of::open_page_of;
-pub use threads::{AtExit, doze, has_more_rights, has_one_processor, on_fork, pin, spawn};
+#[cfg(feature = "fork")]
+pub use threads::on_fork;
+pub use threads::{AtExit, doze, has_more_rights, has_one_processor, pin, spawn};
 
 mod alarm;
+#[cfg(feature = "telemetry")]
 mod page;
+#[cfg(feature = "telemetry")]
 mod page_of;
+#[cfg_attr(not(feature = "pressure"), path = "pressure/absent.rs")]
 mod pressure;
 mod threads;
 
@@ -23,10 +30,10 @@ mod threads;
 pub const HAS: Has = Has {
     fence: true,
     signals: true,
-    fork: true,
+    fork: cfg!(feature = "fork"),
     late_readers: true,
-    pressure: true,
-    telemetry: true,
+    pressure: cfg!(feature = "pressure"),
+    telemetry: cfg!(feature = "telemetry"),
     silent_timer: true,
     threads: true,
     pages: true,
