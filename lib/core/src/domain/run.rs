@@ -28,6 +28,7 @@ use quiescent_engine::pool::TurnId;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::task::Waker;
 
 /// Largest number of nested panic payloads that are dropped.
 const PAYLOADS: u32 = 16;
@@ -69,6 +70,8 @@ fn catch(run: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
 
 /// Drops a panic's payload. Its destructor is code of the program and may panic with another payload. After
 /// [`PAYLOADS`] of them the last is leaked.
+#[cold]
+#[inline(never)]
 fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..PAYLOADS {
         match catch(|| drop(payload)) {
@@ -83,10 +86,14 @@ impl<W> Chosen<W> {
     /// Wakes them. A waker may poll directly, but must not wait for the calling thread, which is busy.
     pub fn wake(self, env: &Env) {
         for waker in self.wakers() {
-            let woken = catch_unwind(AssertUnwindSafe(|| env.marked(|| waker.wake())));
-            woken.unwrap_or_else(discard);
+            wake(env, waker);
         }
     }
+}
+
+#[inline(never)]
+fn wake(env: &Env, waker: Waker) {
+    catch(|| env.marked(|| waker.wake())).unwrap_or_else(discard);
 }
 
 /// Runs an entry of a lane of code that is done and taken out.

@@ -19,6 +19,7 @@
 //! so no number changes its meaning. A slot whose generation differs from the first scan belongs to a reader
 //! that has left since: it is not named. That is checked after the names were read.
 
+use crate::domain::env::Env;
 use crate::domain::numbers::Number;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
@@ -170,11 +171,11 @@ pub struct Reports {
     make: fn(&'static State, Stalled) -> NonNull<StallReport>,
     deliver: unsafe fn(&'static State, Made),
     forget: unsafe fn(NonNull<StallReport>),
-    tell: fn(StallReport),
+    tell: fn(&'static Env, StallReport),
 }
 
 impl Reports {
-    pub const fn new(tell: fn(StallReport)) -> Reports {
+    pub const fn new(tell: fn(&'static Env, StallReport)) -> Reports {
         Reports {
             make: |state, stalled| {
                 NonNull::from(Box::leak(Box::new(state.make_stall_report(stalled))))
@@ -292,7 +293,7 @@ impl State {
         // SAFETY: the caller's promise; this takes it.
         let stall = unsafe { Box::from_raw(made.report.as_ptr()) };
         let (env, shell) = (self.env(), self.env().shell);
-        let report = || (made.by.tell)(*stall);
+        let report = || (made.by.tell)(env, *stall);
         if self.in_callback() {
             report(); // a polling callback: already marked and watched
         } else {

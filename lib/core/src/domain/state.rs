@@ -1,9 +1,9 @@
 //! The state of a domain: exists once a callback is queued in it, or a caller waits for its grace periods.
 //!
 //! It is created at the first use that is not a read, and stays with its domain. The process's state is a
-//! `static`. This file holds the data and its inspection; the operations are in the driver
-//! ([`gp`](crate::gp)), queues and barriers ([`defer`](crate::defer)), and the worker's pass
-//! ([`pass`](crate::domain::pass)).
+//! `static`. This file holds the data and its inspection; the operations are in the
+//! [driver](crate::domain::driver), in [queueing](crate::domain::enqueue), and in the worker's
+//! [pass](crate::domain::pass).
 
 use std::sync::PoisonError;
 

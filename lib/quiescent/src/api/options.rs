@@ -35,6 +35,7 @@ pub struct Options {
     /// In the child of a fork, also runs the callbacks and destructors that were queued before it: each of
     /// them then runs twice, once in each process. Off by default: the child frees plain memory, and forgets
     /// the rest. (The parent runs its own in either case.) The setting at the moment of the fork counts.
+    /// Without the feature `fork` it has no effect.
     pub inherit_callbacks: bool,
     /// Installs no fork handlers, for programs whose children only execute another program: the child must
     /// call nothing of this library. Off by default.
@@ -45,7 +46,8 @@ pub struct Options {
     pub stall_after: Option<Duration>,
     /// Listens to the kernel's memory pressure while something is queued that waits for its flush time: see
     /// the guide's chapter on [memory pressure](crate::guide::memory_pressure). Needs up to three descriptors
-    /// more. On by default; if off, [`memory_is_low`](crate::tuning::memory_is_low) still works.
+    /// more. On by default; if off, or without the feature `pressure`,
+    /// [`memory_is_low`](crate::tuning::memory_is_low) still works.
     pub memory_pressure: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use quiescent_engine::Config;
 
-use crate::watch::report::{self, Report, report};
+use crate::watch::report;
 use quiescent_core::domain::env::{Env, Zeros};
 use quiescent_core::domain::shell::{News, Shell};
 use quiescent_core::domain::stall::Reports;
@@ -128,8 +128,7 @@ impl Shell for Process {
 
     fn tell(&self, news: News) {
         match news {
-            News::Ready => report::ready(&self.env),
-            News::Panicked { name } => report(&self.env, &Report::Panicked { name }),
+            News::Ready | News::Panicked { .. } => report::tell(&self.env, news),
             News::Slow { .. } | News::OverBudget { .. } => {}
         }
     }
@@ -139,6 +138,7 @@ impl Shell for Process {
 pub(crate) mod stalls {
     use std::cell::Cell;
 
+    use quiescent_core::domain::env::Env;
     use quiescent_core::domain::stall::{Reports, StallReport};
 
     pub(super) static REPORTS: Reports = Reports::new(tell);
@@ -164,7 +164,7 @@ pub(crate) mod stalls {
         observer.inspect(|(begun, _)| begun()).is_some()
     }
 
-    fn tell(stall: StallReport) {
+    fn tell(_: &'static Env, stall: StallReport) {
         if let Some((_, made)) = OBSERVER.get() {
             made(&stall);
         }

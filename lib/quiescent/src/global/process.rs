@@ -10,7 +10,7 @@ use quiescent_engine::pool::TurnId;
 #[cfg(feature = "fork")]
 use crate::global::fork::Policy;
 use crate::global::thread_exit;
-use crate::watch::report::{self, Report, report};
+use crate::watch::report;
 #[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
 use crate::workers::Workers;
@@ -183,23 +183,6 @@ impl Shell for Host {
     }
 
     fn tell(&self, news: News) {
-        let event = match news {
-            News::Ready => return report::ready(env()),
-            News::Panicked { name } => Report::Panicked { name },
-            News::Slow { name, ns } => Report::Slow {
-                name,
-                took: std::time::Duration::from_nanos(ns),
-            },
-            News::OverBudget {
-                full,
-                holdouts,
-                domain,
-            } => Report::OverBudget {
-                full,
-                holdouts,
-                domain,
-            },
-        };
-        report(env(), &event);
+        report::tell(env(), news);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use quiescent_core::domain::env::Env;
 use quiescent_core::domain::fullness::Fullness;
-
+use quiescent_core::domain::shell::News;
 use quiescent_core::domain::stall::{Reports, StallReport};
 
 /// An event for the program: a callback or a destructor that misbehaves, stalled readers, or
@@ -108,25 +108,74 @@ static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 /// ```
 pub fn on_report(reporter: fn(&Report)) {
     REPORTER.store(reporter as *mut (), Ordering::Release);
-    HEARD.store((&raw const STALLS).cast_mut(), Ordering::Release);
+    HEARD.store((&raw const ALL).cast_mut(), Ordering::Release);
 }
 
-static STALLS: Reports = Reports::new(|stall| {
-    report(crate::global::env(), &Report::Stalled(stall));
-});
+/// What makes reports.
+struct Heard {
+    stalls: Reports,
+    tell: fn(&Env, News),
+    stuck: fn(&Env, &'static str, Duration),
+}
 
-/// [`STALLS`], once it is needed: a program without a reporter does not link it.
-static HEARD: AtomicPtr<Reports> = AtomicPtr::new(std::ptr::null_mut());
+static ALL: Heard = Heard {
+    stalls: Reports::new(|env, stall| report(env, &Report::Stalled(stall))),
+    tell: |env, news| made(news).iter().for_each(|it| report(env, it)),
+    stuck: |env, name, running| report(env, &Report::Stuck { name, running }),
+};
 
-/// How reports of stalls are made, if reports have a receiver.
-pub(crate) fn stalls() -> Option<&'static Reports> {
+/// [`ALL`], once it is needed: a program without a reporter does not link it.
+static HEARD: AtomicPtr<Heard> = AtomicPtr::new(std::ptr::null_mut());
+
+fn heard() -> Option<&'static Heard> {
     #[cfg(any(feature = "log", feature = "tracing"))]
-    return Some(&STALLS);
+    return Some(&ALL);
     #[cfg(not(any(feature = "log", feature = "tracing")))]
     // SAFETY: null, or a static.
     unsafe {
         HEARD.load(Ordering::Acquire).as_ref()
     }
+}
+
+/// How reports of stalls are made, if reports have a receiver.
+pub(crate) fn stalls() -> Option<&'static Reports> {
+    heard().map(|heard| &heard.stalls)
+}
+
+/// Reports what a domain says.
+pub(crate) fn tell(env: &Env, news: News) {
+    match (news, heard()) {
+        (News::Ready, _) => ready(env),
+        (news, Some(heard)) => (heard.tell)(env, news),
+        _ => {}
+    }
+}
+
+/// Reports a callback that has not returned.
+pub(crate) fn stuck(env: &Env, name: &'static str, running: Duration) {
+    if let Some(heard) = heard() {
+        (heard.stuck)(env, name, running);
+    }
+}
+
+fn made(news: News) -> Option<Report> {
+    Some(match news {
+        News::Ready => return None,
+        News::Panicked { name } => Report::Panicked { name },
+        News::Slow { name, ns } => Report::Slow {
+            name,
+            took: Duration::from_nanos(ns),
+        },
+        News::OverBudget {
+            full,
+            holdouts,
+            domain,
+        } => Report::OverBudget {
+            full,
+            holdouts,
+            domain,
+        },
+    })
 }
 
 static READY: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
@@ -136,7 +185,7 @@ pub(crate) fn set_ready(notify: fn()) {
 }
 
 /// Calls the program's function because callbacks are ready that the program runs itself.
-pub(crate) fn ready(env: &Env) {
+fn ready(env: &Env) {
     let notify = READY.load(Ordering::Acquire);
     if !notify.is_null() {
         // SAFETY: `set_ready` stored a function of this type.
@@ -144,7 +193,7 @@ pub(crate) fn ready(env: &Env) {
     }
 }
 
-pub(crate) fn report(env: &Env, report: &Report) {
+fn report(env: &Env, report: &Report) {
     forward(env, report);
     let reporter = REPORTER.load(Ordering::Acquire);
     if !reporter.is_null() {

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::watch::report::{Report, report};
+use crate::watch::report;
 use crate::workers::Workers;
 use crate::workers::overflow::Overflow;
 use crate::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER, is_ours};
@@ -188,12 +188,10 @@ impl Watch {
             return;
         }
         self.begin(workers, || "the reporter");
-        report(
+        report::stuck(
             workers.env(),
-            &Report::Stuck {
-                name: stuck.name,
-                running: Duration::from_nanos(stuck.running),
-            },
+            stuck.name,
+            Duration::from_nanos(stuck.running),
         );
         self.end();
         self.telling.end();
