@@ -216,6 +216,7 @@ mod watch;
 mod workers;
 
 #[cfg(quiescent_model)]
+#[path = "../../../check/models/inside/quiescent/check.rs"]
 pub mod check;
 #[cfg(not(quiescent_model))]
 pub use api::telemetry;

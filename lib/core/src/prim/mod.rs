@@ -12,9 +12,10 @@
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile
 //! *these same sources*. Their build script sets `cfg(quiescent_model)`, and a cfg with the set's name.
-//! Models have small sizes (`small.rs`), the product and virtual time the real ones (`sizes.rs`). With `--cfg
+//! Models have small sizes, the product and virtual time the real ones (`sizes.rs`). What models and tests add
+//! to these sources is in `check/models/inside`. With `--cfg
 //! quiescent_tsan` (`ci/sanitizers`) the std set has a lock that ThreadSanitizer can observe, and no other
-//! difference: see `tsan.rs`.
+//! difference.
 //!
 //! # Pairing of fences
 //! [`light_fence`] and [`heavy_fence`] pair: for a reader that executes `A; light; B` and an updater that
@@ -88,6 +89,7 @@ pub mod fences;
 pub mod fixed;
 pub mod growing;
 #[cfg(quiescent_model)]
+#[path = "../../../../check/models/inside/core/modelled.rs"]
 mod modelled;
 #[cfg(not(quiescent_model))]
 mod native;
@@ -95,12 +97,15 @@ pub mod parked;
 #[cfg(any(not(quiescent_model), quiescent_virtual))]
 mod sizes;
 #[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[path = "../../../../check/models/inside/core/small.rs"]
 mod small;
 pub mod teller;
 #[cfg(quiescent_tsan)]
+#[path = "../../../../check/models/inside/core/tsan.rs"]
 mod tsan;
 #[cfg(quiescent_virtual)]
-#[path = "unwatched.rs"]
+#[path = "../../../../check/models/inside/core/unwatched.rs"]
 pub mod witness;
 #[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[path = "../../../../check/models/inside/core/witness.rs"]
 pub mod witness;

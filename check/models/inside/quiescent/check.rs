@@ -33,6 +33,7 @@ pub const BLOCK: usize = prim::BLOCK;
 pub use quiescent_core::prim::witness::observe_frees;
 pub use slots::{QueueView, RecordView, SlotView, observe_stalls, thread_id};
 
+#[path = "check/slots.rs"]
 mod slots;
 
 /// Times and sizes of a domain with a clock: see [`Model::living`].
