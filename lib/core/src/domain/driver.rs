@@ -1,8 +1,8 @@
 //! Driving a grace period.
 //!
 //! A thread that needs a grace period and finds the driver role free drives it itself: no thread switch, no
-//! worker. All others wait ([`waiting`](crate::domain::waiting)). The engine decides every step ([`Next`]); this
-//! file executes it.
+//! worker. All others wait ([`waiting`](crate::domain::waiting)). The engine decides every step ([`Next`]);
+//! this file executes it.
 //!
 //! # Rules
 //! * System calls, fences, spins and wake-ups happen with no lock held.

@@ -12,10 +12,9 @@
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile
 //! *these same sources*. Their build script sets `cfg(quiescent_model)`, and a cfg with the set's name.
-//! Models have small sizes, the product and virtual time the real ones (`sizes.rs`). What models and tests add
-//! to these sources is in `check/models/inside`. With `--cfg
-//! quiescent_tsan` (`ci/sanitizers`) the std set has a lock that ThreadSanitizer can observe, and no other
-//! difference.
+//! Models have small sizes, the product and virtual time the real ones (`sizes.rs`). What models and tests
+//! add to these sources is in `check/models/inside`. With `--cfg quiescent_tsan` (`ci/sanitizers`) the std
+//! set has a lock that ThreadSanitizer can observe, and no other difference.
 //!
 //! # Pairing of fences
 //! [`light_fence`] and [`heavy_fence`] pair: for a reader that executes `A; light; B` and an updater that
