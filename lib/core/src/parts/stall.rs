@@ -4,7 +4,6 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
-use quiescent_engine::stall::THREADS_NS;
 
 use crate::reader::holdout::Holdout;
 
@@ -15,7 +14,7 @@ mod proc;
 pub const DEFAULT_NS: u64 = if cfg!(debug_assertions) {
     1_000_000_000
 } else {
-    THREADS_NS
+    quiescent_engine::stall::DEFAULT_NS
 };
 
 /// Default time until a grace period that readers block is reported, unless `Options::stall_after` or

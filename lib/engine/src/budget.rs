@@ -1,8 +1,7 @@
 //! The budget: the limit of what a domain holds, and the response near it (rule R6).
 //!
 //! # Counted amounts
-//! *Held* is everything that the engine knows to be queued or being invoked, in all lists of all CPUs of a
-//! thread host: callbacks, and their bytes. Each [`Cpu`] remembers its part of the total (its *share*), and
+//! *Held* is everything that the engine knows to be queued or being invoked, in all lists of all CPUs: callbacks, and their bytes. Each [`Cpu`] remembers its part of the total (its *share*), and
 //! every call that has both adds the difference. So the total is always the sum of the shares; it does not
 //! drift.
 //!
@@ -44,12 +43,126 @@
 //! If every caller uses `admit`, the queued amount stays within the budget, except for the floors beyond that
 //! eighth ([`LEAST`] a lane and owner), and one object an owner (the last one of a credit may be large).
 
-pub use crate::common::config::Budget;
-use crate::common::cpu::{Cpu, LANES, Lane};
-use crate::common::global::Global;
-use crate::common::host::Now;
-pub use crate::common::parts::threads::{Held, Level};
-use crate::threads::credit::{Credit, Queued};
+use crate::cblist::CbList;
+pub use crate::config::Budget;
+use crate::cpu::{Cpu, LANES, Lane};
+use crate::credit::{Credit, Queued};
+use crate::gp::Global;
+use crate::host::Now;
+
+/// A number of callbacks, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// The number.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Held {
+    const NOTHING: Held = Held { count: 0, bytes: 0 };
+}
+
+/// How near the budget is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Far.
+    #[default]
+    Easy,
+    /// Near: callbacks are flushed and run sooner.
+    Near,
+    /// The budget is exceeded.
+    Over,
+}
+
+/// The domain's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Holding {
+    pub(crate) held: Sum,
+    lent: Sum,
+    /// CPUs with a loan.
+    pub(crate) borrowers: u64,
+    pub(crate) level: Level,
+    /// Every queue has to be taken over.
+    sweep: bool,
+    /// … and no thread has been woken for that.
+    kick: bool,
+    /// A report to the program is due.
+    news: bool,
+    /// The time before which the next one is not made.
+    quiet_until: u64,
+    /// What was held when the budget was exceeded last, and that budget.
+    exceeded: (Held, Held),
+}
+
+impl Holding {
+    pub(crate) const fn new() -> Holding {
+        Holding {
+            held: Sum(Held::NOTHING),
+            lent: Sum(Held::NOTHING),
+            borrowers: 0,
+            level: Level::Easy,
+            sweep: false,
+            kick: false,
+            news: false,
+            quiet_until: 0,
+            exceeded: (Held::NOTHING, Held::NOTHING),
+        }
+    }
+
+    /// In the child of a fork: the thread that was woken does not exist. (The CPUs change their shares.)
+    pub(crate) fn forked(&mut self) {
+        *self = Holding {
+            held: self.held,
+            lent: self.lent,
+            borrowers: self.borrowers,
+            level: self.level,
+            ..Holding::new()
+        };
+    }
+
+    /// Requests that every queue is taken over, unless that is requested already.
+    fn sweep(&mut self) {
+        self.kick |= !self.sweep;
+        self.sweep = true;
+    }
+
+    /// The worker has to be woken for decisions since the last check.
+    pub(crate) fn take_kick(&mut self) -> bool {
+        core::mem::take(&mut self.kick)
+    }
+}
+
+/// A CPU's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Share {
+    /// Its part of the total.
+    reported: Held,
+    /// The credit of its owner.
+    lent: Held,
+}
+
+impl Share {
+    pub(crate) const fn new() -> Share {
+        Share {
+            reported: Held::NOTHING,
+            lent: Held::NOTHING,
+        }
+    }
+}
+
+/// A sum of shares. One CPU counts with 2⁴⁸ bytes at most, so that those of all do not overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sum(Held);
+
+impl Sum {
+    /// One share of it has changed.
+    pub(crate) fn change(&mut self, old: Held, new: Held) {
+        const MOST: u64 = 1 << 48;
+        self.0.count = self.0.count - old.count + new.count;
+        self.0.bytes = self.0.bytes - old.bytes.min(MOST) + new.bytes.min(MOST);
+    }
+}
 
 /// So much is lent to an owner for a lane, whatever is left.
 pub const LEAST: Held = Held {
@@ -71,7 +184,7 @@ impl Global {
 
     /// The amount that it holds, as far as reported.
     pub fn held(&self) -> Held {
-        self.budget.held.held()
+        self.budget.held.0
     }
 
     /// CPUs with a loan.
@@ -81,7 +194,7 @@ impl Global {
 
     /// The amount that owners may queue without a report.
     pub fn lent(&self) -> Held {
-        self.budget.lent.held()
+        self.budget.lent.0
     }
 
     /// How near the budget is.
@@ -91,7 +204,7 @@ impl Global {
 
     /// What was held when the budget was exceeded last, and that budget: for the report, which is made later.
     pub fn exceeded(&self) -> Option<(Held, Held)> {
-        self.budget.exceeded
+        Some(self.budget.exceeded).filter(|(held, _)| *held != Held::NOTHING)
     }
 
     /// Sets another budget. True if the worker has to be woken: the budget is used up already, or nearly.
@@ -111,12 +224,10 @@ impl Global {
 
     /// Is a report to the program due now?
     pub(crate) fn take_news(&mut self, now_ns: u64) -> bool {
-        let quiet_ns = self.config.budget.quiet_ns;
-        let soon = |last: u64| now_ns < last.saturating_add(quiet_ns);
-        let news = self.budget.news && !self.budget.reported_at.is_some_and(soon);
+        let news = self.budget.news && now_ns >= self.budget.quiet_until;
         if news {
             self.budget.news = false;
-            self.budget.reported_at = Some(now_ns);
+            self.budget.quiet_until = now_ns.saturating_add(self.config.budget.quiet_ns);
         }
         news
     }
@@ -170,7 +281,7 @@ impl Global {
             self.counts.over_budget += 1;
             self.budget.news = true;
             let Budget { count, bytes, .. } = budget;
-            self.budget.exceeded = Some((held, Held { count, bytes }));
+            self.budget.exceeded = (held, Held { count, bytes });
         }
     }
 
@@ -213,7 +324,7 @@ impl Cpu {
                 count: before.count + 1,
                 bytes: before.bytes.saturating_add(bytes),
             };
-            global.budget.held.replace(before, with);
+            global.budget.held.change(before, with);
             self.share.reported = with;
             global.find_level();
         } else {
@@ -235,7 +346,7 @@ impl Cpu {
         self.report_untended(global);
         let held = self.held();
         if held != self.share.reported {
-            global.budget.held.replace(self.share.reported, held);
+            global.budget.held.change(self.share.reported, held);
             self.share.reported = held;
             global.find_level();
         }
@@ -256,11 +367,7 @@ impl Cpu {
         let bytes = |sum: u64, bytes| sum.saturating_add(bytes);
         Held {
             count: self.len(),
-            bytes: self
-                .lists
-                .iter()
-                .map(crate::common::cblist::CbList::bytes)
-                .fold(0, bytes),
+            bytes: self.lists.iter().map(CbList::bytes).fold(0, bytes),
         }
     }
 
@@ -323,7 +430,7 @@ impl Cpu {
 
     fn borrow(&mut self, global: &mut Global, lent: Held) {
         let before = core::mem::replace(&mut self.share.lent, lent);
-        global.budget.lent.replace(before, lent);
+        global.budget.lent.change(before, lent);
         global.budget.borrowers += u64::from(lent.count != 0);
         global.budget.borrowers -= u64::from(before.count != 0);
     }

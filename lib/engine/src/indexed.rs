@@ -2,7 +2,7 @@
 //! period.
 //!
 //! Such a section has no fixed CPU or thread. So sections are *counted*, in two counts, 0 and 1. A new
-//! section joins the count that [`Effects::join`](crate::Effects) named last, and leaves the same one. To the
+//! section joins the count that [`Host::join`](crate::Host::join) named last, and leaves the same one. To the
 //! engine each count is a participant as a CPU is one ([`Readers::Indexed`]): outside if no section is in it,
 //! with a stamp that never changes. Everything else is the same code as for CPUs: sequence numbers, cookies,
 //! waiters, the driver role, pacing, stall reports, callbacks.
@@ -43,9 +43,9 @@
 //! After turning over, the count that is waited for gets no newcomers except stragglers, at most one for each
 //! thread. It takes as long as the longest of its sections.
 
-use crate::common::config::Readers;
-use crate::common::global::Global;
-use crate::common::host::CpuId;
+use crate::config::Readers;
+use crate::gp::Global;
+use crate::host::CpuId;
 
 /// Both counts take part in every grace period: a host's answer for the only leaf
 /// ([`Host::present`](crate::Host)).
@@ -60,22 +60,15 @@ impl Global {
         self.joined
     }
 
-    /// Is this the count that newcomers join? It is not waited for, then.
-    pub(crate) fn is_joined(&self, cpu: CpuId) -> bool {
-        self.config.readers == Readers::Indexed && cpu == self.joined
-    }
-
     /// A scan has ended: if nothing is left but the count that newcomers join, they are to join the other
     /// one.
-    pub(crate) fn turn_over(&mut self) -> Option<CpuId> {
-        if self.config.readers != Readers::Indexed {
-            return None;
+    pub(crate) fn turn_over(&mut self) -> bool {
+        let turns =
+            self.config.readers == Readers::Indexed && self.leaves.owed(0) == 1 << self.joined;
+        if turns {
+            self.joined = 1 - self.joined;
+            self.counts.turns += 1;
         }
-        if self.leaves().owed(0).0 != 1 << self.joined {
-            return None;
-        }
-        self.joined = 1 - self.joined;
-        self.counts.turns += 1;
-        Some(self.joined)
+        turns
     }
 }

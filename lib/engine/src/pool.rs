@@ -31,11 +31,54 @@
 //!
 //! Complexity: every call is O(1).
 
-pub use crate::common::config::Pool;
-pub use crate::common::parts::threads::TurnId;
+use core::num::NonZeroU32;
 
-use crate::common::cpu::{Cpu, Lane};
-use crate::common::global::Global;
+pub use crate::config::Pool;
+use crate::cpu::{Cpu, Lane};
+use crate::gp::Global;
+
+/// The name of a turn: its worker. The host gives each worker a different one.
+pub type TurnId = NonZeroU32;
+
+/// The domain's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Duty {
+    /// The sum of the CPUs' reported parts.
+    untended: u64,
+    /// The overflow worker was called, and has not been asked to rest.
+    on_duty: bool,
+}
+
+impl Duty {
+    pub(crate) const fn new() -> Duty {
+        Duty {
+            untended: 0,
+            on_duty: false,
+        }
+    }
+
+    /// In the child of a fork: the worker belongs to another process. (The CPUs change their shares.)
+    pub(crate) fn forked(&mut self) {
+        self.on_duty = false;
+    }
+}
+
+/// A CPU's part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Turn {
+    pub(crate) holder: Option<TurnId>,
+    /// Its part of the total.
+    reported: u64,
+}
+
+impl Turn {
+    pub(crate) const fn new() -> Turn {
+        Turn {
+            holder: None,
+            reported: 0,
+        }
+    }
+}
 
 impl Global {
     /// True if the overflow worker is to be woken: it is on duty from this call until

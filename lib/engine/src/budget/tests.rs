@@ -9,7 +9,7 @@ fn levels_rise_at_once_and_fall_with_a_gap() {
         } else {
             (u64::MAX, 1000)
         };
-        let mut global = Global::new(crate::common::config::Config::threads());
+        let mut global = Global::new(crate::config::Config::threads());
         assert!(!global.set_budget(budget.0, budget.1));
         let rows = [
             (750, Easy),
@@ -36,7 +36,7 @@ fn levels_rise_at_once_and_fall_with_a_gap() {
                 },
             };
             let before = global.held();
-            global.budget.held.replace(before, new);
+            global.budget.held.change(before, new);
             let before_level = global.level();
             global.find_level();
             assert_eq!(global.level(), level, "{held}");

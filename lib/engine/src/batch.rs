@@ -17,11 +17,11 @@
 //! # Invariants
 //! * A full batch requests a grace period at once, whatever the average: only the next batch changes.
 //! * A batch never exceeds what the budget lends to an owner for a lane, so that its credit lasts for it.
-//! * Without reports of fences (a sole thread, kernels) the batch is the smallest.
+//! * Without reports of fences (a sole thread) the batch is the smallest.
 
-use crate::common::cpu::Lane;
-use crate::common::global::Global;
-use crate::common::parts::threads::{Held, Level};
+use crate::budget::{Held, Level};
+use crate::cpu::Lane;
+use crate::gp::Global;
 
 /// Fences may take one part in so many of the time before the batch grows.
 const SHARE: u64 = 50;
@@ -31,6 +31,27 @@ const WEIGHT: u64 = 8;
 
 /// A thread that holds more than so many of the largest batches is in a flood.
 const FLOOD: u64 = 4;
+
+/// What fences for deferred work cost the domain.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FenceCosts {
+    /// The moving average of the time of one, in nanoseconds; 0 before the first.
+    pub(crate) average_ns: u64,
+    /// The end of the last one.
+    pub(crate) ended_ns: u64,
+    /// A batch is so much larger than the smallest.
+    pub(crate) more: u64,
+}
+
+impl FenceCosts {
+    pub(crate) const fn new() -> FenceCosts {
+        FenceCosts {
+            average_ns: 0,
+            ended_ns: 0,
+            more: 0,
+        }
+    }
+}
 
 impl Global {
     /// A fence for deferred work took `took_ns`, and ended at `now_ns`: an input of the host. (Of a fence for
@@ -95,6 +116,9 @@ impl Global {
 
 /// `value` × `factor` / `of`, saturating.
 fn scaled(value: u64, factor: u64, of: u64) -> u64 {
+    if let Some(product) = value.checked_mul(factor) {
+        return product / of.max(1);
+    }
     let product = u128::from(value) * u128::from(factor);
     u64::try_from(product / u128::from(of.max(1))).unwrap_or(u64::MAX)
 }
@@ -102,7 +126,7 @@ fn scaled(value: u64, factor: u64, of: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::common::config::Config;
+    use crate::config::Config;
 
     const BASE: Held = Held {
         count: 2048,
@@ -169,10 +193,10 @@ mod tests {
             count: 4 * 8192,
             bytes: 0,
         };
-        rig.0.budget.held.replace(Held::default(), much);
+        rig.0.budget.held.change(Held::default(), much);
         assert_eq!(rig.fences(100, 15_000, 0).count, 8192);
         let one = Held { count: 1, bytes: 0 };
-        rig.0.budget.held.replace(Held::default(), one);
+        rig.0.budget.held.change(Held::default(), one);
         assert_eq!(rig.fences(100, 15_000, 0).count, 14_336);
         rig.0.budget.level = Level::Near;
         assert_eq!(rig.fences(1, 15_000, 0).count, 8192, "at once");

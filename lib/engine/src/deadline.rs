@@ -4,9 +4,11 @@
 //! followed by a visit of every queue ([`Cpu::retime`]); a timer that was set to a later time is set again,
 //! and one that was set to an earlier time fires once without work.
 
-use super::Defer;
-use crate::common::cpu::{Cpu, Lane};
-use crate::common::global::Global;
+use crate::config::Defer;
+use crate::cpu::{Cpu, Lane};
+use crate::credit::Cause;
+use crate::gp::Global;
+use crate::host::Now;
 
 impl Defer {
     /// Lazy callbacks wait at most `ns` nanoseconds for their stamp. Deadlines stay on the grid as long as
@@ -31,9 +33,7 @@ impl Global {
         let defer = self.config.defer;
         self.config.defer = defer.with_lazy_ns(lazy_ns).with_prompt_ns(prompt_ns);
     }
-}
 
-impl Global {
     /// From now on the program runs its code itself, when it drains, or it does not: [`retime`](Cpu::retime)
     /// every queue.
     pub fn set_drained(&mut self, drained: bool) {
@@ -42,8 +42,23 @@ impl Global {
 }
 
 impl Cpu {
-    /// The times have changed: the deadline of queued entries follows. Returns the group's new timer, if it
-    /// changes.
+    /// Has another thread to take this queue over now, and why? Its time has passed, or a hurried entry has
+    /// found no free segment for its stamp. Where memory is `low`, any time has passed.
+    pub fn due(&self, now: Now, low: bool) -> Option<Cause> {
+        let over = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now.ns);
+        let unstamped = || self.lists.iter().any(|list| list.unstamped() > 0);
+        if over(self.credit.deadline) {
+            let prompt = over(self.credit.prompt);
+            return Some(if prompt { Cause::Prompt } else { Cause::Lazy });
+        }
+        if self.is_hurried() && unstamped() {
+            return Some(Cause::Hurry);
+        }
+        (low && self.credit.deadline.is_some()).then_some(Cause::Pressure)
+    }
+
+    /// The times have changed: the deadline of queued entries follows. Returns the new time of the worker's
+    /// timer, if it changes.
     ///
     /// An earlier prompt deadline that is set stays.
     pub fn retime(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
@@ -61,13 +76,13 @@ impl Cpu {
         }
     }
 
-    pub(super) fn set_deadline(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
+    pub(crate) fn set_deadline(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
         self.credit.deadline = self.next_deadline(global, now_ns);
         global.arm(self.credit.deadline?)
     }
 
     /// Where credit is outstanding, the owner may have queued something already: a deadline as if it had.
-    pub(super) fn next_deadline(&self, global: &Global, now_ns: u64) -> Option<u64> {
+    pub(crate) fn next_deadline(&self, global: &Global, now_ns: u64) -> Option<u64> {
         let Defer {
             lazy_ns,
             lazy_grid_ns,

@@ -1,4 +1,4 @@
-//! The thread host's policy for callbacks: when they are stamped, how far their owner may go alone, and when
+//! The policy for callbacks: when they are stamped, how far their owner may go alone, and when
 //! another thread has to act.
 //!
 //! # Division of work
@@ -6,15 +6,15 @@
 //! lasts, and then calls [`refill`](Cpu::refill). Each refill stamps new entries, because a stamp is free and
 //! any later grace period then serves them. A callback without hurry is *lazy*: no grace period is requested
 //! for it until there is a batch. Three things end laziness: the batch is full (count or bytes), a caller
-//! hurries, or the oldest entry's time has passed. In the last case the owner may never return: the group's
-//! timer fires, the worker takes the queue over and calls [`taken`](Cpu::taken), which requests a grace
+//! hurries, or the oldest entry's time has passed. In the last case the owner may never return: the
+//! worker's timer fires, it takes the queue over and calls [`taken`](Cpu::taken), which requests a grace
 //! period for all of it.
 //!
 //! So threads that retire at the same time share grace periods: the first to fill a batch requests one, and
 //! it serves all of them.
 //!
 //! # Invariants
-//! * A queue that holds something, or whose owner may push without a report, has a deadline, and the group's
+//! * A queue that holds something, or whose owner may push without a report, has a deadline, and the worker's
 //!   timer is armed no later than that (rule R6). A caller that queues the first callback while no timer is
 //!   armed has no credit, so it calls the engine.
 //! * An empty queue without credit has no deadline, and requests nothing (rule R5).
@@ -23,16 +23,110 @@
 //! * The snapshot is taken before the number used for advancing is read. (Both under one lock here; the
 //!   order matters to hosts that read them separately: an edge in between could strand `NEXT`.)
 //!
-//! Complexity: every call is O(lanes), plus the funnel's O(levels) when a grace period is requested.
+//! Complexity: every call is O(lanes).
 
-use crate::common::cblist::CbList;
-pub use crate::common::config::Defer;
-use crate::common::cpu::{Cpu, LANES, Lane};
-use crate::common::global::Global;
-use crate::common::host::{Now, Pos};
-pub use crate::common::parts::threads::{Cause, Flushes};
-use crate::common::seq::Seq;
-use crate::threads::budget::Level;
+use crate::budget::{Held, Level};
+use crate::cblist::CbList;
+pub use crate::config::Defer;
+use crate::cpu::{Cpu, LANES, Lane};
+use crate::gp::Global;
+use crate::host::{Now, Pos};
+use crate::seq::Seq;
+
+/// The policy's state of one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Deferring {
+    /// The deadline for the visit of another thread; `None` if nothing is queued.
+    pub(crate) deadline: Option<u64>,
+    /// The time by which queued prompt callbacks have to be stamped.
+    pub(crate) prompt: Option<u64>,
+    /// Everything queued below these positions is requested: by a hurried call, a barrier, a passed deadline.
+    pub(crate) hurried: Option<[Pos; LANES]>,
+    /// Time of the last call.
+    pub(crate) looked: u64,
+    /// The last credit was none: a new entry was queued just now.
+    pub(crate) tight: bool,
+    /// [`Defer::drained`], at the last call.
+    pub(crate) drained: bool,
+    /// The owner runs the code of its own lane itself.
+    pub(crate) owner_runs: bool,
+}
+
+impl Deferring {
+    pub(crate) const fn new() -> Deferring {
+        Deferring {
+            deadline: None,
+            prompt: None,
+            hurried: None,
+            looked: 0,
+            tight: true,
+            drained: false,
+            owner_runs: false,
+        }
+    }
+}
+
+/// Why callbacks that could have waited for more were flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The flush time of lazy ones has passed.
+    Lazy,
+    /// The flush time of prompt ones has passed.
+    Prompt,
+    /// There are enough of them.
+    Batch,
+    /// A caller is in a hurry.
+    Hurry,
+    /// A barrier waits for them.
+    Barrier,
+    /// A drain empties the domain.
+    Drain,
+    /// Memory is low.
+    Pressure,
+    /// The budget is near.
+    Budget,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 8] = [
+        Cause::Lazy,
+        Cause::Prompt,
+        Cause::Batch,
+        Cause::Hurry,
+        Cause::Barrier,
+        Cause::Drain,
+        Cause::Pressure,
+        Cause::Budget,
+    ];
+
+    /// Its name in counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Lazy => "lazy",
+            Cause::Prompt => "prompt",
+            Cause::Batch => "batch",
+            Cause::Hurry => "hurry",
+            Cause::Barrier => "barrier",
+            Cause::Drain => "drain",
+            Cause::Pressure => "pressure",
+            Cause::Budget => "budget",
+        }
+    }
+}
+
+/// How often callbacks of a queue were flushed for each [`Cause`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flushes([u64; Cause::ALL.len()]);
+
+impl Flushes {
+    pub(crate) const NONE: Flushes = Flushes([0; Cause::ALL.len()]);
+
+    /// The count for this cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+}
 
 /// A refill's report about a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -89,7 +183,7 @@ pub struct Credit {
 pub struct Refill {
     /// For the owner.
     pub credit: [Credit; LANES],
-    /// Set the group's timer to this (monotonic nanoseconds).
+    /// Set the worker's timer to this (monotonic nanoseconds).
     pub arm: Option<u64>,
     /// Wake the worker.
     pub kick: bool,
@@ -138,23 +232,30 @@ impl Cpu {
         // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(stamp);
         let idle = self.idle(global);
-        let is_batch = |(count, bytes): (u64, u64), lane| {
-            let batch = global.batch_of(lane);
-            count >= batch.count || bytes >= batch.bytes
-        };
-        let full = Lane::ALL
+        let batches = Lane::ALL.map(|lane| global.batch_of(lane));
+        let is_batch =
+            |(count, bytes): (u64, u64), batch: Held| count >= batch.count || bytes >= batch.bytes;
+        let full = idle
             .into_iter()
-            .any(|lane| is_batch(idle[lane as usize], lane));
-        let plain_ready = is_batch(self.list(Lane::Plain).done(), Lane::Plain);
+            .zip(batches)
+            .any(|(idle, batch)| is_batch(idle, batch));
+        let plain_ready = is_batch(self.list(Lane::Plain).done(), batches[Lane::Plain as usize]);
         let code_done = self.list(Lane::Code).done();
         let code_ready = self.ready_code();
-        let is_code_batch = is_batch((code_ready, code_done.1), Lane::Code);
-        match urgency {
-            Urgency::Hurry => self.flush(global, Cause::Hurry),
-            _ if full => self.flush(global, Cause::Batch),
-            _ if near => self.flush(global, Cause::Budget),
-            _ => {}
-        }
+        let is_code_batch = is_batch((code_ready, code_done.1), batches[Lane::Code as usize]);
+        let cause = match urgency {
+            Urgency::Hurry => Some(Cause::Hurry),
+            _ if full => Some(Cause::Batch),
+            _ if near => Some(Cause::Budget),
+            _ => None,
+        };
+        let idle = match cause {
+            Some(cause) => {
+                self.flush(global, cause);
+                self.idle(global)
+            }
+            None => idle,
+        };
         let offload = queued[Lane::Plain as usize].offload;
         let others = (offload && (full || plain_ready)) || ignored;
         if others {
@@ -168,7 +269,7 @@ impl Cpu {
         let outruns = by_others && global.level() == Level::Over;
         self.credit.tight = !owned || outruns || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let mut credit = self.new_credit(global);
+        let mut credit = self.new_credit(near, &idle, &batches);
         self.lend(global, queued, &mut credit);
         Refill {
             credit,
@@ -285,7 +386,7 @@ impl Cpu {
     }
 
     /// The list of a lane.
-    pub fn list(&self, lane: Lane) -> &crate::common::cblist::CbList {
+    pub fn list(&self, lane: Lane) -> &CbList {
         &self.lists[lane as usize]
     }
 
@@ -350,7 +451,7 @@ impl Cpu {
     }
 
     /// Does the program run these itself, when it drains?
-    fn is_drained(&self, lane: Lane) -> bool {
+    pub(crate) fn is_drained(&self, lane: Lane) -> bool {
         let by_owner = lane == Lane::Plain || (lane == Lane::Own && self.credit.owner_runs);
         self.credit.drained && !by_owner
     }
@@ -371,12 +472,15 @@ impl Cpu {
         }
     }
 
-    fn new_credit(&mut self, global: &Global) -> [Credit; LANES] {
-        let near = global.level() != Level::Easy;
-        let idle = self.idle(global);
+    fn new_credit(
+        &self,
+        near: bool,
+        idle: &[(u64, u64); LANES],
+        batches: &[Held; LANES],
+    ) -> [Credit; LANES] {
         Lane::ALL.map(|lane| {
             let (list, idle) = (&self.lists[lane as usize], idle[lane as usize]);
-            let batch = global.batch_of(lane);
+            let batch = batches[lane as usize];
             let left = batch.count.saturating_sub(idle.0);
             let free = match (self.credit.tight, left) {
                 (true, _) => 0,
@@ -395,11 +499,52 @@ impl Cpu {
             }
         })
     }
-}
 
-mod cause;
-mod flush;
-mod forked;
+    /// Requests the grace period of all stamps given so far, or an earlier one.
+    fn flush(&mut self, global: &mut Global, cause: Cause) {
+        if self.lists.iter().any(CbList::pending) {
+            global.request();
+            global.counts.flushes.0[cause as usize] += 1;
+        }
+    }
+
+    /// In the child of a fork. The queue has no owner any more; `queued` is what had been queued and consumed
+    /// at the fork. Entries that were out belong to another process. Without `run_code` the callbacks that
+    /// run code of the program are forgotten: the parent has them too, and runs them. Returns the number of
+    /// callbacks that this process will not run.
+    ///
+    /// The rest waits as in any queue without an owner: it has a deadline, but no timer is set for it before
+    /// a caller in this process needs the worker.
+    pub fn forked(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        run_code: bool,
+        now: Now,
+    ) -> u64 {
+        self.account(global, queued, now.ns);
+        let mut dropped = 0;
+        for (list, lane) in self.lists.iter_mut().zip(Lane::ALL) {
+            let out = list.forked();
+            if lane != Lane::Plain {
+                dropped += out;
+                dropped += if run_code { 0 } else { list.abandon() };
+            }
+        }
+        self.barrier.forked();
+        self.turn.holder = None;
+        self.credit.owner_runs = false;
+        self.credit.tight = true;
+        if !run_code {
+            self.credit.prompt = None; // only code is prompt
+        }
+        self.credit.deadline = self.next_deadline(global, now.ns);
+        self.settle();
+        self.give_back(global);
+        self.tell(global);
+        dropped
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,23 +1,20 @@
-//! The engine's state for one CPU's callbacks.
+//! The engine's state for one queue of callbacks.
 //!
 //! The host keeps a [`Cpu`] under a lock of its own that is taken before [`Global`](crate::Global)'s: the
-//! owner, a worker, a barrier, an exit or a fork must all be able to change the cut positions of a CPU that
-//! is quiet or gone. A *scan*'s snapshot of a CPU is not here, because a scan writes about other CPUs.
+//! owner, a worker, a barrier, an exit or a fork must all be able to change the cut positions of a queue that
+//! is quiet, or whose owner is gone. A *scan*'s stamps are not here, because a scan writes about other CPUs.
 //!
 //! # Lanes
-//! A thread host has a list for each kind of callback, because one FIFO cannot serve all: an entry that may
-//! not run here and now would block later entries that may. A lane is defined by the threads that consume it.
-//! There is no order between lanes. A kernel has one list; it is [`Lane::Code`].
-//!
-//! # Noticed numbers
-//! `gp_seq` is the grace-period number that this CPU has noticed, `gp_seq_needed` the furthest requested one
-//! that it knows. Both may lag behind. A CPU that lags by a quarter of the space is flagged `gpwrap`, and
-//! ignores both numbers at its next core pass.
+//! A queue has a list for each kind of callback, because one FIFO cannot serve all: an entry that may not run
+//! here and now would block later entries that may. A lane is defined by the threads that consume it. There
+//! is no order between lanes.
 
-use crate::common::barrier::{Barrier, CpuMark, Visit};
-use crate::common::cblist::CbList;
-use crate::common::host::CpuId;
-use crate::common::parts::threads::{Deferring, Share, Turn};
+use crate::barrier::{Barrier, CpuMark, Visit};
+use crate::budget::Share;
+use crate::cblist::CbList;
+use crate::credit::Deferring;
+use crate::host::CpuId;
+use crate::pool::Turn;
 
 /// The number of lists of a CPU.
 pub const LANES: usize = 4;
@@ -27,7 +24,7 @@ pub const LANES: usize = 4;
 pub enum Lane {
     /// Memory, freed by its owner without running code of the program.
     Plain,
-    /// Code that a worker runs: closures; a kernel's only list.
+    /// Code that a worker runs: closures.
     Code,
     /// Code that its owner runs, outside of sections and callbacks: destructors.
     Own,
@@ -40,7 +37,7 @@ impl Lane {
     pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
 }
 
-/// One CPU's callbacks, and the grace-period numbers that it has noticed.
+/// One CPU's callbacks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpu {
     pub(crate) id: CpuId,
@@ -79,7 +76,7 @@ impl Cpu {
         self.lists.iter().map(CbList::len).sum()
     }
 
-    /// A barrier of the thread host visits this CPU, whose queue was just [`taken`](Cpu::taken).
+    /// A barrier visits this CPU, whose queue was just [`taken`](Cpu::taken).
     pub fn visit_barrier(&mut self, barrier: &mut Barrier) -> Visit {
         barrier.visit_positions(&mut self.barrier, &mut self.lists)
     }

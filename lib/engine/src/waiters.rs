@@ -8,12 +8,12 @@
 //!
 //! * a caller takes position `end`;
 //! * the start of a grace period **closes** a segment: everything below `closed` began before it;
-//! * the end of that grace period moves `done` to the cut.
+//! * the end of that grace period moves `done` there.
 //!
 //! The segment is closed *before* `gp_seq` starts. A waiter that already saw the new number would otherwise
 //! be put into the old segment and be woken one grace period early.
 
-use crate::common::host::Pos;
+use crate::host::Pos;
 
 /// Cut positions of the waiter FIFO.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,11 +50,9 @@ impl Waiters {
         self.closed = self.end;
     }
 
-    /// The grace period of the closed segment ended: waiters below this position are satisfied.
-    pub(crate) fn finish(&mut self) -> Option<Pos> {
-        let served = self.done != self.closed;
+    /// The grace period of the closed segment ended: its waiters are satisfied.
+    pub(crate) fn finish(&mut self) {
         self.done = self.closed;
-        served.then_some(self.done)
     }
 
     /// Removes all waiters: they belong to another process.

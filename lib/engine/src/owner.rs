@@ -14,7 +14,7 @@ pub const MOST_AHEAD: u32 = 64;
 /// Done entries that are taken out of a queue at once.
 pub const MOST_TAKEN: usize = 256;
 
-/// Steps of the engine that a driver makes in one hold of the lock.
+/// Pieces of a grace period that a driver does in one hold of the lock ([`step`](crate::Global::step)).
 pub const STEPS_A_HOLD: u32 = 32;
 
 /// A queue's entry: two words.
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn blocks_ahead_grow_to_a_batch() {
-        let defer = crate::threads::credit::Defer::threads();
+        let defer = crate::config::Defer::threads();
         let (least, most) = (
             blocks_of(defer.batch, BLOCK),
             blocks_of(defer.batch * defer.growth, BLOCK),

@@ -1,4 +1,77 @@
-//! Tunables of the thread host's policy. The decisions that use them are in `threads/`.
+//! The tunables.
+
+/// The participants in grace periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Readers {
+    /// Threads: each is in sections of its own, or outside.
+    Cpus,
+    /// Two counts of sections of all threads: 0 and 1 ([`indexed`](crate::indexed)).
+    Indexed,
+}
+
+/// How a grace period waits for its holdouts: first scan at once, then spin, flag the holdouts, and sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pace {
+    /// Processor relaxations a spin.
+    pub spin: u32,
+    /// Spins with a scan each before holdouts are flagged.
+    pub spins_before_flag: u16,
+    /// Spins with a scan each between flagging and the fence that precedes sleep.
+    pub spins_after_flag: u16,
+    /// Both counts are multiplied by this for an expedited waiter.
+    pub expedited_factor: u16,
+    /// A grace period with holdouts for this number of nanoseconds is reported as stalled
+    /// ([`stall`](crate::stall)); 0: never.
+    pub stall_ns: u64,
+}
+
+/// Every tunable of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Config {
+    /// The participants.
+    pub readers: Readers,
+    /// CPUs of a leaf, from 1 to 64.
+    pub leaf: u32,
+    /// The waits for holdouts.
+    pub pace: Pace,
+    /// Waiters take the role of a driver that has made no call for this time ([`driver`](crate::driver)).
+    pub takeover_after_ns: Option<u64>,
+    /// When callbacks are flushed.
+    pub defer: Defer,
+    /// The invokers of callbacks.
+    pub pool: Pool,
+    /// The limits of what a domain may hold.
+    pub budget: Budget,
+}
+
+impl Config {
+    /// For threads.
+    pub const fn threads() -> Config {
+        Config {
+            readers: Readers::Cpus,
+            leaf: 64,
+            pace: Pace {
+                spin: 8,
+                spins_before_flag: 12,
+                spins_after_flag: 60,
+                expedited_factor: 8,
+                stall_ns: crate::stall::DEFAULT_NS,
+            },
+            takeover_after_ns: Some(100_000_000),
+            defer: Defer::threads(),
+            pool: Pool::threads(),
+            budget: Budget::threads(),
+        }
+    }
+
+    /// For counted sections, which may sleep.
+    pub const fn sleepable() -> Config {
+        Config {
+            readers: Readers::Indexed,
+            ..Config::threads()
+        }
+    }
+}
 
 /// The policy's numbers. This project's own choice; `docs/architecture.md` says why these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,15 +111,10 @@ impl Defer {
             lazy_ns: 10_000_000_000,
             lazy_grid_ns: 1_000_000_000,
             prompt_ns: 50_000_000,
-            pressure_ns: Defer::PRESSURE_NS,
+            pressure_ns: 100_000_000,
             drained: false,
         }
     }
-}
-
-impl Defer {
-    /// Low memory is acted upon at most ten times a second.
-    pub(crate) const PRESSURE_NS: u64 = 100_000_000;
 }
 
 /// Numbers of the worker pool. This project's own choice, but for the limits, which are the kernel's
@@ -97,15 +165,6 @@ impl Budget {
             look: 256,
             small: 512,
             quiet_ns: 1_000_000_000,
-        }
-    }
-
-    /// None: kernels have no such thing.
-    pub const fn none() -> Budget {
-        Budget {
-            bytes: u64::MAX,
-            count: u64::MAX,
-            ..Budget::threads()
         }
     }
 }

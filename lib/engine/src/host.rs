@@ -4,24 +4,26 @@
 //!
 //! * **Inputs** are method calls on [`Global`](crate::Global) with plain values, among them the time.
 //! * **Queries** are the methods of [`Host`]: the engine calls them in the middle of a decision. They read
-//!   one thing, never block, and never call the engine back.
-//! * **Effects** ([`Effects`]) are returned by value and carried out by the host after it has dropped its
-//!   lock; [`Next`] tells the driver of the grace period what to do then.
+//!   one thing, never block, and never call the engine back. Two of them are notices: they store one thing.
+//! * **Effects** are returned: [`Next`] tells the driver of the grace period what to do, most of it after it
+//!   has dropped the host's lock. What else a call may have changed is asked for while the lock is still
+//!   held: the number for polls without the lock ([`Global::published`](crate::Global::published)), and the
+//!   waiters that are satisfied ([`Waiters::done`](crate::Waiters::done)).
 //!
 //! # Why a fence is an effect and not a query
 //! A process-wide fence (`membarrier(2)`) is slow and may sleep. As a step boundary it is issued with
 //! no lock held, several domains may share one, and a checker sees every interleaving around it.
 
-/// Number of a CPU. The host defines what a CPU is (a modelled CPU, a registered thread).
+/// Number of a CPU: of a registered thread, or of one of two [counts](crate::indexed).
 pub type CpuId = u32;
 
-/// Position of a leaf in the tree, counted from the first leaf.
+/// Number of a leaf: of so many CPUs in a row ([`Config::leaf`](crate::Config::leaf)).
 pub type LeafId = usize;
 
 /// Position in a queue that only grows; as a bound it stands for everything below it.
 pub type Pos = u64;
 
-/// The time, as an input: a monotonic clock in nanoseconds and the host's coarse tick counter.
+/// The time, as an input: a monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Now {
     /// Monotonic nanoseconds.
@@ -54,11 +56,21 @@ pub trait Host {
     /// The leaves that may be occupied: bit `i` of group `g` stands for leaf `64 * g + i`. A set bit proves
     /// nothing; a clear one means that [`present`](Host::present) would answer 0. An arriving CPU sets the
     /// bit before the full fence that precedes its first section; it stays set until the engine has found the
-    /// leaf empty ([`Effects::vacated`]). Queried for hosts with [`skip_empty`](crate::Config::skip_empty),
-    /// and where a sole thread needs no fence. By default: all.
+    /// leaf empty. By default: all.
     fn occupied(&self, group: usize) -> u64 {
         let _ = group;
         u64::MAX
+    }
+
+    /// No CPU is left at this leaf: its bit in [`occupied`](Host::occupied) may be cleared, and has to be set
+    /// again if a CPU arrives at the same time.
+    fn vacated(&self, leaf: LeafId) {
+        let _ = leaf;
+    }
+
+    /// New sections join this count from now on ([`indexed`](crate::indexed)).
+    fn join(&self, count: CpuId) {
+        let _ = count;
     }
 }
 
@@ -66,16 +78,18 @@ pub trait Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "the grace period stands still unless its driver does this"]
 pub enum Next {
-    /// Nothing is requested: the driver leaves, or a grace-period thread waits for a request.
+    /// Nothing is requested, or the driver is satisfied: it leaves.
     Done,
     /// Call [`step`](crate::Global::step) again; other calls may come in between.
     Again,
     /// Issue one full fence that reaches every CPU, with no lock held, then call
     /// [`fenced`](crate::Global::fenced).
     Fence(FenceCause),
-    /// Call [`grow`](crate::Global::grow) with a tree for at least this many CPUs, built with no
-    /// lock held.
+    /// Call [`grow`](crate::Global::grow) with leaves for at least this many CPUs, built with no lock held.
     Grow(u32),
+    /// Readers have blocked the grace period for so long that it has to be reported: leave, report
+    /// [`Global::stalled`](crate::Global::stalled), and drive again if there is reason to.
+    Report,
     /// Relax the processor this many times, with no lock held, then step.
     Spin(u32),
     /// Set the wake flag of every holdout and pass the number that were clear to
@@ -99,55 +113,3 @@ pub enum FenceCause {
     /// Between setting wake flags and the last scan before sleeping.
     Flag,
 }
-
-/// The actions that the host has to carry out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[must_use = "effects not carried out are lost wake-ups"]
-pub struct Effects {
-    /// The new number for lock-free polls, to be published with a release store before the lock is dropped.
-    pub publish: Option<crate::common::seq::Seq>,
-    /// Waiters below this position are satisfied: wake them directly.
-    pub waiters_until: Option<Pos>,
-    /// Readers have blocked the grace period for so long that it has to be reported.
-    pub stall: Option<crate::common::stall::Stalled>,
-    /// No CPU is left at this leaf: its bit in [`Host::occupied`] may be cleared before the lock is dropped
-    /// (and has to be set again if a CPU arrived at the same time).
-    pub vacated: Option<LeafId>,
-    /// New sections join this count from now on ([`indexed`](crate::indexed)).
-    pub join: Option<CpuId>,
-    /// The next action of the driver.
-    pub next: Next,
-}
-
-impl Effects {
-    /// No effect except the next action.
-    pub const fn only(next: Next) -> Effects {
-        Effects {
-            publish: None,
-            waiters_until: None,
-            stall: None,
-            vacated: None,
-            join: None,
-            next,
-        }
-    }
-}
-
-/// The queries of a [`Host`] that only calls of the driver make, for hosts of tests that do not drive.
-#[cfg(test)]
-macro_rules! asked_by_the_driver_only {
-    () => {
-        fn cpus(&self) -> u32 {
-            unreachable!("asked by the driver only")
-        }
-        fn observe(&self, _: $crate::common::host::CpuId) -> $crate::common::host::Seen {
-            unreachable!("asked by the driver only")
-        }
-        fn present(&self, _: $crate::common::host::LeafId) -> u64 {
-            unreachable!("asked by the driver only")
-        }
-    };
-}
-
-#[cfg(test)]
-pub(crate) use asked_by_the_driver_only;
