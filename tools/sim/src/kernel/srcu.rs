@@ -180,7 +180,7 @@ impl Machine {
                 Next::Done => true,
                 // Until a section ends: there is no report of stalls.
                 Next::Sleep(_) => true,
-                Next::Grow(_) | Next::HandOver => unreachable!("a worker cannot do {next:?}"),
+                Next::Grow(_) | Next::HandOver | Next::Report => unreachable!("a worker cannot do {next:?}"),
             };
             if sleeps {
                 self.srcu().next = Next::Again;
@@ -210,13 +210,12 @@ impl Machine {
             *cost += scan;
         }
         let before = (it.global.phase(), it.global.counts().scans);
-        let effects = it.global.step(Now { ns }, &it.counts);
+        let most = if it.scans() { 2 } else { 1 }; // a whole scan at a time
+        it.next = it.global.step(Now { ns }, &it.counts, most);
         it.counts.ended = None;
-        it.next = effects.next;
         if it.note_edges(before, time, counts) {
-            let woken = effects
-                .waiters_until
-                .map_or(0, |until| self.srcu_wakes(cpu, until));
+            let until = it.global.waiters().done();
+            let woken = self.srcu_wakes(cpu, until);
             *cost += (woken + self.srcu_invokes()) * self.options.costs.callback;
         }
         true
