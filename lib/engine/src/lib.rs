@@ -75,19 +75,32 @@
 
 extern crate alloc;
 
+pub mod batch;
+pub mod budget;
 mod common;
-mod threads;
+pub mod config;
+pub mod cpu;
+pub mod credit;
+mod deadline;
+pub mod driver;
+mod gp;
+pub mod host;
+pub mod indexed;
+mod leaves;
+pub mod owner;
+pub mod pool;
+pub mod pressure;
+pub mod stall;
+mod waiters;
 
-pub use common::{barrier, cblist, config, cpu, host, seq, stall, takeover, waiters};
-pub use threads::{batch, budget, credit, indexed, owner, pool, pressure};
+pub use common::{barrier, cblist, seq};
 
 pub use cblist::CbList;
-pub use common::counts::Counts;
-pub use common::fqs::Wait;
-pub use common::global::{Global, Interest, Phase};
-pub use common::leaves::{Leaves, OutOfMemory};
 pub use config::{Config, Pace, Readers};
 pub use cpu::{Cpu, LANES, Lane};
-pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Seen};
+pub use driver::Look;
+pub use gp::{Counts, Global, Interest, Phase, Wait};
+pub use host::{CpuId, FenceCause, Host, LeafId, Next, Now, Pos, Seen};
+pub use leaves::{Leaves, OutOfMemory};
 pub use seq::Seq;
-pub use takeover::Look;
+pub use waiters::Waiters;

@@ -24,7 +24,6 @@ use crate::domain::shell::News;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
 use quiescent_engine::stall::Stalled;
-use quiescent_engine::stall::THREADS_NS;
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -36,7 +35,7 @@ mod proc;
 pub const DEFAULT_NS: u64 = if cfg!(debug_assertions) {
     1_000_000_000
 } else {
-    THREADS_NS
+    quiescent_engine::stall::DEFAULT_NS
 };
 
 /// Default time until a grace period that readers block is reported, unless `Options::stall_after` or

@@ -72,11 +72,17 @@ macro_rules! array_of {
 
 pub use counters::Counter;
 
+/// Pieces of a grace period in a step of the driver; the machine of threads pays for each.
+pub const PIECES: u32 = match cfg!(quiescent_virtual) {
+    true => 1,
+    false => quiescent_engine::owner::STEPS_A_HOLD,
+};
+
 /// True if a driver has to release the lock before its step number `steps` under one hold.
 #[cfg(not(quiescent_virtual))]
 #[inline]
 pub fn hold_is_over(steps: u32) -> bool {
-    steps > quiescent_engine::owner::STEPS_A_HOLD
+    steps > 1
 }
 
 pub mod alarm;

@@ -64,6 +64,19 @@ impl Host for View<'_> {
             }
         }
     }
+
+    /// The first leaf has the unregistered readers: it is always visited.
+    fn vacated(&self, leaf: LeafId) {
+        if let (ReaderSet::Threads(slots), 1..) = (&self.0, leaf) {
+            slots.vacated(leaf, self.1);
+        }
+    }
+
+    fn join(&self, count: CpuId) {
+        if let ReaderSet::Counted(counted, _) = &self.0 {
+            counted.join(count);
+        }
+    }
 }
 
 impl<'a> ReaderSet<'a> {
@@ -78,20 +91,6 @@ impl<'a> ReaderSet<'a> {
             ReaderSet::Threads(slots) => slots.slot(cpu).map(|slot| &slot.words.reader.flag),
             ReaderSet::Records(records) => records.flag(cpu),
             ReaderSet::Counted(counted, _) => counted.flag(cpu),
-        }
-    }
-
-    /// The engine has found a leaf empty.
-    pub fn vacated(&self, leaf: usize, lock: &UnderLock) {
-        if let ReaderSet::Threads(slots) = self {
-            slots.vacated(leaf, lock);
-        }
-    }
-
-    /// New sections join this count. Called under the lock.
-    pub fn join(&self, count: CpuId) {
-        if let ReaderSet::Counted(counted, _) = self {
-            counted.join(count);
         }
     }
 

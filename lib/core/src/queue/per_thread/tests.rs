@@ -125,7 +125,7 @@ impl Engine {
                 let mut next = Next::Again;
                 loop {
                     next = match next {
-                        Next::Again => global.step(NOW, view).next,
+                        Next::Again => global.step(NOW, view, 1),
                         Next::Fence(_) => global.fenced(),
                         Next::Grow(cpus) => {
                             let tree = Global::new_leaves(global.config(), cpus);

@@ -61,6 +61,11 @@ impl CbList {
         self.count(NEXT)
     }
 
+    /// The bytes in NEXT.
+    pub fn unstamped_bytes(&self) -> u64 {
+        self.bytes[NEXT]
+    }
+
     /// The number and bytes of callbacks without a requested grace period: those without a stamp, and those
     /// whose stamp is of a grace period that `coming` does not know.
     pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> (u64, u64) {
@@ -78,6 +83,11 @@ impl CbList {
     /// The earliest stamp.
     pub fn next_gp(&self) -> Option<Seq> {
         self.segment(Segment::Wait).1
+    }
+
+    /// The latest stamp: that of the youngest stamped segment that is not empty.
+    pub fn last_gp(&self) -> Option<Seq> {
+        self.segment(Segment::NextReady).1.or(self.next_gp())
     }
 
     /// A lower bound of the time at which the oldest queued callback was queued. After a merge it may be in
