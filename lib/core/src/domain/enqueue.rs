@@ -358,15 +358,10 @@ impl State {
 pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool) {
     let lane = &queue.lanes[PLAIN];
     let help = |Popped { at, count }| help_plain(queue, entry.object, entry.what, bytes, at, count);
-    let pop = |at, next| {
-        if lane.is_last(next) {
-            return free_last(lane, at, next);
-        }
-        // SAFETY: popped, and the limit was not lowered before: the entry belongs to this thread, and is
-        // done.
-        unsafe { lane.popped(at).free() };
-    };
-    lane.push::<false>(entry, bytes, large, help, pop);
+    // SAFETY: popped, and the limit was not lowered before: the entry belongs to this thread, and is done.
+    let pop = |at| unsafe { lane.popped(at).free() };
+    let pop_last = |at, next| free_last(lane, at, next);
+    lane.push::<false>(entry, bytes, large, help, pop, pop_last);
 }
 
 /// Queues memory, and frees none.

@@ -61,14 +61,9 @@ pub fn own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
 fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
     let lane = &queue.lanes[OWN];
     let help = |popped| help_code(queue, OWN, (entry, bytes), popped, Urgency::Lazy);
-    let pop = |at, next| {
-        let popped = match lane.is_last(next) {
-            true => lane.popped_last(at, next),
-            false => [Some(lane.popped(at)), None],
-        };
-        run_popped(local, queue, popped);
-    };
-    lane.push::<true>(entry, bytes, true, help, pop);
+    let pop = |at| run_popped(local, queue, [Some(lane.popped(at)), None]);
+    let pop_last = |at, next| run_popped(local, queue, lane.popped_last(at, next));
+    lane.push::<true>(entry, bytes, true, help, pop, pop_last);
 }
 
 /// The thread is inside a section or a callback, or it has read in a domain of the program.

@@ -72,6 +72,8 @@ pub struct Queue {
     spares: [Spares; BLOCK_LANES],
     /// The largest value of each lane's `ahead`: a batch's worth. (Not for the models: it is a size only.)
     most_ahead: [std::sync::atomic::AtomicU32; BLOCK_LANES],
+    /// The end of the last block when the engine was last called.
+    linked: [std::sync::atomic::AtomicU64; BLOCK_LANES],
     core: Mutex<QueueCore>,
     /// The guard of its lock while this process forks.
     pub parked: crate::prim::parked::Parked<QueueCore>,
@@ -133,6 +135,7 @@ impl Queue {
                 lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
                 most_ahead: [const { std::sync::atomic::AtomicU32::new(1) }; BLOCK_LANES],
+                linked: [const { std::sync::atomic::AtomicU64::new(0) }; BLOCK_LANES],
                 core: Mutex::new(QueueCore {
                     cpu: Cpu::new(cpu),
                     chains: [const { Chain::new() }; BLOCK_LANES],
@@ -305,9 +308,10 @@ impl Queue {
                 OWN => core.cpu.owner_runs(),
                 _ => false,
             };
+            let step = 1 + u32::from(credit.behind);
             if chain.taken {
                 chain.seen = head;
-                words.until.store(0, Ordering::Relaxed);
+                words.set_until(0, step);
             } else {
                 words.head.store(head, Ordering::Relaxed);
                 words
@@ -315,14 +319,12 @@ impl Queue {
                     .store(chain.block_of(head), Ordering::Relaxed);
                 words.done.store(credit.done, Ordering::Relaxed);
                 let until = credit.done.min(end_of_block(head));
-                words.until.store(until, Ordering::Relaxed);
+                words.set_until(until, step);
             }
-            let step = 1 + u32::from(credit.behind);
-            words.step.store(step, Ordering::Relaxed);
             words.left.store(credit.bytes, Ordering::Relaxed);
             chain.given = credit.bytes;
             words.freed.store(head, Ordering::Relaxed);
-            words.linked.store(chain.end(), Ordering::Relaxed);
+            self.linked[lane].store(chain.end(), std::sync::atomic::Ordering::Relaxed);
             let reach = if room { reach.min(chain.end()) } else { 0 };
             let limit = reach.min(end_of_block(end));
             words

@@ -99,7 +99,8 @@ impl Queue {
             let block = |at: u64| at / BLOCK as u64;
             let load = |at: &AtomicU64| block(at.load(Ordering::Relaxed));
             let emptied = load(&words.head).saturating_sub(load(&words.freed));
-            let there = load(&words.linked) + emptied;
+            let linked = self.linked[lane].load(std::sync::atomic::Ordering::Relaxed);
+            let there = block(linked) + emptied;
             let count = (block(end) + 1 + u64::from(ahead)).saturating_sub(there);
             self.provide_many(lane, count.max(1));
         }

@@ -69,7 +69,7 @@ impl Queue {
             if let Some(garbage) = garbage.as_deref_mut() {
                 chain.cut(end, garbage);
                 self.spares[lane].trim(1, garbage);
-                words.linked.store(chain.end(), Ordering::Relaxed);
+                self.linked[lane].store(chain.end(), std::sync::atomic::Ordering::Relaxed);
             }
             if end - core.cpu.list(Which::ALL[lane]).head() <= BLOCK as u64 {
                 words.ahead.store(0, Ordering::Relaxed); // little is queued
@@ -102,6 +102,7 @@ impl Queue {
             // Kept: spare blocks, the lists that the queue is in, and the cell of its next owner.
             spares: _,
             most_ahead: _,
+            linked: _,
             parked: _,
             made_before: _,
             next_of_slot: _,

@@ -93,6 +93,11 @@ fn owned(end: u64, blocks: u32) -> &'static Queue {
     queue
 }
 
+/// The end of the last block of a lane when the engine was last called.
+fn linked_to(queue: &Queue, lane: usize) -> u64 {
+    queue.linked[lane].load(std::sync::atomic::Ordering::Relaxed)
+}
+
 /// An engine without readers, and its calls on behalf of a queue.
 struct Engine {
     global: Global,

@@ -29,7 +29,7 @@ fn a_take_over() {
     assert!(core.is_taken());
     assert_eq!(core.chains[PLAIN].seen, 4);
     let words = &queue.lanes[PLAIN];
-    assert_eq!((core.chains[PLAIN].end(), get(&words.linked)), (N, N));
+    assert_eq!((core.chains[PLAIN].end(), linked_to(queue, PLAIN)), (N, N));
     assert_eq!(words.ahead.load(Ordering::Relaxed), 0); // little is queued
     // Once more: the owner does not consume any more.
     assert!(queue.revoke(&mut core));
