@@ -4,7 +4,7 @@ use quiescent_engine::host::Now;
 use quiescent_engine::host::Pos;
 use quiescent_engine::pool::*;
 use quiescent_engine::{Cpu, Lane};
-use quiescent_harness::host::{Silent, TestHost};
+use quiescent_harness_threads::TestHost;
 
 const ABOVE: u64 = Pool::threads().above;
 const BELOW: u64 = Pool::threads().below;
@@ -54,7 +54,7 @@ impl Rig {
     fn refill(&mut self, cpu: usize) -> Refill {
         let global = self.machine.engine_mut();
         let now = Now::default();
-        self.cpus[cpu].refill(global, &self.queued[cpu], Urgency::Lazy, now, &Silent)
+        self.cpus[cpu].refill(global, &self.queued[cpu], Urgency::Lazy, now)
     }
 
     fn take(&mut self, cpu: usize, number: u32) -> bool {

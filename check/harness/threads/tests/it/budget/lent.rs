@@ -63,12 +63,6 @@ fn nothing_is_untold_before_something_was_run() {
 }
 
 #[test]
-fn a_kernel_has_no_budget() {
-    let none = Budget::none();
-    assert_eq!((none.bytes, none.count), (u64::MAX, u64::MAX));
-}
-
-#[test]
 fn what_is_always_there_is_for_small_objects() {
     let small = Budget::threads().small;
     for floor in [LEAST, SLACK] {
