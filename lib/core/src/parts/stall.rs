@@ -4,7 +4,6 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
-
 use crate::reader::holdout::Holdout;
 
 mod json;

@@ -6,8 +6,8 @@ use quiescent_engine::pool::*;
 use quiescent_engine::{Cpu, Lane};
 use quiescent_harness_threads::TestHost;
 
-const ABOVE: u64 = Pool::threads().above;
-const BELOW: u64 = Pool::threads().below;
+const ABOVE: u64 = Pool::threads().above as u64;
+const BELOW: u64 = Pool::threads().below as u64;
 const CODE: usize = Lane::Code as usize;
 const PLAIN: usize = Lane::Plain as usize;
 

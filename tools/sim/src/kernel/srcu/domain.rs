@@ -85,7 +85,7 @@ impl Srcu {
                 expedited_factor: 1,
                 stall_ns: 0,
             },
-            takeover_after_ns: None,
+            takeover_after_ns: u64::MAX,
             ..Config::sleepable()
         };
         let mut global = Global::new(config);

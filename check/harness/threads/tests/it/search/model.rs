@@ -163,7 +163,7 @@ impl State {
     pub fn new(bounds: &Bounds) -> State {
         let mut config = Config::threads();
         config.leaf = bounds.leaf;
-        config.takeover_after_ns = Some(0);
+        config.takeover_after_ns = 0;
         config.pace = Pace {
             spin: 1,
             spins_before_flag: bounds.spins,

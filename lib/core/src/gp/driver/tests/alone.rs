@@ -1,6 +1,5 @@
 //! One thread that drives and keeps its role.
 
-
 use quiescent_engine::Seq;
 
 use super::*;
