@@ -350,3 +350,42 @@ fn a_domain_is_small() {
     let beside_the_lists = size_of::<crate::Cpu>() - size_of::<[crate::CbList; crate::LANES]>();
     assert!(beside_the_lists <= 168, "{beside_the_lists}");
 }
+
+/// A count that is waited for gets no newcomers; they go there as soon as the other one is left.
+#[test]
+fn newcomers_are_sent_to_the_count_that_is_not_waited_for() {
+    let open = Cell::new([true, true]);
+    let host = Pair { open: &open };
+    let mut engine = Global::new(Config::sleepable());
+    let leaves = Global::new_leaves(&engine.config, 2).expect("a few");
+    assert!(engine.grow(leaves).is_ok());
+    let _ = engine.start_poll();
+    assert!(engine.try_drive(None, Interest::Passing));
+    assert_eq!(drive(&mut engine, &host), Next::Done);
+    assert_eq!((engine.joined(), holdouts(&engine)), (0, [1].into()));
+    open.set([true, false]);
+    assert_eq!(drive(&mut engine, &host), Next::Done);
+    assert_eq!((engine.joined(), holdouts(&engine)), (1, [0].into()));
+    open.set([false, true]);
+    assert_eq!(drive(&mut engine, &host), Next::Done);
+    assert_eq!((engine.joined(), engine.published().state()), (1, 0));
+}
+
+struct Pair<'a> {
+    open: &'a Cell<[bool; 2]>,
+}
+
+impl Host for Pair<'_> {
+    fn cpus(&self) -> u32 {
+        2
+    }
+    fn observe(&self, count: CpuId) -> Seen {
+        Seen {
+            outside: !self.open.get()[count as usize],
+            stamp: 0,
+        }
+    }
+    fn present(&self, _: LeafId) -> u64 {
+        crate::indexed::BOTH
+    }
+}
