@@ -70,6 +70,11 @@ impl Cpu {
         self.list.len() + self.offload.bypass()
     }
 
+    /// Does it owe none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Selects whether other threads serve its callbacks, or the CPU itself. Only while it owes none and is
     /// offline, and for hosts without [groups](crate::offload::Group).
     pub fn set_offloaded(&mut self, offloaded: bool) {
