@@ -1,7 +1,7 @@
 //! The engine's state for one CPU's callbacks.
 //!
 //! The host keeps a [`Cpu`] under a lock of its own that is taken before [`Global`](crate::Global)'s: the
-//! CPU itself, an offload thread, a barrier, or the CPU that adopts the callbacks of a CPU that is gone change
+//! CPU itself, an offload thread, a barrier, or the CPU that adopts the callbacks of one that is gone change
 //! it. A *scan*'s snapshot of a CPU is not here, because a scan writes about other CPUs.
 //!
 //! # Noticed numbers
