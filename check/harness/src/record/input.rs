@@ -192,7 +192,7 @@ pub enum OffloadInput {
         gone: CpuId,
         tick: u64,
     },
-    /// [`Shrink::visit`](crate::offload::Shrink::visit) of a scan that continues.
+    /// [`Shrink::visit`](quiescent_kernel::offload::Shrink::visit) of a scan that continues.
     Shrink {
         cpu: CpuId,
         tick: u64,
@@ -242,7 +242,7 @@ pub enum ExpInput {
     PollWork { leaf: LeafId },
 }
 
-/// One call of the [`Barrier`](crate::barrier::Barrier).
+/// One call of the [`Barrier`](quiescent_kernel::barrier::Barrier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
