@@ -135,7 +135,7 @@ impl Srcu {
         self.counts.flags[count as usize].replace(false) && std::mem::take(&mut self.armed)
     }
 
-    /// Notes that a grace period has begun, or ended, in a step from this phase and this number of scans; true
+    /// Notes that a grace period has begun, or ended, in a step from this phase and number of scans; true
     /// if one has ended.
     pub(super) fn note_edges(
         &mut self,
