@@ -27,7 +27,7 @@ use crate::gp::Global;
 const SHARE: u64 = 50;
 
 /// A new fence has the weight of one in so many in the average.
-const WEIGHT: u64 = 8;
+const WEIGHT: u32 = 8;
 
 /// A thread that holds more than so many of the largest batches is in a flood.
 const FLOOD: u64 = 4;
@@ -36,11 +36,11 @@ const FLOOD: u64 = 4;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FenceCosts {
     /// The moving average of the time of one, in nanoseconds; 0 before the first.
-    pub(crate) average_ns: u64,
+    average_ns: u32,
     /// The end of the last one.
-    pub(crate) ended_ns: u64,
+    ended_ns: u64,
     /// A batch is so much larger than the smallest.
-    pub(crate) more: u64,
+    more: u32,
 }
 
 impl FenceCosts {
@@ -63,29 +63,30 @@ impl Global {
         let since = now_ns
             .saturating_sub(took_ns)
             .saturating_sub(fences.ended_ns);
+        let took_ns = u32::try_from(took_ns).unwrap_or(u32::MAX);
         fences.average_ns = match fences.average_ns {
             0 => took_ns,
             average => average - average / WEIGHT + took_ns / WEIGHT,
         };
         fences.ended_ns = fences.ended_ns.max(now_ns);
-        let often = since < fences.average_ns.saturating_mul(SHARE);
-        let now = least.saturating_add(fences.more);
+        let often = since < u64::from(fences.average_ns) * SHARE;
+        let now = least.saturating_add(u64::from(fences.more));
         let wanted = match often {
             true => now.saturating_add(now.div_ceil(4)),
             false => now - now / 8,
         };
-        fences.more = wanted.clamp(least, most) - least;
+        fences.more = u32::try_from(wanted.clamp(least, most) - least).unwrap_or(u32::MAX);
     }
 
     /// The moving average of the time that a fence takes, in nanoseconds.
     pub fn fence_average_ns(&self) -> u64 {
-        self.fences.average_ns
+        u64::from(self.fences.average_ns)
     }
 
     /// So many callbacks of a lane, or so many bytes of them, make a batch now.
     pub fn batch_of(&self, lane: Lane) -> Held {
         let defer = self.config.defer;
-        let count = defer.batch.saturating_add(self.fences.more);
+        let count = defer.batch.saturating_add(u64::from(self.fences.more));
         let bytes = match lane {
             Lane::Plain => defer.batch_bytes,
             Lane::Own | Lane::Code | Lane::Head => defer.code_batch_bytes,
@@ -99,15 +100,18 @@ impl Global {
     /// The largest batch now.
     fn most_batch(&self) -> u64 {
         let (defer, budget) = (self.config.defer, self.config.budget);
-        let borrowers = self.budget.borrowers.max(1);
-        let more = defer.batch.saturating_mul(defer.growth.saturating_sub(1));
+        let borrowers = self.borrowers().max(1);
+        let more = defer
+            .batch
+            .saturating_mul(u64::from(defer.growth.saturating_sub(1)));
         let most = defer.batch.saturating_add(more);
         let much = most.saturating_mul(FLOOD).saturating_mul(borrowers);
         let flood = self.level() == Level::Easy && self.held().count > much;
         let most = most.saturating_add(if flood { more } else { 0 });
         // The share of an owner for a lane, as it is lent; some of its bytes are for small objects.
         let share = |most: u64| most / 8 / borrowers / 3;
-        let bytes = share(budget.bytes).saturating_sub(budget.look.saturating_mul(budget.small));
+        let bytes =
+            share(budget.bytes).saturating_sub(u64::from(budget.look) * u64::from(budget.small));
         most.min(share(budget.count))
             .min(scaled(bytes, defer.batch, defer.batch_bytes))
             .max(defer.batch)

@@ -81,7 +81,7 @@ pub(crate) struct Holding {
     pub(crate) held: Sum,
     lent: Sum,
     /// CPUs with a loan.
-    pub(crate) borrowers: u64,
+    pub(crate) borrowers: u32,
     pub(crate) level: Level,
     /// Every queue has to be taken over.
     sweep: bool,
@@ -91,8 +91,8 @@ pub(crate) struct Holding {
     news: bool,
     /// The time before which the next one is not made.
     quiet_until: u64,
-    /// What was held when the budget was exceeded last, and that budget.
-    exceeded: (Held, Held),
+    /// What was held when the budget was exceeded last.
+    exceeded: Held,
 }
 
 impl Holding {
@@ -106,7 +106,7 @@ impl Holding {
             kick: false,
             news: false,
             quiet_until: 0,
-            exceeded: (Held::NOTHING, Held::NOTHING),
+            exceeded: Held::NOTHING,
         }
     }
 
@@ -170,6 +170,9 @@ pub const LEAST: Held = Held {
     bytes: 8 << 10,
 };
 
+/// Reports to the program are at least so far apart.
+const APART_NS: u64 = 1_000_000_000;
+
 /// The limit of run and unreported callbacks.
 pub const SLACK: Held = Held {
     count: 64,
@@ -189,7 +192,7 @@ impl Global {
 
     /// CPUs with a loan.
     pub fn borrowers(&self) -> u64 {
-        self.budget.borrowers
+        u64::from(self.budget.borrowers)
     }
 
     /// The amount that owners may queue without a report.
@@ -202,9 +205,9 @@ impl Global {
         self.budget.level
     }
 
-    /// What was held when the budget was exceeded last, and that budget: for the report, which is made later.
-    pub fn exceeded(&self) -> Option<(Held, Held)> {
-        Some(self.budget.exceeded).filter(|(held, _)| *held != Held::NOTHING)
+    /// What was held when the budget was exceeded last: for the report, which is made later.
+    pub fn exceeded(&self) -> Option<Held> {
+        Some(self.budget.exceeded).filter(|held| *held != Held::NOTHING)
     }
 
     /// Sets another budget. True if the worker has to be woken: the budget is used up already, or nearly.
@@ -227,7 +230,7 @@ impl Global {
         let news = self.budget.news && now_ns >= self.budget.quiet_until;
         if news {
             self.budget.news = false;
-            self.budget.quiet_until = now_ns.saturating_add(self.config.budget.quiet_ns);
+            self.budget.quiet_until = now_ns.saturating_add(APART_NS);
         }
         news
     }
@@ -280,8 +283,7 @@ impl Global {
         } else if before != Level::Over {
             self.counts.over_budget += 1;
             self.budget.news = true;
-            let Budget { count, bytes, .. } = budget;
-            self.budget.exceeded = (held, Held { count, bytes });
+            self.budget.exceeded = held;
         }
     }
 
@@ -379,8 +381,9 @@ impl Cpu {
         credit: &mut [Credit; LANES],
     ) {
         self.give_back(global);
-        let loan = global.loan(global.budget.borrowers + 1);
-        let Budget { look, small, .. } = global.config.budget;
+        let loan = global.loan(global.borrowers() + 1);
+        let budget = global.config.budget;
+        let (look, small) = (u64::from(budget.look), u64::from(budget.small));
         let mut lent = Held::default();
         for lane in [Lane::Plain, Lane::Own, Lane::Code] {
             let (credit, end) = (&mut credit[lane as usize], self.lists[lane as usize].end());
@@ -431,8 +434,8 @@ impl Cpu {
     fn borrow(&mut self, global: &mut Global, lent: Held) {
         let before = core::mem::replace(&mut self.share.lent, lent);
         global.budget.lent.change(before, lent);
-        global.budget.borrowers += u64::from(lent.count != 0);
-        global.budget.borrowers -= u64::from(before.count != 0);
+        global.budget.borrowers += u32::from(lent.count != 0);
+        global.budget.borrowers -= u32::from(before.count != 0);
     }
 }
 

@@ -34,8 +34,9 @@ pub struct Config {
     pub leaf: u32,
     /// The waits for holdouts.
     pub pace: Pace,
-    /// Waiters take the role of a driver that has made no call for this time ([`driver`](crate::driver)).
-    pub takeover_after_ns: Option<u64>,
+    /// Waiters take the role of a driver that has made no call for this time ([`driver`](crate::driver));
+    /// `u64::MAX`: never.
+    pub takeover_after_ns: u64,
     /// When callbacks are flushed.
     pub defer: Defer,
     /// The invokers of callbacks.
@@ -57,7 +58,7 @@ impl Config {
                 expedited_factor: 8,
                 stall_ns: crate::stall::DEFAULT_NS,
             },
-            takeover_after_ns: Some(100_000_000),
+            takeover_after_ns: 100_000_000,
             defer: Defer::threads(),
             pool: Pool::threads(),
             budget: Budget::threads(),
@@ -85,7 +86,7 @@ pub struct Defer {
     pub code_batch_bytes: u64,
     /// Where fences take much of the time, a batch grows to this many times all three
     /// ([`batch`](crate::batch)).
-    pub growth: u64,
+    pub growth: u32,
     /// A lazy callback waits at most this long for its stamp, in nanoseconds.
     pub lazy_ns: u64,
     /// Lazy deadlines are rounded up to a multiple of this, so that many processes' timers coincide.
@@ -124,9 +125,9 @@ pub struct Pool {
     /// Workers that may invoke at a time: one, or two.
     pub workers: u32,
     /// With more untended than this the second worker is called.
-    pub above: u64,
+    pub above: u32,
     /// With fewer it rests.
-    pub below: u64,
+    pub below: u32,
 }
 
 impl Pool {
@@ -149,11 +150,9 @@ pub struct Budget {
     pub count: u64,
     /// An owner calls at least once in this many pushes, whatever its credit, unless it asked to go further
     /// ([`reach`](crate::credit::Queued::reach)); and then it checks the bytes of its credit that often.
-    pub look: u64,
+    pub look: u32,
     /// Objects below this many bytes may be pushed without a check of the bytes of the credit.
-    pub small: u64,
-    /// Reports to the program are at least this many nanoseconds apart.
-    pub quiet_ns: u64,
+    pub small: u32,
 }
 
 impl Budget {
@@ -164,7 +163,6 @@ impl Budget {
             count: 1 << 20,
             look: 256,
             small: 512,
-            quiet_ns: 1_000_000_000,
         }
     }
 }

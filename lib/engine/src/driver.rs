@@ -152,9 +152,10 @@ impl Global {
         if self.try_drive(cpu, interest) {
             return Look::Yours;
         }
-        let Some(patience) = self.config.takeover_after_ns else {
+        let patience = self.config.takeover_after_ns;
+        if patience == u64::MAX {
             return Look::At(u64::MAX);
-        };
+        }
         if sleeping && self.phase == Phase::Wait(Wait::Asleep) {
             self.role.silent_since = NOT_SILENT;
             let rest = patience.saturating_mul(RESTING).max(RESTING_LEAST);

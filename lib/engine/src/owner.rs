@@ -68,10 +68,13 @@ mod tests {
         let defer = crate::config::Defer::threads();
         let (least, most) = (
             blocks_of(defer.batch, BLOCK),
-            blocks_of(defer.batch * defer.growth, BLOCK),
+            blocks_of(defer.batch * u64::from(defer.growth), BLOCK),
         );
         assert_eq!((least, most), (8, 32));
-        assert_eq!(blocks_of(2 * defer.batch * defer.growth, BLOCK), MOST_AHEAD);
+        assert_eq!(
+            blocks_of(2 * defer.batch * u64::from(defer.growth), BLOCK),
+            MOST_AHEAD
+        );
         assert_eq!(
             [0, 1, 256, 257, u64::MAX].map(|batch| blocks_of(batch, BLOCK)),
             [1, 1, 1, 2, 64]

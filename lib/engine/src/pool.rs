@@ -84,8 +84,9 @@ impl Global {
     /// True if the overflow worker is to be woken: it is on duty from this call until
     /// [`stand_down`](Global::stand_down) returns true.
     pub fn calls_overflow(&mut self) -> bool {
-        let calls =
-            !self.pool.on_duty && self.pool.untended > self.config.pool.above && self.has_second();
+        let calls = !self.pool.on_duty
+            && self.pool.untended > u64::from(self.config.pool.above)
+            && self.has_second();
         if calls {
             self.pool.on_duty = true;
             self.counts.backlogs += 1;
@@ -96,7 +97,8 @@ impl Global {
     /// The overflow worker has ended a turn, or has visited all CPUs and found nothing (`idle`). True: it
     /// goes to rest. Then the host has to wake the worker, which processes the remaining callbacks.
     pub fn stand_down(&mut self, idle: bool) -> bool {
-        let rests = idle || !self.has_second() || self.pool.untended < self.config.pool.below;
+        let rests =
+            idle || !self.has_second() || self.pool.untended < u64::from(self.config.pool.below);
         if rests {
             self.pool.on_duty = false;
         }

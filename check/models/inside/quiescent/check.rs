@@ -100,7 +100,7 @@ impl Model {
     /// With the fewest spins, and a driver that does not run loses its role at once: every preemption counts
     /// as endless.
     pub fn taking_over() -> Model {
-        Model::configured(0, 0, |config| config.takeover_after_ns = Some(0))
+        Model::configured(0, 0, |config| config.takeover_after_ns = 0)
     }
 
     /// For models with a clock: the deadlines expire at some time.
@@ -111,9 +111,9 @@ impl Model {
             config.defer.lazy_grid_ns = 1;
             config.defer.prompt_ns = life.prompt_ns;
             config.defer.pressure_ns = life.pressure_ns;
-            config.takeover_after_ns = life.takeover_after_ns;
-            config.pool.above = life.overflow_above;
-            config.pool.below = life.overflow_below;
+            config.takeover_after_ns = life.takeover_after_ns.unwrap_or(u64::MAX);
+            config.pool.above = life.overflow_above as u32;
+            config.pool.below = life.overflow_below as u32;
         })
     }
 
@@ -129,7 +129,7 @@ impl Model {
             expedited_factor: 1,
             stall_ns: u64::MAX,
         };
-        config.takeover_after_ns = None; // where no scenario is about that: time-outs are choices
+        config.takeover_after_ns = u64::MAX; // where no scenario is about that: time-outs are choices
         config.defer.growth = 1; // what is queued decides where a batch ends, not the clock
         adapt(&mut config);
         let process = Process::make(config);
@@ -310,7 +310,7 @@ impl Model {
     pub fn vacate(self, leaf: usize) {
         let state = &self.0.env.state;
         let core = state.lock();
-        state.readers().vacated(leaf, &core.lock);
+        state.env().threads.slots.vacated(leaf, &core.lock);
     }
 
     /// Makes the domain of the program with this number, with this model's policy and the fewest spins.

@@ -41,9 +41,7 @@ fn levels_rise_at_once_and_fall_with_a_gap() {
             global.find_level();
             assert_eq!(global.level(), level, "{held}");
             if level == Over && before_level != Over {
-                let budget = global.budget();
-                let (count, bytes) = (budget.count, budget.bytes);
-                exceeded = Some((new, Held { count, bytes }));
+                exceeded = Some(new);
             }
             assert_eq!(global.exceeded(), exceeded, "{held}");
         }

@@ -1,8 +1,6 @@
-//! Actions of a kernel's CPU, and of its offload threads on its behalf.
-//!
-//! Only the machine model runs this: ticks, quiescent-state reports, idle CPUs with callbacks, floods,
-//! the pressure on holdouts, offloaded and lazy callbacks. `docs/kernel-behaviour.md` states the behaviour of
-//! Linux that this follows; each module is a heading there.
+//! Actions of a CPU, and of its offload threads on its behalf: ticks, quiescent-state reports, idle CPUs with
+//! callbacks, floods, the pressure on holdouts, offloaded and lazy callbacks. Each module is a heading of
+//! `docs/kernel-behaviour.md`.
 
 pub mod callbacks;
 pub mod fast_no_hz;

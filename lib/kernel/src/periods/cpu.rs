@@ -1,7 +1,7 @@
 //! The engine's state for one CPU's callbacks.
 //!
 //! The host keeps a [`Cpu`] under a lock of its own that is taken before [`Global`](crate::Global)'s: the
-//! CPU itself, an offload thread, a barrier, or the CPU that adopts the callbacks of a CPU that is gone change
+//! CPU itself, an offload thread, a barrier, or the CPU that adopts the callbacks of one that is gone change
 //! it. A *scan*'s snapshot of a CPU is not here, because a scan writes about other CPUs.
 //!
 //! # Noticed numbers
@@ -68,6 +68,11 @@ impl Cpu {
     /// The number owed, in the list and in the bypass.
     pub fn len(&self) -> u64 {
         self.list.len() + self.offload.bypass()
+    }
+
+    /// Does it owe none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Selects whether other threads serve its callbacks, or the CPU itself. Only while it owes none and is

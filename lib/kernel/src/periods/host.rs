@@ -21,7 +21,7 @@ use crate::periods::event::Event;
 pub struct Now {
     /// Monotonic nanoseconds.
     pub ns: u64,
-    /// Scheduling-clock ticks; a thread host keeps a coarse counter of its own.
+    /// Scheduling-clock ticks.
     pub jiffies: u64,
 }
 

@@ -85,7 +85,7 @@ impl Srcu {
                 expedited_factor: 1,
                 stall_ns: 0,
             },
-            takeover_after_ns: None,
+            takeover_after_ns: u64::MAX,
             ..Config::sleepable()
         };
         let mut global = Global::new(config);
@@ -135,7 +135,7 @@ impl Srcu {
         self.counts.flags[count as usize].replace(false) && std::mem::take(&mut self.armed)
     }
 
-    /// Notes that a grace period has begun, or ended, in a step from this phase and this number of scans; true
+    /// Notes that a grace period has begun, or ended, in a step from this phase and number of scans; true
     /// if one has ended.
     pub(super) fn note_edges(
         &mut self,

@@ -1,8 +1,10 @@
 //! Counted readers and a driver: every possible next action, one at a time.
 
+use std::cell::Cell;
+
 use quiescent_engine::indexed::{BOTH, COUNTS};
 use quiescent_engine::{
-    Config, CpuId, Effects, Global, Host, Interest, LeafId, Next, Now, Pace, Phase, Seen,
+    Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Pace, Phase, Pos, Seen,
 };
 
 /// A planted defect of the host.
@@ -95,6 +97,8 @@ struct Sums {
     first: [u8; 2],
     second: [u8; 2],
     alone: bool,
+    /// What the engine has newcomers join.
+    join: Cell<Option<usize>>,
 }
 
 impl Host for Sums {
@@ -114,15 +118,15 @@ impl Host for Sums {
     fn occupied(&self, _: usize) -> u64 {
         u64::from(!self.alone)
     }
-    fn own_quiescent(&self, _: CpuId) -> bool {
-        false
+    fn join(&self, count: CpuId) {
+        self.join.set(Some(count as usize));
     }
 }
 
 impl State {
     pub fn new(bounds: &Bounds) -> State {
         let mut config = Config::sleepable();
-        config.pace = Pace::Direct {
+        config.pace = Pace {
             spin: 1,
             spins_before_flag: bounds.spins,
             spins_after_flag: bounds.spins,
@@ -169,7 +173,7 @@ impl State {
     }
 
     fn scans(&self) -> bool {
-        matches!(self.engine.phase(), Phase::Scan(_))
+        self.engine.phase() == Phase::Scan(0)
     }
 
     /// All possible next actions.
@@ -243,7 +247,7 @@ impl State {
             Action::Wake(r) => self.wake(r, bounds.broken),
             Action::Request => self.request(),
             Action::TakeRole => {
-                assert!(self.engine.try_drive(None, Interest::GpThread));
+                assert!(self.engine.try_drive(None, Interest::Waiter(Pos::MAX)));
                 self.next = Some(Next::Again);
             }
             Action::ReadHalf => self.half = Some(self.half(false, bounds.broken)),
@@ -267,8 +271,7 @@ impl State {
     }
 
     fn request(&mut self) {
-        let host = self.host([0; 2], [0; 2]);
-        let (ticket, _) = self.engine.wait_for_gp(0, false, &host);
+        let ticket = self.engine.wait_for_gp(false);
         let inside =
             |reader: &Reader| matches!(reader.at, At::Inside(_)).then_some(reader.sections);
         let inside = self.readers.iter().map(inside).collect();
@@ -280,6 +283,7 @@ impl State {
             first,
             second,
             alone: self.alone,
+            join: Cell::new(None),
         }
     }
 
@@ -290,18 +294,16 @@ impl State {
                 let first = self.half.take().unwrap_or([0; 2]);
                 let second = self.half(true, bounds.broken);
                 let host = self.host(first, second);
-                let Effects { next, join, .. } = self.engine.step(Now::default(), &host);
-                if let Some(join) = join
-                    && bounds.broken != Broken::NeverJoins
-                {
-                    self.join = join as usize;
+                let next = self.engine.step(Now::default(), &host, 1);
+                if bounds.broken != Broken::NeverJoins {
+                    self.join = host.join.get().unwrap_or(self.join);
                 }
                 next
             }
             Next::Fence(_) => self.engine.fenced(),
             Next::Grow(cpus) => {
-                let tree = Global::new_tree(self.engine.config(), cpus).expect("memory");
-                self.engine.grow(tree).expect("between grace periods");
+                let leaves = Global::new_leaves(self.engine.config(), cpus).expect("memory");
+                self.engine.grow(leaves).expect("between grace periods");
                 Next::Again
             }
             Next::FlagHoldouts { arm } => {
@@ -317,6 +319,7 @@ impl State {
                 self.next = None;
                 return;
             }
+            Next::Report => unreachable!("no report is made"),
         });
         // An empty count needs no report.
         let idle = self.engine.phase() == Phase::Idle;

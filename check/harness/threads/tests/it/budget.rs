@@ -3,7 +3,7 @@ use quiescent_engine::credit::Cause;
 use quiescent_engine::credit::Queued;
 use quiescent_engine::credit::{Defer, Refill, Urgency};
 use quiescent_engine::{Cpu, Global, LANES, Lane, Now};
-use quiescent_harness::host::{Silent, TestHost};
+use quiescent_harness_threads::TestHost;
 
 const PLAIN: usize = Lane::Plain as usize;
 const SECOND: u64 = 1_000_000_000;
@@ -42,10 +42,7 @@ impl Rig {
     }
 
     fn now(&self) -> Now {
-        Now {
-            ns: self.ns,
-            ..Now::default()
-        }
+        Now { ns: self.ns }
     }
 
     fn push(&mut self, cpu: usize, lane: usize, count: u64, bytes: u64) {
@@ -56,7 +53,7 @@ impl Rig {
     fn refill(&mut self, cpu: usize, urgency: Urgency) -> Refill {
         let now = self.now();
         let global = self.machine.engine_mut();
-        let refill = self.cpus[cpu].refill(global, &self.queued[cpu], urgency, now, &Silent);
+        let refill = self.cpus[cpu].refill(global, &self.queued[cpu], urgency, now);
         self.clear_bytes(cpu);
         refill
     }
@@ -80,13 +77,7 @@ impl Rig {
             lane.credit = faster;
         }
         let now = self.now();
-        let _ = self.cpus[cpu].taken(
-            self.machine.engine_mut(),
-            &queued,
-            Cause::Budget,
-            now,
-            &Silent,
-        );
+        let _ = self.cpus[cpu].taken(self.machine.engine_mut(), &queued, Cause::Budget, now);
         self.clear_bytes(cpu);
         self.queued[cpu][PLAIN].freed_to = None;
     }

@@ -4,10 +4,10 @@ use quiescent_engine::host::Now;
 use quiescent_engine::host::Pos;
 use quiescent_engine::pool::*;
 use quiescent_engine::{Cpu, Lane};
-use quiescent_harness::host::{Silent, TestHost};
+use quiescent_harness_threads::TestHost;
 
-const ABOVE: u64 = Pool::threads().above;
-const BELOW: u64 = Pool::threads().below;
+const ABOVE: u64 = Pool::threads().above as u64;
+const BELOW: u64 = Pool::threads().below as u64;
 const CODE: usize = Lane::Code as usize;
 const PLAIN: usize = Lane::Plain as usize;
 
@@ -54,7 +54,7 @@ impl Rig {
     fn refill(&mut self, cpu: usize) -> Refill {
         let global = self.machine.engine_mut();
         let now = Now::default();
-        self.cpus[cpu].refill(global, &self.queued[cpu], Urgency::Lazy, now, &Silent)
+        self.cpus[cpu].refill(global, &self.queued[cpu], Urgency::Lazy, now)
     }
 
     fn take(&mut self, cpu: usize, number: u32) -> bool {

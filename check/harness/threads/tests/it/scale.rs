@@ -1,9 +1,8 @@
 //! The cost of a grace period with many present, departed or blocking threads. The tests count, and measure
 //! no times.
 
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::{Config, Counts, EarlyQs, Interest, Next, Phase};
-use quiescent_harness::host::TestHost;
+use quiescent_engine::{Config, Counts, Interest, Next, Phase};
+use quiescent_harness_threads::TestHost;
 
 /// Steps that suffice for any grace period here.
 const MANY: u32 = 10_000;
@@ -55,14 +54,14 @@ fn left_of(n: u32, keep: impl Fn(u32) -> bool) -> (TestHost, u32) {
 fn five_thousand_came_and_ten_stayed() {
     let (mut host, driver) = left_of(5_000, |cpu| (4_000..4_010).contains(&cpu));
     let found = cost(&mut host, driver);
-    // Root, inner node and leaf set up and ended, one leaf for arrivals, one in the scan; start and end.
+    // The start, the fence, one leaf, the end.
     assert_eq!((found.scans, found.leaves_scanned, found.words), (1, 1, 10));
     assert!(found.present <= 3, "{found:?}");
-    assert!(found.steps <= 11, "{found:?}");
-    // The same costs as if the others had never been there, except for the levels of the tree.
+    assert!(found.steps <= 4, "{found:?}");
+    // The same costs as if the others had never been there.
     let mut small = TestHost::threads(10);
-    let few = cost(&mut small, 0);
-    assert!(found.steps <= few.steps + 2 * 2 + 1, "{found:?} {few:?}");
+    cost(&mut small, 0);
+    assert_eq!(found, cost(&mut small, 0));
 }
 
 #[test]
@@ -73,13 +72,11 @@ fn the_cost_is_linear_in_occupied_leaves() {
         let (mut host, driver) = left_of(60 * 64, stays);
         cost(&mut host, driver)
     };
-    let (first, second) = (of(10), of(20));
-    let each = (second.steps - first.steps) / 10;
-    assert!((1..=4).contains(&each), "{each} steps a leaf");
+    let first = of(10);
     for leaves in [10, 20, 37, 60] {
         let found = of(leaves);
         let more = u64::from(leaves) - 10;
-        assert_eq!(found.steps, first.steps + each * more, "{leaves} leaves");
+        assert_eq!(found.steps, first.steps + more, "{leaves} leaves");
         assert_eq!(found.leaves_scanned, u64::from(leaves));
         assert_eq!(found.words, u64::from(leaves));
         assert!(found.present <= 2 * u64::from(leaves) + 2, "{found:?}");
@@ -129,33 +126,6 @@ fn holdouts_in_two_leaves_far_apart() {
 }
 
 #[test]
-fn a_kernel_visits_every_node() {
-    let mut host = TestHost::kernel(100, 1000, EarlyQs::Off);
-    // Only CPU 0 is left, and each node is still set up, scanned and ended.
-    let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, MANY);
-    for cpu in 1..100 {
-        host.unregister(cpu);
-    }
-    let before = host.engine().counts();
-    host.take_trace();
-    let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, MANY);
-    assert!(host.satisfied(ticket));
-    let tree = host.engine().tree().expect("it has one").geometry().clone();
-    let trace = host.take_trace();
-    let set_up = trace
-        .iter()
-        .filter(|line| line.starts_with("rcu_grace_period_init"));
-    assert_eq!(set_up.count(), tree.nodes());
-    let after = host.engine().counts();
-    let scans = after.scans - before.scans;
-    let leaves = after.leaves_scanned - before.leaves_scanned;
-    assert_eq!(leaves, scans * tree.leaves() as u64);
-    assert!(scans > 0);
-}
-
-#[test]
 fn who_asks_from_a_leaf_that_is_left_out_is_heard() {
     let (mut host, driver) = left_of(300, |cpu| cpu >= 64 && cpu % 64 == 43);
     // A thread that is not registered requests through leaf 0, at every point of a grace period.
@@ -176,7 +146,7 @@ fn who_asks_from_a_leaf_that_is_left_out_is_heard() {
         assert!(host.satisfied(late), "after {steps} steps");
     }
     assert!(
-        met > 8,
+        met > 4,
         "only {met} requests came during a grace period: too few to be a test"
     );
 }
@@ -224,18 +194,14 @@ impl Lcg {
     }
 }
 
-/// Threads that arrive, read, wait and leave at random, in a tree of four levels that is mostly empty. A
+/// Threads that arrive, read, wait and leave at random, in leaves of four that are mostly empty. A
 /// ticket must not be satisfied before the sections end that were open when it was taken; at the end all
 /// tickets are satisfied.
 #[test]
 fn random_threads_in_a_sparse_tree() {
     const CPUS: u32 = 256;
     let config = Config {
-        geometry: GeometryParams {
-            leaf_fanout: 4,
-            inner_fanout: 4,
-            exact: true,
-        },
+        leaf: 4,
         ..Config::threads()
     };
     for seed in 1..=20 {

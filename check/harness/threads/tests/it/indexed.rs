@@ -2,7 +2,7 @@
 //! take their count, count themselves in and out (on their own thread or on another), check the flag and
 //! wake; of requests; and of the driver's single steps, with the two halves of each sum apart.
 //!
-//! `cargo test -p quiescent-harness --test it indexed:: -- --nocapture` prints what was searched. The
+//! `cargo test -p quiescent-harness-threads --test it indexed:: -- --nocapture` prints what was searched. The
 //! store-buffer explorer searches weak memory.
 
 mod model;

@@ -2,17 +2,14 @@ use quiescent_engine::Now;
 use quiescent_engine::cpu::Cpu;
 use quiescent_engine::cpu::LANES;
 use quiescent_engine::credit::{Cause, Queued, Urgency};
-use quiescent_harness::host::{Silent, TestHost};
+use quiescent_harness_threads::TestHost;
 
 const MS: u64 = 1_000_000;
 /// The default settings.
 const RATE: u64 = 100 * MS;
 
 fn at(ns: u64) -> Now {
-    Now {
-        ns,
-        ..Now::default()
-    }
+    Now { ns }
 }
 
 /// A machine, and a queue with `count` plain objects, queued lazily at one second.
@@ -25,13 +22,7 @@ fn holding(count: u64) -> (TestHost, Cpu) {
         ..Queued::default()
     }; LANES];
     let urgency = Urgency::Lazy;
-    let refill = cpu.refill(
-        machine.engine_mut(),
-        &queued,
-        urgency,
-        at(1000 * MS),
-        &Silent,
-    );
+    let refill = cpu.refill(machine.engine_mut(), &queued, urgency, at(1000 * MS));
     assert_eq!(refill.arm.is_some(), count > 0);
     (machine, cpu)
 }
@@ -53,7 +44,7 @@ fn pressure_takes_what_is_lazy_and_names_its_cause() {
         end: 3,
         ..Queued::default()
     }; LANES];
-    assert!(cpu.taken(global, &queued, Cause::Pressure, now, &Silent));
+    assert!(cpu.taken(global, &queued, Cause::Pressure, now));
     assert!(global.busy(), "a grace period is requested");
     assert_eq!(global.counts().flushes.of(Cause::Pressure), 1);
     assert_eq!((global.counts().pressure, cpu.due(now, true)), (1, None));

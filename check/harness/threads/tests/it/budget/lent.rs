@@ -63,14 +63,8 @@ fn nothing_is_untold_before_something_was_run() {
 }
 
 #[test]
-fn a_kernel_has_no_budget() {
-    let none = Budget::none();
-    assert_eq!((none.bytes, none.count), (u64::MAX, u64::MAX));
-}
-
-#[test]
 fn what_is_always_there_is_for_small_objects() {
-    let small = Budget::threads().small;
+    let small = u64::from(Budget::threads().small);
     for floor in [LEAST, SLACK] {
         assert_eq!(floor.bytes, floor.count * small);
     }
@@ -165,7 +159,7 @@ fn what_may_be_pushed_without_a_look_at_the_bytes_counts_as_lent() {
     // Nearly a batch of bytes: little credit in bytes is left, and as many small objects as before.
     let refill = rig.retire(0, 1, batch - 100);
     assert_eq!(refill.credit[PLAIN].bytes, 100);
-    assert_eq!(rig.cpus[0].lent().bytes, look * small + 2 * code);
+    assert_eq!(rig.cpus[0].lent().bytes, u64::from(look * small) + 2 * code);
 }
 
 #[test]
