@@ -374,6 +374,7 @@ impl Cpu {
     }
 
     /// Reduces new credit to the amount that can be lent, and notes it.
+    #[inline(never)]
     pub(crate) fn lend(
         &mut self,
         global: &mut Global,

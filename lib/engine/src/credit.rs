@@ -478,26 +478,29 @@ impl Cpu {
         idle: &[(u64, u64); LANES],
         batches: &[Held; LANES],
     ) -> [Credit; LANES] {
-        Lane::ALL.map(|lane| {
-            let (list, idle) = (&self.lists[lane as usize], idle[lane as usize]);
-            let batch = batches[lane as usize];
-            let left = batch.count.saturating_sub(idle.0);
-            let free = match (self.credit.tight, left) {
-                (true, _) => 0,
-                (false, 0) => batch.count, // no free segment: after another batch we know more
-                (false, left) => left,
-            };
-            Credit {
-                until: list.end().wrapping_add(free),
-                bytes: match batch.bytes.saturating_sub(idle.1) {
-                    0 => batch.bytes,
-                    left => left,
-                },
-                done: list.done_end(),
-                behind: near || list.ready() > 2 * batch.count,
-                batch: batch.count,
-            }
-        })
+        Lane::ALL
+            .map(|lane| self.new_credit_of(lane, near, idle[lane as usize], batches[lane as usize]))
+    }
+
+    #[inline(never)]
+    fn new_credit_of(&self, lane: Lane, near: bool, idle: (u64, u64), batch: Held) -> Credit {
+        let list = &self.lists[lane as usize];
+        let left = batch.count.saturating_sub(idle.0);
+        let free = match (self.credit.tight, left) {
+            (true, _) => 0,
+            (false, 0) => batch.count, // no free segment: after another batch we know more
+            (false, left) => left,
+        };
+        Credit {
+            until: list.end().wrapping_add(free),
+            bytes: match batch.bytes.saturating_sub(idle.1) {
+                0 => batch.bytes,
+                left => left,
+            },
+            done: list.done_end(),
+            behind: near || list.ready() > 2 * batch.count,
+            batch: batch.count,
+        }
     }
 
     /// Requests the grace period of all stamps given so far, or an earlier one.

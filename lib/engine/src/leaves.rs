@@ -100,9 +100,35 @@ impl Leaves {
     }
 
     /// The CPUs that owe.
-    pub(crate) fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
-        let leaves = core::iter::successors(self.owing_from(0), |&leaf| self.owing_from(leaf + 1));
-        leaves.flat_map(move |leaf| Bits(self.owed(leaf)).map(move |bit| self.lowest(leaf) + bit))
+    pub(crate) fn holdouts(&self) -> Holdouts<'_> {
+        let first = (self.leaves > 0).then(|| self.owed(0));
+        Holdouts {
+            leaves: self,
+            leaf: 0,
+            bits: Bits(first.unwrap_or(0)),
+        }
+    }
+}
+
+/// The CPUs that owe. One loop, in one place: chained closures are copied to each of their users.
+pub(crate) struct Holdouts<'l> {
+    leaves: &'l Leaves,
+    leaf: LeafId,
+    bits: Bits,
+}
+
+impl Iterator for Holdouts<'_> {
+    type Item = CpuId;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<CpuId> {
+        loop {
+            if let Some(bit) = self.bits.next() {
+                return Some(self.leaves.lowest(self.leaf) + bit);
+            }
+            self.leaf = self.leaves.owing_from(self.leaf + 1)?;
+            self.bits = Bits(self.leaves.owed(self.leaf));
+        }
     }
 }
 

@@ -27,4 +27,3 @@ pub const RECORD_LEAVES: usize = 3;
 pub const TABLE_LEAVES: usize = 1;
 /// Largest number of entries taken out of a queue at once.
 pub const MAX_EXTRACT: usize = 2;
-pub const LAZY_ROWS: usize = 3;

@@ -12,7 +12,7 @@ use quiescent_engine::credit::Urgency;
 use crate::domain::enqueue::Terms;
 use crate::domain::env::{Env, Zeros};
 use crate::domain::life::Domain;
-use crate::domain::shell::{News, Shell, Taken};
+use crate::domain::shell::{News, Shell};
 use crate::domain::state::State;
 use crate::queue::intrusive::Head;
 use crate::queue::kind;
@@ -224,7 +224,7 @@ impl Shell for Host {
         at != 0 && self.asked.begun.load(Relaxed) >= at
     }
 
-    fn begin(&self, _name: Name, _taken: Option<Taken>) {
+    fn begin(&self, _name: Name) {
         self.asked.begun.fetch_add(1, Relaxed);
     }
 

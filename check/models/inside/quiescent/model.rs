@@ -5,6 +5,7 @@ use quiescent_engine::Config;
 use crate::watch::report::{self, Report, report};
 use quiescent_core::domain::env::{Env, Zeros};
 use quiescent_core::domain::shell::{News, Shell};
+use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
 use quiescent_core::queue::meter::Meter;
@@ -121,15 +122,14 @@ impl Shell for Process {
         futex_wake(&self.calls);
     }
 
-    fn is_heard(&self) -> bool {
-        stalls::begins() || report::is_heard()
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        (stalls::begins() || report::stalls().is_some()).then_some(&stalls::REPORTS)
     }
 
     fn tell(&self, news: News) {
         match news {
             News::Ready => report::ready(&self.env),
-            News::Panicked { name } => report(&self.env, Report::Panicked { name }),
-            News::Stalled(stall) => stalls::tell(&stall),
+            News::Panicked { name } => report(&self.env, &Report::Panicked { name }),
             News::Slow { .. } | News::OverBudget { .. } => {}
         }
     }
@@ -139,7 +139,9 @@ impl Shell for Process {
 pub(crate) mod stalls {
     use std::cell::Cell;
 
-    use quiescent_core::domain::stall::StallReport;
+    use quiescent_core::domain::stall::{Reports, StallReport};
+
+    pub(super) static REPORTS: Reports = Reports::new(tell);
 
     type Observer = (fn(), fn(&StallReport));
 
@@ -162,9 +164,9 @@ pub(crate) mod stalls {
         observer.inspect(|(begun, _)| begun()).is_some()
     }
 
-    pub(super) fn tell(stall: &StallReport) {
+    fn tell(stall: StallReport) {
         if let Some((_, made)) = OBSERVER.get() {
-            made(stall);
+            made(&stall);
         }
     }
 }

@@ -247,6 +247,7 @@ impl<'a> Turn<'a> {
         })
     }
 
+    #[inline(never)]
     fn grow(&mut self, threads: u32) -> Result<(), SyncError> {
         let config = *self.core().engine.config();
         let tree = self.unlocked(|_| Global::new_leaves(&config, threads));
@@ -260,6 +261,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Sleeps until a reader or the timeout wakes this driver; false if the deadline has passed.
+    #[inline(never)]
     fn sleep(&mut self, until: u64, deadline: Option<u64>) -> bool {
         let sleeper = sleeper_of(self.epoch);
         let naps = self.naps;

@@ -130,8 +130,9 @@ impl State {
             false => Ok(()),
         };
         let fits = admitted.is_ok();
-        let breaks = fits && core.breaks(queue.meter(), &parcel, terms.urgency);
-        let breaker = parcel.name().filter(|_| breaks);
+        if fits {
+            core.note_urgency(queue.meter(), &parcel, terms.urgency);
+        }
         match parcel {
             _ if !fits => {}
             // SAFETY: the caller's promise, passed on with the parcel.
@@ -158,11 +159,6 @@ impl State {
             false => [None; 2],
         };
         drop(core);
-        match (breaker, terms.urgency) {
-            (Some(name), Urgency::Hurry) => self.env().breakers.hurried(name),
-            (Some(name), _) => self.env().breakers.prompt(name),
-            _ => {}
-        }
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
         self.consume(queue, OWN, popped);
@@ -326,9 +322,6 @@ impl State {
     pub fn leave_queue(&'static self, queue: &'static Queue) {
         self.set_visible(queue, false);
         let mut garbage = Garbage::new();
-        if !queue.lanes[OWN].running().is_empty() {
-            self.env().local().end_callbacks(); // a destructor has ended the thread
-        }
         let asked = queue.lanes[OWN].end_running();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();

@@ -50,6 +50,7 @@ impl Gate {
     }
 
     /// In the child of a fork: no thread sleeps, and the barrier in flight was the parent's.
+    #[cfg(feature = "fork")]
     pub fn forked(&mut self) {
         let Gate {
             sleepers,

@@ -16,8 +16,7 @@
 //!
 //! # Threads that wait for it
 //! A barrier or a drain may take the queue over while its owner runs popped entries: see `[RUN-1]` in
-//! [`lane`](crate::queue::lane). The child of a fork discards the entries that other threads were running. If
-//! the code ends its thread, the thread's exit reports the entries as run ([`State::leave_queue`]).
+//! [`lane`](crate::queue::lane). The child of a fork discards the entries that other threads were running.
 //!
 //! # Cost
 //! About 60 instructions beyond the destructor: the push, the check of the thread's own words, the mark,

@@ -19,7 +19,6 @@ pub mod fullness;
 pub mod gate;
 pub mod in_place;
 pub mod inspect;
-pub mod laziness;
 pub mod life;
 pub mod list;
 pub mod numbers;

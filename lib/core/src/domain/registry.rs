@@ -78,6 +78,7 @@ impl Domain {
     ///
     /// # Safety
     /// The calling thread is the only one of the process, and has no other guard of the settings.
+    #[cfg(feature = "fork")]
     pub unsafe fn forked(
         &self,
         parked: Option<&mut Settings>,

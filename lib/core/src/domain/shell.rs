@@ -2,29 +2,14 @@
 
 use std::fmt;
 
-use quiescent_engine::Pos;
-use quiescent_engine::cpu::Lane;
 use quiescent_engine::pool::TurnId;
 
 use crate::domain::fullness::Fullness;
-use crate::domain::stall::StallReport;
+use crate::domain::stall::Reports;
 use crate::domain::state::State;
 use crate::queue::meter::Meter;
 use crate::queue::parcel::Name;
-use crate::queue::per_thread::Queue;
 use crate::reader::registration::Keeper;
-
-/// A callback that was taken out of a queue to be run.
-#[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    pub queue: &'static Queue,
-    pub lane: Lane,
-    /// Its position in the lane; `end` is the next one.
-    pub start: Pos,
-    pub end: Pos,
-    /// The process that took it, as a count of forks.
-    pub era: u64,
-}
 
 /// A report to the program.
 #[derive(Debug)]
@@ -33,8 +18,6 @@ pub enum News {
     Panicked { name: &'static str },
     /// A destructor took this long inside a call that retires. In debug builds only.
     Slow { name: &'static str, ns: u64 },
-    /// Readers have blocked a grace period for too long.
-    Stalled(StallReport),
     /// More is queued than the budget allows.
     OverBudget {
         /// When the budget was exceeded.
@@ -83,16 +66,11 @@ pub trait Shell: Keeper + Meter {
         false
     }
 
-    /// Code of the program is about to run in this thread; `taken` if it is a callback from a queue.
-    fn begin(&self, _name: Name, _taken: Option<Taken>) {}
+    /// Code of the program is about to run in this thread.
+    fn begin(&self, _name: Name) {}
 
     /// The code of the program has returned.
     fn end(&self) {}
-
-    /// Runs code of the program inside `catch_unwind`, and detects that it ends the thread.
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        run();
-    }
 
     /// A round of callbacks is over.
     fn rest(&self) {}
@@ -100,9 +78,9 @@ pub trait Shell: Keeper + Meter {
     /// Counters have changed, and may be copied now.
     fn publish(&self) {}
 
-    /// True if the program has registered for reports.
-    fn is_heard(&self) -> bool {
-        false
+    /// How reports of stalls are made, if the program has registered for reports.
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        None
     }
 
     /// Delivers a report. Runs code of the program.

@@ -20,12 +20,12 @@
 //! that has left since: it is not named. That is checked after the names were read.
 
 use crate::domain::numbers::Number;
-use crate::domain::shell::News;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
 use quiescent_engine::stall::Stalled;
 use std::fmt;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::time::Duration;
 
 mod json;
@@ -162,6 +162,45 @@ impl fmt::Display for Seconds {
 /// The largest number of readers named in a report.
 const MOST: usize = 64;
 
+/// Makes reports, and delivers them to a function of the host. The domains know it by the [shell](
+/// crate::domain::shell::Shell::stall_reports) only: a program without a reporter does not link it.
+#[derive(Debug)]
+pub struct Reports {
+    make: fn(&'static State, Stalled) -> NonNull<StallReport>,
+    deliver: unsafe fn(&'static State, Made),
+    forget: unsafe fn(NonNull<StallReport>),
+    tell: fn(StallReport),
+}
+
+impl Reports {
+    pub const fn new(tell: fn(StallReport)) -> Reports {
+        Reports {
+            make: |state, stalled| {
+                NonNull::from(Box::leak(Box::new(state.make_stall_report(stalled))))
+            },
+            // SAFETY: the caller's promise.
+            deliver: |state, made| unsafe { state.deliver_stall(made) },
+            // SAFETY: the caller's promise.
+            forget: |report| drop(unsafe { Box::from_raw(report.as_ptr()) }),
+            tell,
+        }
+    }
+}
+
+/// A report that [`Reports`] has made, on the heap.
+#[derive(Debug)]
+pub struct Made {
+    report: NonNull<StallReport>,
+    by: &'static Reports,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // SAFETY: `make` has made it, and it was not delivered.
+        unsafe { (self.by.forget)(self.report) };
+    }
+}
+
 impl State {
     /// Sets the time after which stalls are reported, also for the grace period in flight; zero: never.
     pub fn set_stall_after(&self, time: Duration) {
@@ -175,10 +214,13 @@ impl State {
     }
 
     /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
-    pub fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
-        if !self.env().shell.is_heard() {
-            return None;
-        }
+    pub fn stall_report(&'static self, stalled: Stalled) -> Option<Made> {
+        let by = self.env().shell.stall_reports()?;
+        let report = (by.make)(self, stalled);
+        Some(Made { report, by })
+    }
+
+    fn make_stall_report(&'static self, stalled: Stalled) -> StallReport {
         let age = Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
         let mut seen = [(0, 0); MOST];
         let (mut found, mut all) = (0, 0);
@@ -199,7 +241,7 @@ impl State {
             true => 0,
             false => self.domain().settings().before.get(Number::GracePeriods),
         };
-        Some(StallReport {
+        StallReport {
             domain: self.name(),
             grace_period: stalled.grace_period.wrapping_sub(before),
             report: stalled.nth,
@@ -208,7 +250,7 @@ impl State {
             more: all - found,
             queued,
             queued_bytes,
-        })
+        }
     }
 
     /// The threads behind a reader that was seen with this stamp, if they are still in the same section.
@@ -226,7 +268,7 @@ impl State {
     }
 
     /// Delivers a report. Called with no lock held, and without the driver role.
-    pub fn report_stall(&'static self, stall: Option<StallReport>) {
+    pub fn report_stall(&'static self, stall: Option<Made>) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe
             .reported
@@ -235,18 +277,30 @@ impl State {
         if !self.telling.begin() {
             return;
         }
+        // SAFETY: of these reports.
+        unsafe { (stall.by.deliver)(self, stall) };
+        self.telling.end();
+    }
+
+    /// Runs the reporter.
+    ///
+    /// # Safety
+    /// [`Reports`] has made the report.
+    unsafe fn deliver_stall(&'static self, made: Made) {
+        let made = std::mem::ManuallyDrop::new(made);
+        // SAFETY: the caller's promise; this takes it.
+        let stall = unsafe { Box::from_raw(made.report.as_ptr()) };
         let (env, shell) = (self.env(), self.env().shell);
-        let report = || shell.tell(News::Stalled(stall));
+        let report = || (made.by.tell)(*stall);
         if self.in_callback() {
             report(); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
-                shell.begin(|| "the reporter", None);
+                shell.begin(|| "the reporter");
                 report();
                 shell.end();
                 shell.rest();
             });
         }
-        self.telling.end();
     }
 }

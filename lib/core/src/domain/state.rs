@@ -206,6 +206,11 @@ impl State {
         let mut config = Config::threads();
         config.leaf = LEAF_SLOTS as u32;
         config.pace.stall_ns = crate::domain::stall::DEFAULT_NS;
+        config.pool.workers = if cfg!(any(feature = "helpers", quiescent_model)) {
+            2
+        } else {
+            1
+        };
         config
     }
 
@@ -333,6 +338,7 @@ impl State {
     }
 
     /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`
+    #[inline(never)]
     pub fn call_worker_if_interested(&self) {
         if self.interested.load(Ordering::Acquire) != 0 {
             self.call();
@@ -340,6 +346,7 @@ impl State {
     }
 
     /// Calls the worker to this state. (A worker exists.)
+    #[inline(never)]
     pub fn call(&self) {
         if self.called_at.load(Ordering::Relaxed) == 0 {
             self.called_at.store(now_ns(), Ordering::Relaxed);
@@ -354,7 +361,7 @@ impl State {
     }
 
     /// A grace period has ended since the last call. Called with no lock held.
-    #[inline]
+    #[inline(never)]
     pub fn gp_ended(&self) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.ended.fetch_add(1, Ordering::Relaxed);
@@ -425,6 +432,7 @@ impl Core {
     }
 
     /// In the child of a fork.
+    #[cfg(feature = "fork")]
     pub fn forked(&mut self) {
         let Core {
             engine,
@@ -445,6 +453,7 @@ impl Core {
 /// In the child of a fork, under the locks that *prepare* took: no driver, waiter, report or drain of another
 /// thread exists.
 impl State {
+    #[cfg(feature = "fork")]
     pub fn forked(&'static self, core: &mut Core) {
         let State {
             counters,

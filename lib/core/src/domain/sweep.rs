@@ -15,7 +15,6 @@ use crate::domain::driver::deadline_after;
 use crate::domain::env::Env;
 use crate::domain::error::SyncError;
 use crate::domain::run;
-use crate::domain::shell::Taken;
 use crate::domain::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
@@ -279,9 +278,8 @@ impl State {
             if range.is_empty() {
                 break;
             }
-            let taken = self.taken(queue, lane, &range);
-            era = taken.era;
-            run::code(self, taken, places[0]);
+            era = self.era();
+            run::code(self, places[0]);
             ran = range;
             total += 1;
         }
@@ -298,9 +296,12 @@ impl State {
             let Some((head, run, range)) = taken else {
                 break;
             };
-            let taken = self.taken(queue, Which::Head, &range);
-            run::head(self, taken, head, run);
-            self.report_ran_since(taken.era, queue, Which::Head, range);
+            let era = self.era();
+            run::head(self, head, run);
+            // If the process forked meanwhile, the parent had taken it out, and no list of the child has it.
+            if era == self.era() {
+                self.report_ran(queue, Which::Head, range);
+            }
             total += 1;
         }
         total
@@ -309,32 +310,6 @@ impl State {
     /// Identifies the process by its number of forks.
     fn era(&self) -> u64 {
         crate::prim::counters::value(&self.counters.forks)
-    }
-
-    /// Describes the callback that is about to run.
-    fn taken(&self, queue: &'static Queue, lane: Which, range: &Range<Pos>) -> Taken {
-        let Range { start, end } = *range;
-        Taken {
-            queue,
-            lane,
-            start,
-            end,
-            era: self.era(),
-        }
-    }
-
-    /// As `report_ran`; but if the process forked while the callback ran, the parent had taken it out, and
-    /// the child's lists do not contain it.
-    pub fn report_ran_since(
-        &'static self,
-        era: u64,
-        queue: &Queue,
-        lane: Which,
-        range: Range<Pos>,
-    ) {
-        if era == self.era() {
-            self.report_ran(queue, lane, range);
-        }
     }
 
     /// These have been run: reports to the engine, and completes a barrier's share.

@@ -86,7 +86,7 @@ impl Alarm {
     }
 
     /// In the child of a fork: the descriptors are the parent's, and no thread sleeps on them here.
-    #[cfg(not(quiescent_model))]
+    #[cfg(feature = "fork")]
     pub fn forked(&self, set: &mut u64) {
         let Alarm {
             word,
@@ -163,6 +163,7 @@ impl Alarm {
     }
 
     /// Makes the worker check, soon.
+    #[inline(never)]
     pub fn kick(&self) {
         if self.word.swap(PENDING, Ordering::AcqRel) == ASLEEP {
             self.os.wake(&self.word); // [ALM-1]

@@ -205,6 +205,7 @@ impl Fences {
     }
 
     /// In the child of a fork: no fence is in progress.
+    #[cfg(feature = "fork")]
     pub fn forked(&self) {
         let Fences {
             begun,

@@ -93,6 +93,17 @@ pub mod counters;
 pub mod fences;
 pub mod fixed;
 pub mod growing;
+#[cfg(any(
+    all(
+        target_os = "linux",
+        not(quiescent_portable),
+        not(quiescent_tsan),
+        not(quiescent_model)
+    ),
+    quiescent_explorer,
+    quiescent_loom
+))]
+pub mod lock;
 #[cfg(quiescent_model)]
 #[path = "../../../../check/models/inside/core/modelled.rs"]
 mod modelled;

@@ -2,13 +2,15 @@
 //! word, clocks and memory.
 
 pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-#[cfg(not(quiescent_tsan))]
+#[cfg(all(not(quiescent_tsan), any(quiescent_portable, not(target_os = "linux"))))]
 pub use std::sync::{Mutex, MutexGuard};
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::PoisonError;
 
+#[cfg(all(not(quiescent_tsan), not(quiescent_portable), target_os = "linux"))]
+pub use super::lock::{Mutex, MutexGuard};
 #[cfg(quiescent_tsan)]
 pub use super::tsan::{Mutex, MutexGuard};
 pub use crate::os::{

@@ -33,5 +33,3 @@ pub const FIRST_RECORDS: u32 = 2;
 pub const RECORD_LEAVES: usize = 15;
 /// Leaves of a slot's table: enough for millions of domains.
 pub const TABLE_LEAVES: usize = 20;
-/// Rows of the laziness statistics: one per callback, and one for the others.
-pub const LAZY_ROWS: usize = 128;

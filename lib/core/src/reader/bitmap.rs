@@ -113,6 +113,7 @@ impl LeafMap {
 
     /// In the child of a fork: a thread of the parent may have been lost between its mark and its second
     /// check.
+    #[cfg(feature = "fork")]
     pub fn forked(&self) {
         let LeafMap {
             occupied: _, // may be outdated

@@ -98,6 +98,7 @@ impl Local {
     }
 
     /// In the child of a fork, on its thread: it has no queue before its next push.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, dummy: &'static Queue) {
         let Local {
             queue,
@@ -194,11 +195,6 @@ impl Local {
         let running = self.callbacks.load(Ordering::Relaxed);
         self.callbacks
             .store(running.saturating_sub(1), Ordering::Relaxed);
-    }
-
-    /// No callback is left: the thread ends inside of them.
-    pub fn end_callbacks(&self) {
-        self.callbacks.store(0, Ordering::Relaxed);
     }
 }
 

@@ -355,6 +355,7 @@ impl ReaderRecords {
     }
 
     /// In the child of a fork: only the thread that has `own` may be inside a section.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, local: &Local, own: Option<&Slot>) {
         let ReaderRecords {
             unregistered,

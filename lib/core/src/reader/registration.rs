@@ -118,6 +118,7 @@ impl Threads {
 
     /// In the child of a fork: only the thread that has `own` remains, and only the queues that `keep`
     /// accepts.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
         let Threads {
             slots,

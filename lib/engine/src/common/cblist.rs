@@ -369,6 +369,7 @@ impl CbList {
     }
 
     /// Clears fields without a meaning.
+    #[inline(never)]
     fn tidy(&mut self) {
         for segment in DONE..SEGMENTS {
             if self.count(segment) == 0 {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use quiescent_engine::credit::{self, Cause};
 
 use crate::global::{self, home};
-use quiescent_core::domain::laziness::Breaker;
 use quiescent_core::domain::state::State;
 use quiescent_core::os::pressure::PressureSources;
 use quiescent_core::prim::counters::value;
@@ -100,8 +99,6 @@ pub struct Statistics {
     pub callbacks: u64,
     /// Of those, how many panicked. Each panic was contained; the panic hook has run.
     pub callback_panics: u64,
-    /// Of those, how many ended the worker's thread (`pthread_exit`). Each time another thread took over.
-    pub callback_exits: u64,
     /// Callbacks that did not return within a second. Each has a thread to itself since then.
     pub callbacks_stuck: u64,
     /// Barriers completed.
@@ -268,7 +265,6 @@ fn of_state(state: &'static State) -> Statistics {
         gave_way: value(&c.gave_way),
         callbacks: value(&c.callbacks),
         callback_panics: value(&c.panics),
-        callback_exits: value(&c.exits),
         callbacks_stuck: stuck(),
         barriers: value(&c.barriers),
         worker_passes: value(&c.worker_passes),
@@ -300,22 +296,8 @@ fn of_state(state: &'static State) -> Statistics {
 
 /// Callbacks that do not return.
 fn stuck() -> u64 {
-    #[cfg(quiescent_model)]
+    #[cfg(not(feature = "helpers"))]
     return 0;
-    #[cfg(not(quiescent_model))]
+    #[cfg(feature = "helpers")]
     global::process().workers.watch.stuck()
-}
-
-/// The callbacks that end laziness most often, since the start of the process, most frequent first. There is
-/// room for 127 types; the others are counted together, as "(others)".
-///
-/// ```
-/// struct Session;
-/// quiescent::defer_hurry(|| drop(Session));
-/// let worst = quiescent::stats::breakers()[0];
-/// assert_eq!((worst.hurried, worst.prompt), (1, 0));
-/// println!("{} woke the worker {} times", worst.name, worst.hurried + worst.prompt);
-/// ```
-pub fn breakers() -> Vec<Breaker> {
-    global::env().breakers.all()
 }

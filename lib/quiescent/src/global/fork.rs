@@ -54,6 +54,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::global::process::Process;
 use crate::global::{env, process};
+#[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
 use quiescent_core::domain::env::Env;
 use quiescent_core::domain::life::Domain;
@@ -89,6 +90,7 @@ impl Policy {
 /// to last.
 struct Held {
     timer: MutexGuard<'static, u64>,
+    #[cfg(feature = "telemetry")]
     names: MutexGuard<'static, telemetry::Names>,
     _turn: MutexGuard<'static, ()>,
 }
@@ -121,6 +123,7 @@ unsafe extern "C" fn prepare() {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    #[cfg(feature = "telemetry")]
     let names = telemetry::names();
     for domain in domains(env) {
         // SAFETY: TURN is held.
@@ -145,6 +148,7 @@ unsafe extern "C" fn prepare() {
     unsafe {
         *HELD.0.get() = Some(Held {
             timer,
+            #[cfg(feature = "telemetry")]
             names,
             _turn: turn,
         })
@@ -232,7 +236,6 @@ unsafe extern "C" fn child() {
         threads,
         fences,
         alarm,
-        breakers,
         // Reset below, among all domains and their states.
         home: _,
         state: _,
@@ -243,11 +246,11 @@ unsafe extern "C" fn child() {
         asking: _,
     } = env;
     // First detach what is shared with the parent.
+    #[cfg(feature = "telemetry")]
     let forks = telemetry::leave();
     alarm.forked(&mut held.timer);
     workers.forked();
     fences.forked();
-    breakers.forked();
     // SAFETY: TURN is held.
     let is_known = |queue: &Queue| unsafe { queue.parked.is_some() };
     let own = env.own_slot();
@@ -283,6 +286,7 @@ unsafe extern "C" fn child() {
     }
     super::write_lock::forked();
     unlock(env);
+    #[cfg(feature = "telemetry")]
     telemetry::begin_again(env, forks, &held.names);
     drop(held);
 }

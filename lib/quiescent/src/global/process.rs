@@ -4,19 +4,28 @@
 //! The thread-locals have no destructors, so signal handlers and destructors of other thread-locals can read
 //! them, and access never allocates.
 
+#[cfg(feature = "helpers")]
 use quiescent_engine::pool::TurnId;
 
+#[cfg(feature = "fork")]
 use crate::global::fork::Policy;
 use crate::global::thread_exit;
 use crate::watch::report::{self, Report, report};
+#[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
+use crate::workers::Workers;
+#[cfg(feature = "helpers")]
 use crate::workers::roles::WORKER;
-use crate::workers::{Workers, ended};
 use quiescent_core::domain::env::{Env, Zeros};
+#[cfg(feature = "helpers")]
 use quiescent_core::domain::run::turn_of_worker;
-use quiescent_core::domain::shell::{News, Shell, Taken};
+use quiescent_core::domain::shell::{News, Shell};
+use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
-use quiescent_core::queue::meter::{Counts, Meter, Page};
+use quiescent_core::queue::meter::Meter;
+#[cfg(feature = "telemetry")]
+use quiescent_core::queue::meter::{Counts, Page};
+#[cfg(feature = "helpers")]
 use quiescent_core::queue::parcel::Name;
 use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
@@ -27,16 +36,22 @@ use quiescent_core::reader::threads::Slot;
 pub(crate) struct Process {
     pub(crate) env: Env,
     pub(crate) workers: Workers,
+    #[cfg(feature = "fork")]
     pub(crate) forking: Policy,
 }
+
+/// What domains require of the process. Not [`Process`]: a table of methods links how to drop its type.
+#[derive(Debug)]
+struct Host;
 
 static ZEROS: Zeros = Zeros::new();
 
 static PROCESS: Process = Process {
     // SAFETY: that place, and no other environment; a static is never freed.
-    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &PROCESS, &ZEROS) },
+    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &Host, &ZEROS) },
     // SAFETY: as above.
     workers: unsafe { Workers::new(&raw const PROCESS.env) },
+    #[cfg(feature = "fork")]
     forking: Policy::new(),
 };
 
@@ -82,7 +97,7 @@ pub(crate) fn local() -> Here {
 }
 
 // SAFETY: each thread has its own, which has no destructor, and is made with these threads.
-unsafe impl Keeper for Process {
+unsafe impl Keeper for Host {
     fn local(&self) -> Here {
         local()
     }
@@ -96,18 +111,20 @@ unsafe impl Keeper for Process {
     }
 }
 
-impl Meter for Process {
+impl Meter for Host {
+    #[cfg(feature = "telemetry")]
     #[inline]
     fn page(&self) -> Option<Page> {
         telemetry::open_page()
     }
 
+    #[cfg(feature = "telemetry")]
     fn counts(&self, place: u32, lane: usize, what: u64) -> &Counts {
         telemetry::counts(place, lane, what)
     }
 }
 
-impl Shell for Process {
+impl Shell for Host {
     fn start_worker(&self) -> bool {
         process().workers.start_worker()
     }
@@ -116,57 +133,53 @@ impl Shell for Process {
         process().workers.hire()
     }
 
+    #[cfg(feature = "helpers")]
     fn call_overflow(&self, state: &'static State) {
         process().workers.call_overflow(state);
     }
 
+    #[cfg(feature = "helpers")]
     fn look_at_overflow(&self) {
         process().workers.look_at_overflow();
     }
 
+    #[cfg(feature = "helpers")]
     fn overflow_look(&self) -> Option<u64> {
         process().workers.overflow_look()
     }
 
+    #[cfg(feature = "helpers")]
     fn turn(&self) -> TurnId {
         turn_of_worker(WORKER.get() as u32)
     }
 
+    #[cfg(feature = "helpers")]
     fn is_dismissed(&self) -> bool {
-        self.workers.watch.is_dismissed()
+        process().workers.watch.is_dismissed()
     }
 
-    fn begin(&self, name: Name, taken: Option<Taken>) {
-        let watch = &process().workers.watch;
-        watch.begin(&process().workers, name);
-        if let Some(taken) = taken {
-            ended::note(taken, name);
-            watch.overflow.role.begin(name);
-        }
+    #[cfg(feature = "helpers")]
+    fn begin(&self, name: Name) {
+        process().workers.watch.begin(&process().workers, name);
     }
 
+    #[cfg(feature = "helpers")]
     fn end(&self) {
-        let watch = &self.workers.watch;
-        watch.end();
-        if ended::over() {
-            watch.overflow.role.end();
-        }
+        process().workers.watch.end();
     }
 
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        ended::guarded(&process().workers, run);
-    }
-
+    #[cfg(feature = "helpers")]
     fn rest(&self) {
-        self.workers.watch.rest();
+        process().workers.watch.rest();
     }
 
+    #[cfg(feature = "telemetry")]
     fn publish(&self) {
         telemetry::publish_if_on(env());
     }
 
-    fn is_heard(&self) -> bool {
-        report::is_heard()
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        report::stalls()
     }
 
     fn tell(&self, news: News) {
@@ -177,7 +190,6 @@ impl Shell for Process {
                 name,
                 took: std::time::Duration::from_nanos(ns),
             },
-            News::Stalled(stall) => Report::Stalled(stall),
             News::OverBudget {
                 full,
                 holdouts,
@@ -188,6 +200,6 @@ impl Shell for Process {
                 domain,
             },
         };
-        report(env(), event);
+        report(env(), &event);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use quiescent_core::domain::env::Env;
 use quiescent_core::domain::fullness::Fullness;
 
-use quiescent_core::domain::stall::StallReport;
+use quiescent_core::domain::stall::{Reports, StallReport};
 
 /// An event for the program: a callback or a destructor that misbehaves, stalled readers, or
 /// an exceeded budget.
@@ -38,11 +38,6 @@ pub enum Report {
         name: &'static str,
         /// How long it has been running.
         running: Duration,
-    },
-    /// A callback ended the worker's thread with `pthread_exit`. Another worker runs the others.
-    Exited {
-        /// The type of the closure, or of the value that was dropped.
-        name: &'static str,
     },
     /// Readers have blocked a grace period for too long
     /// ([`set_stall_after`](crate::report::set_stall_after)).
@@ -72,13 +67,10 @@ impl fmt::Display for Report {
             ),
             Report::Stuck { name, running } => write!(
                 f,
-                "callback {name} has not returned for {:.1} s: another worker goes on without it; look \
+                "callback {name} has not returned for {}.{} s: another worker goes on without it; look \
                  for what it waits for",
-                running.as_secs_f64()
-            ),
-            Report::Exited { name } => write!(
-                f,
-                "callback {name} has ended the worker's thread: another one goes on; let callbacks return"
+                running.as_secs(),
+                running.subsec_millis() / 100
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),
             Report::OverBudget {
@@ -116,11 +108,25 @@ static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 /// ```
 pub fn on_report(reporter: fn(&Report)) {
     REPORTER.store(reporter as *mut (), Ordering::Release);
+    HEARD.store((&raw const STALLS).cast_mut(), Ordering::Release);
 }
 
-/// Whether reports have a receiver.
-pub(crate) fn is_heard() -> bool {
-    cfg!(any(feature = "log", feature = "tracing")) || !REPORTER.load(Ordering::Acquire).is_null()
+static STALLS: Reports = Reports::new(|stall| {
+    report(crate::global::env(), &Report::Stalled(stall));
+});
+
+/// [`STALLS`], once it is needed: a program without a reporter does not link it.
+static HEARD: AtomicPtr<Reports> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How reports of stalls are made, if reports have a receiver.
+pub(crate) fn stalls() -> Option<&'static Reports> {
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    return Some(&STALLS);
+    #[cfg(not(any(feature = "log", feature = "tracing")))]
+    // SAFETY: null, or a static.
+    unsafe {
+        HEARD.load(Ordering::Acquire).as_ref()
+    }
 }
 
 static READY: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
@@ -138,13 +144,13 @@ pub(crate) fn ready(env: &Env) {
     }
 }
 
-pub(crate) fn report(env: &Env, report: Report) {
-    forward(env, &report);
+pub(crate) fn report(env: &Env, report: &Report) {
+    forward(env, report);
     let reporter = REPORTER.load(Ordering::Acquire);
     if !reporter.is_null() {
         // SAFETY: `on_report` stored a function of this type.
         let reporter = unsafe { std::mem::transmute::<*mut (), fn(&Report)>(reporter) };
-        env.contain(|| reporter(&report));
+        env.contain(|| reporter(report));
     }
 }
 

@@ -104,7 +104,8 @@ pub struct Function {
     pub executed_bytes: u64,
     /// Bytes of one item, without those that it owns.
     pub bytes_each: u64,
-    /// Times it ended laziness by a hurry: see [`breakers`](crate::stats::breakers).
+    /// Times it ended the laziness of others by a hurry: each wakes the worker, which also takes what its
+    /// thread had queued.
     pub hurried: u64,
     /// Times it ended laziness as the first prompt item.
     pub prompt: u64,

@@ -269,7 +269,7 @@ fn slots_for_so_many_threads_come_in_leaves() {
 fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
     let program = program();
     let shell = program.env.shell;
-    assert!(shell.hire() && !shell.is_heard());
+    assert!(shell.hire() && shell.stall_reports().is_none());
     program.asked.has_no_worker.store(1, Relaxed);
     assert!(!shell.hire());
 }

@@ -94,6 +94,7 @@ impl Queue {
     /// In the child of a fork: takes from an owner that does not exist here, or has to attach again. The fork
     /// acts as the fence. `own`: the thread that forked is the owner. It continues with what it is running;
     /// what other threads were running is the parent's.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, core: &mut QueueCore, run_code: bool, own: bool) -> [Queued; LANES] {
         let Queue {
             // Reset below, through `take` and `answer`.

@@ -38,9 +38,9 @@ impl QueueCore {
         Some((head, run, range))
     }
 
-    /// Called before a parcel is queued. True if it wakes the worker and so ends the laziness of other
+    /// Called before a parcel is queued: counts it if it wakes the worker and so ends the laziness of other
     /// callbacks.
-    pub fn breaks(&mut self, meter: &dyn Meter, parcel: &Parcel, urgency: Urgency) -> bool {
+    pub fn note_urgency(&mut self, meter: &dyn Meter, parcel: &Parcel, urgency: Urgency) {
         let breaks = match urgency {
             Urgency::Hurry => true,
             Urgency::Prompt => !self.cpu.is_prompt(),
@@ -55,6 +55,5 @@ impl QueueCore {
             };
             self.cursor.broke(meter, &self.cpu, lane, what, urgency);
         }
-        breaks
     }
 }

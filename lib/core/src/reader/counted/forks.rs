@@ -40,6 +40,7 @@ impl Counts {
 impl Counted {
     /// In the child of a fork: of the sections here only those of the thread that has the slot `own` remain
     /// open.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, local: &Local, own: Option<u32>) {
         let Counted {
             unregistered,

@@ -147,6 +147,7 @@ impl Tally {
     }
 
     /// In the child of a fork, which does not have its thread: unused.
+    #[cfg(feature = "fork")]
     pub(super) fn forked(&self) {
         let Tally {
             here,

@@ -18,7 +18,7 @@ use super::page::{COUNTERS, HOLDOUTS, Page, page};
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
 /// The counters' names, in the order of [`values`].
-pub(super) const NAMES: [&str; 48] = [
+pub(super) const NAMES: [&str; 47] = [
     "grace_periods",
     "grace_periods_sole",
     "scans",
@@ -36,7 +36,6 @@ pub(super) const NAMES: [&str; 48] = [
     "takeovers",
     "callbacks",
     "callback_panics",
-    "callback_exits",
     "barriers",
     "worker_passes",
     "worker_wakeups.timer",
@@ -97,7 +96,6 @@ fn values(env: &'static Env) -> [u64; NAMES.len()] {
         counts.takeovers + value(&c.found_free),
         value(&c.callbacks),
         value(&c.panics),
-        value(&c.exits),
         value(&c.barriers),
         value(&c.worker_passes),
         value(&c.woken_timer),

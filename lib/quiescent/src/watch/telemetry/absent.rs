@@ -1,4 +1,4 @@
-//! Models count nothing.
+//! Without the feature `telemetry`, and in models: nothing is counted.
 
 use quiescent_core::queue::meter::UNNAMED;
 
