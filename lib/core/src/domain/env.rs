@@ -4,7 +4,7 @@
 use crate::domain::error::InitError;
 use crate::domain::laziness::Breakers;
 use crate::domain::life::{Domain, Readers};
-use crate::domain::list::Registry;
+use crate::domain::list::{Domains, Registry};
 use crate::domain::shell::Shell;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
@@ -35,6 +35,29 @@ pub struct Env {
     pub alarm: Alarm,
     pub breakers: &'static Breakers,
     pub shell: &'static dyn Shell,
+}
+
+/// All states. One function for all loops: none is on a hot path.
+#[derive(Clone, Debug)]
+pub struct States {
+    home: Option<&'static State>,
+    others: Domains,
+}
+
+impl Iterator for States {
+    type Item = &'static State;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'static State> {
+        if let Some(home) = self.home.take() {
+            return Some(home);
+        }
+        loop {
+            if let Some(state) = self.others.next()?.state_if_any() {
+                return Some(state);
+            }
+        }
+    }
 }
 
 /// The large parts of an environment that are zeros at first. In a static of their own they take no room in
@@ -103,9 +126,11 @@ impl Env {
     }
 
     /// All states: the process's, and those of the program's domains.
-    pub fn states(&'static self) -> impl Iterator<Item = &'static State> {
-        let others = self.registry.all().filter_map(Domain::state_if_any);
-        std::iter::once(&self.state).chain(others)
+    pub fn states(&'static self) -> States {
+        States {
+            home: Some(&self.state),
+            others: self.registry.all(),
+        }
     }
 
     /// Runs code of the program on the worker, watched as a callback is.

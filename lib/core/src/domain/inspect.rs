@@ -7,6 +7,7 @@ use quiescent_engine::CbList;
 
 use crate::domain::state::{Core, State};
 use crate::prim::{self, MutexGuard, Ordering};
+use crate::queue::all::QueuesFrom;
 use crate::queue::per_thread::Queue;
 use crate::reader::holdout::Holdout;
 
@@ -32,8 +33,8 @@ impl State {
     }
 
     /// All queues: the shared one and those of threads. Threads that only read have none.
-    pub fn queues(&'static self) -> impl Iterator<Item = &'static Queue> {
-        std::iter::once(&self.shared).chain(self.made.iter())
+    pub fn queues(&'static self) -> QueuesFrom {
+        self.made.after(&self.shared)
     }
 
     /// Sets the domain's number in telemetry.

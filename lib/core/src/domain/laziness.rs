@@ -67,6 +67,7 @@ impl Breakers {
         self.row(name).prompt.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[inline(never)]
     fn row(&self, name: Name) -> &Row {
         let key = name as *mut ();
         let first = (key.addr() >> 4) % OTHERS;

@@ -20,6 +20,21 @@ pub struct Registry {
     ids: Counter,
 }
 
+/// Domains, from one on to the oldest.
+#[derive(Clone, Debug)]
+pub struct Domains(Option<&'static Domain>);
+
+impl Iterator for Domains {
+    type Item = &'static Domain;
+
+    fn next(&mut self) -> Option<&'static Domain> {
+        let domain = self.0?;
+        // SAFETY: null, or a domain; domains live forever.
+        self.0 = unsafe { domain.made_before.load(Ordering::Acquire).as_ref() };
+        Some(domain)
+    }
+}
+
 impl Registry {
     const_new! {
         pub fn new() -> Registry {
@@ -37,10 +52,9 @@ impl Registry {
     }
 
     /// All domains, the newest first.
-    pub fn all(&self) -> impl Iterator<Item = &'static Domain> + use<> {
+    pub fn all(&self) -> Domains {
         // SAFETY: null, or a domain; domains live forever.
-        let at = |place: &AtomicPtr<Domain>| unsafe { place.load(Ordering::Acquire).as_ref() };
-        std::iter::successors(at(&self.newest), move |domain| at(&domain.made_before))
+        Domains(unsafe { self.newest.load(Ordering::Acquire).as_ref() })
     }
 
     /// Adds a domain that no other thread refers to yet.

@@ -333,6 +333,7 @@ impl State {
     }
 
     /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`
+    #[inline(never)]
     pub fn call_worker_if_interested(&self) {
         if self.interested.load(Ordering::Acquire) != 0 {
             self.call();
@@ -340,6 +341,7 @@ impl State {
     }
 
     /// Calls the worker to this state. (A worker exists.)
+    #[inline(never)]
     pub fn call(&self) {
         if self.called_at.load(Ordering::Relaxed) == 0 {
             self.called_at.store(now_ns(), Ordering::Relaxed);
@@ -355,6 +357,7 @@ impl State {
 
     /// A grace period has ended since the last call. Called with no lock held.
     #[inline]
+    #[inline(never)]
     pub fn gp_ended(&self) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.ended.fetch_add(1, Ordering::Relaxed);

@@ -163,6 +163,7 @@ impl Alarm {
     }
 
     /// Makes the worker check, soon.
+    #[inline(never)]
     pub fn kick(&self) {
         if self.word.swap(PENDING, Ordering::AcqRel) == ASLEEP {
             self.os.wake(&self.word); // [ALM-1]

@@ -14,6 +14,28 @@ pub struct Queues {
     newest: AtomicPtr<Queue>,
 }
 
+/// Queues, from one on to the oldest. One function for all loops: none is on a hot path.
+#[derive(Clone, Debug)]
+pub struct QueuesFrom {
+    first: Option<&'static Queue>,
+    next: Option<&'static Queue>,
+}
+
+impl Iterator for QueuesFrom {
+    type Item = &'static Queue;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'static Queue> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        let queue = self.next?;
+        // SAFETY: null, or a queue; queues live forever.
+        self.next = unsafe { queue.made_before.load(Ordering::Acquire).as_ref() };
+        Some(queue)
+    }
+}
+
 impl Queues {
     const_new! {
         pub fn new() -> Queues {
@@ -36,12 +58,20 @@ impl Queues {
     }
 
     /// All queues, the newest first.
-    pub fn iter(&self) -> impl Iterator<Item = &'static Queue> + use<> {
-        // SAFETY: null, or a queue; queues live forever.
-        let at = |place: &AtomicPtr<Queue>| unsafe { place.load(Ordering::Acquire).as_ref() };
-        std::iter::successors(at(&self.newest), move |queue: &&'static Queue| {
-            at(&queue.made_before)
-        })
+    pub fn iter(&self) -> QueuesFrom {
+        QueuesFrom {
+            first: None,
+            // SAFETY: null, or a queue; queues live forever.
+            next: unsafe { self.newest.load(Ordering::Acquire).as_ref() },
+        }
+    }
+
+    /// One that is in no list, then all queues.
+    pub fn after(&self, first: &'static Queue) -> QueuesFrom {
+        QueuesFrom {
+            first: Some(first),
+            ..self.iter()
+        }
     }
 
     /// In the child of a fork: forgets queues that `keep` rejects.

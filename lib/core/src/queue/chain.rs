@@ -66,6 +66,7 @@ impl Garbage {
 }
 
 impl Drop for Garbage {
+    #[inline(never)]
     fn drop(&mut self) {
         while !self.0.is_null() {
             let block = self.0;
@@ -131,6 +132,7 @@ impl Spares {
     }
 
     /// Removes all but `keep` of them. The caller holds the queue's lock.
+    #[inline(never)]
     pub fn trim(&self, keep: u64, garbage: &mut Garbage) {
         while self.len() > keep
             && let Some(block) = self.pop()

@@ -316,6 +316,7 @@ impl Lane {
     /// Pops as many done entries as `places` and the block of `head` allow; returns how many. Only the owner
     /// calls this, under the queue's lock, for a lane that is not taken over: no take-over is completed
     /// meanwhile, so what is popped is the owner's. (What is code, it then notes as running, under the lock.)
+    #[inline(never)]
     pub fn pop_many(&self, places: &mut [Entry]) -> usize {
         let head = self.head.load(Ordering::Relaxed);
         let until = self.until.load(Ordering::Relaxed);

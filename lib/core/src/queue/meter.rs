@@ -349,6 +349,7 @@ impl Cursor {
 }
 
 /// Counts a run of one function's callbacks, with the bounds of their waiting time.
+#[inline(never)]
 fn executed(meter: &dyn Meter, place: u32, lane: usize, what: u64, count: u64, waited: (u64, u64)) {
     let row = meter.counts(place, lane, what);
     let (least, most) = waited;
@@ -363,6 +364,7 @@ fn executed(meter: &dyn Meter, place: u32, lane: usize, what: u64, count: u64, w
 }
 
 /// The bytes of so many entries with this second word.
+#[inline(never)]
 fn bytes(lane: usize, what: u64, count: u64) -> u64 {
     // SAFETY: the word of an entry that was queued in this lane.
     unsafe { kind::bytes(lane, what) }.saturating_mul(count)

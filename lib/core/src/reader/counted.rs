@@ -135,6 +135,37 @@ pub struct Counted {
     inherited: [AtomicU64; 2],
 }
 
+/// Every tally, with the number of its thread; `None` for the unregistered readers.
+struct Tallies<'c> {
+    counted: &'c Counted,
+    leaf: usize,
+    at: u32,
+}
+
+impl<'c> Iterator for Tallies<'c> {
+    type Item = (Option<u32>, &'c Tally);
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(first) = self.counted.leaves.get(self.leaf) {
+            let first = first.load(Ordering::Acquire);
+            let size = FIRST << self.leaf;
+            if !first.is_null() && self.at < size {
+                let at = self.at;
+                self.at += 1;
+                // SAFETY: a leaf of this size, which lives as long as the counts.
+                let tally = unsafe { &*first.add(at as usize) };
+                return Some((Some(size - FIRST + at), tally));
+            }
+            self.leaf += 1;
+            self.at = 0;
+        }
+        let last = self.leaf == self.counted.leaves.len();
+        self.leaf = usize::MAX;
+        last.then_some((None, &self.counted.unregistered))
+    }
+}
+
 impl Counted {
     const_new! {
         pub fn new() -> Counted {
@@ -359,19 +390,12 @@ impl Counted {
     }
 
     /// Every tally, with the number of its thread; `None` for the unregistered readers.
-    fn tallies(&self) -> impl Iterator<Item = (Option<u32>, &Tally)> {
-        let leaves = self.leaves.iter().zip(0u32..);
-        let of_threads = leaves.flat_map(|(first, leaf)| {
-            let first = first.load(Ordering::Acquire);
-            let size = if first.is_null() { 0 } else { FIRST << leaf };
-            let base = (FIRST << leaf) - FIRST;
-            (0..size).map(move |at| {
-                // SAFETY: a leaf of this size, which lives as long as the counts.
-                let tally = unsafe { &*first.add(at as usize) };
-                (Some(base + at), tally)
-            })
-        });
-        of_threads.chain(std::iter::once((None, &self.unregistered)))
+    fn tallies(&self) -> Tallies<'_> {
+        Tallies {
+            counted: self,
+            leaf: 0,
+            at: 0,
+        }
     }
 
     /// True if this count had no section at some moment during this scan.

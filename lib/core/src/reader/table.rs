@@ -64,23 +64,43 @@ impl Table {
     }
 
     /// All records.
-    pub fn records(&self) -> impl Iterator<Item = &ReaderRecord> {
-        // SAFETY: null, or a directory; directories live forever.
-        let directory = unsafe { self.leaves.load(Ordering::Acquire).as_ref() };
-        let leaves = directory.into_iter().flatten().zip(0u32..);
-        leaves.flat_map(|(first, leaf)| {
+    pub fn records(&self) -> RecordsOf<'_> {
+        RecordsOf {
+            // SAFETY: null, or a directory; directories live forever.
+            directory: unsafe { self.leaves.load(Ordering::Acquire).as_ref() },
+            leaf: 0,
+            at: 0,
+        }
+    }
+}
+
+/// The records of a table.
+#[derive(Debug)]
+pub struct RecordsOf<'t> {
+    directory: Option<&'t [AtomicPtr<AtomicPtr<ReaderRecord>>; crate::prim::TABLE_LEAVES]>,
+    leaf: usize,
+    at: u32,
+}
+
+impl<'t> Iterator for RecordsOf<'t> {
+    type Item = &'t ReaderRecord;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'t ReaderRecord> {
+        while let Some(first) = self.directory?.get(self.leaf) {
             let first = first.load(Ordering::Acquire);
-            let size = if first.is_null() {
-                0
-            } else {
-                FIRST_CELLS << leaf
-            };
-            (0..size).filter_map(move |at| {
+            while !first.is_null() && self.at < FIRST_CELLS << self.leaf {
                 // SAFETY: a leaf of this size, which lives forever.
-                let cell = unsafe { &*first.add(at as usize) };
+                let cell = unsafe { &*first.add(self.at as usize) };
+                self.at += 1;
                 // SAFETY: null, or a record; records live forever.
-                unsafe { cell.load(Ordering::Acquire).as_ref() }
-            })
-        })
+                if let Some(record) = unsafe { cell.load(Ordering::Acquire).as_ref() } {
+                    return Some(record);
+                }
+            }
+            self.leaf += 1;
+            self.at = 0;
+        }
+        None
     }
 }

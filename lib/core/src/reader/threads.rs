@@ -36,7 +36,7 @@ use crate::reader::local::Local;
 use crate::reader::table::Table;
 use crate::reader::word::{Reader, SINK_UNREGISTERED, generation, nesting};
 use crate::reader::words::ReaderWords;
-use bits::{bits, claim_bit, free_bits};
+use bits::{claim_bit, free_bits};
 
 /// The bitmap bits of the unregistered readers' two counters, in the first leaf.
 pub const UNREGISTERED: u64 = 0b11;
@@ -229,6 +229,34 @@ pub struct Slots {
     unregistered_sinks: [Reader; 2],
 }
 
+/// The claimed slots.
+#[derive(Debug)]
+pub struct Claimed<'s> {
+    slots: &'s Slots,
+    leaf: usize,
+    leaves: usize,
+    /// Those of this leaf that are not yet returned.
+    left: u64,
+}
+
+impl<'s> Iterator for Claimed<'s> {
+    type Item = &'s Slot;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'s Slot> {
+        while self.left == 0 {
+            self.leaf += 1;
+            if self.leaf >= self.leaves {
+                return None;
+            }
+            self.left = self.slots.present(self.leaf);
+        }
+        let bit = self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        self.slots.leaf(self.leaf)?.slots.get(bit)
+    }
+}
+
 impl Slots {
     const_new! {
         pub fn new(all: &'static Leaves) -> Slots {
@@ -303,14 +331,13 @@ impl Slots {
     /// The claimed slots. A thread that the caller's full fence precedes may be missing. `[REG-1]`
     ///
     /// Looks at every leaf, because the caller holds no lock: a driver may be vacating a leaf. `[ASK-3]`
-    pub fn claimed(&self) -> impl Iterator<Item = &Slot> {
-        let leaves = self.leaves.load(Ordering::Acquire) as usize;
-        (0..leaves).flat_map(move |index| {
-            let reserved = if index == 0 { UNREGISTERED } else { 0 };
-            let leaf = self.leaf(index);
-            let present = self.present(index) & !reserved;
-            bits(present).filter_map(move |bit| leaf?.slots.get(bit))
-        })
+    pub fn claimed(&self) -> Claimed<'_> {
+        Claimed {
+            slots: self,
+            leaf: 0,
+            leaves: self.leaves.load(Ordering::Acquire) as usize,
+            left: self.present(0) & !UNREGISTERED,
+        }
     }
 
     /// Number of registered threads.

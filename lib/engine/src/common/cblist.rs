@@ -293,6 +293,7 @@ impl CbList {
     }
 
     /// Clears fields without a meaning.
+    #[inline(never)]
     fn tidy(&mut self) {
         for segment in DONE..SEGMENTS {
             if self.count(segment) == 0 {

@@ -94,9 +94,12 @@ impl Leaves {
     }
 
     /// The CPUs that owe.
-    pub(crate) fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
-        let leaves = core::iter::successors(self.owing_from(0), |&leaf| self.owing_from(leaf + 1));
-        leaves.flat_map(move |leaf| self.owed(leaf).map(move |bit| self.lo(leaf) + bit))
+    pub(crate) fn holdouts(&self) -> Holdouts<'_> {
+        Holdouts {
+            leaves: Some(self),
+            leaf: 0,
+            bits: Bits(self.owed.first().copied().unwrap_or(0)),
+        }
     }
 
     fn first(&self, from: LeafId, of: impl Fn(usize) -> u64) -> Option<LeafId> {
@@ -110,6 +113,37 @@ impl Leaves {
             above = u64::MAX;
         }
         None
+    }
+}
+
+/// The CPUs that owe.
+pub(crate) struct Holdouts<'l> {
+    leaves: Option<&'l Leaves>,
+    leaf: LeafId,
+    bits: Bits,
+}
+
+impl Holdouts<'_> {
+    pub(crate) const NONE: Holdouts<'static> = Holdouts {
+        leaves: None,
+        leaf: 0,
+        bits: Bits(0),
+    };
+}
+
+impl Iterator for Holdouts<'_> {
+    type Item = CpuId;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<CpuId> {
+        let leaves = self.leaves?;
+        loop {
+            if let Some(bit) = self.bits.next() {
+                return Some(leaves.lo(self.leaf) + bit);
+            }
+            self.leaf = leaves.owing_from(self.leaf + 1)?;
+            self.bits = leaves.owed(self.leaf);
+        }
     }
 }
 

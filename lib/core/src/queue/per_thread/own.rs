@@ -12,6 +12,7 @@ use crate::queue::lane::Entry;
 impl Queue {
     /// Pops up to two entries of code that the caller, the owner, then runs. No taker can claim them, because
     /// the caller holds the lock.
+    #[inline(never)]
     pub fn pop_own(&self, core: &QueueCore) -> [Option<Entry>; 2] {
         let words = &self.lanes[OWN];
         if core.chains[OWN].taken {

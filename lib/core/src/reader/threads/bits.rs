@@ -8,15 +8,6 @@ pub(super) fn free_bits(bits: u64, reserved: u64) -> u64 {
     !(bits | reserved) & FULL
 }
 
-/// The numbers of the bits that are set.
-pub(super) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = set.trailing_zeros() as usize;
-        set &= set.wrapping_sub(1);
-        (bit < 64).then_some(bit)
-    })
-}
-
 /// Sets a clear bit and returns its number.
 pub(super) fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
     let mut bits = bitmap.load(Ordering::Relaxed);

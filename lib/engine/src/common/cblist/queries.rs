@@ -63,6 +63,7 @@ impl CbList {
 
     /// The number and bytes of callbacks without a requested grace period: those without a stamp, and those
     /// whose stamp is of a grace period that `coming` does not know.
+    #[inline(never)]
     pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> (u64, u64) {
         let idle = |&segment: &usize| match segment {
             NEXT => true,

@@ -4,7 +4,7 @@ use super::{Global, Phase};
 use crate::common::config::Config;
 use crate::common::counts::Counts;
 use crate::common::host::CpuId;
-use crate::common::leaves::Leaves;
+use crate::common::leaves::{Holdouts, Leaves};
 use crate::common::seq::Seq;
 use crate::common::waiters::Waiters;
 
@@ -42,14 +42,11 @@ impl Global {
     /// The CPUs that still owe a quiescent state; empty unless the grace period is waiting or scanning. Of
     /// two [counts](crate::indexed) only the one that is being waited for.
     pub fn holdouts(&self) -> impl Iterator<Item = CpuId> + '_ {
-        let leaves = match self.phase {
-            Phase::Wait(_) | Phase::Scan(_) => self.leaves.as_ref(),
-            _ => None,
+        let holdouts = match (self.phase, &self.leaves) {
+            (Phase::Wait(_) | Phase::Scan(_), Some(leaves)) => leaves.holdouts(),
+            _ => Holdouts::NONE,
         };
-        leaves
-            .into_iter()
-            .flat_map(Leaves::holdouts)
-            .filter(|&cpu| !self.is_joined(cpu))
+        holdouts.filter(|&cpu| !self.is_joined(cpu))
     }
 
     /// Sequence numbers for lock-free polls.

@@ -49,6 +49,7 @@ pub(super) struct Text<const N: usize> {
 }
 
 impl<const N: usize> Text<N> {
+    #[inline(never)]
     fn set(&self, text: &str) {
         self.length.store(0, Ordering::Relaxed);
         let text = text.split('\0').next().unwrap_or_default();
@@ -346,6 +347,7 @@ impl Row {
 }
 
 /// Formats without allocating: this may be under a lock.
+#[inline(never)]
 fn write_to<const N: usize>(text: &Text<N>, what: std::fmt::Arguments<'_>) {
     struct Room([u8; 48], usize);
     impl std::fmt::Write for Room {
