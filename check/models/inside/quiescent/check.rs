@@ -285,7 +285,7 @@ impl Model {
         let domain = unsafe { Domain::new(number, readers, 0, &self.0.env) };
         let domain: &'static Domain = prim::keep(Box::new(domain));
         domain.set_state(config);
-        self.0.env.registry.add(domain);
+        self.0.env.registry.domains.add(domain);
         domain
     }
 

@@ -175,27 +175,26 @@ impl State {
             .env()
             .threads
             .own_slot_or_register(&self.env().local())?;
-        let (cpu, [made, attached]) = match &self.domain().readers {
-            Readers::Threads => (slot.cpu(), [slot.queue_place(); 2]),
+        let (cpu, place) = match &self.domain().readers {
+            Readers::Threads => (slot.cpu(), &slot.queue),
             Readers::Records(records) => {
                 let record = records.of_slot(self.domain().record_owner(), slot)?;
-                (record.cpu(), record.queue_places())
+                (record.cpu(), &record.queue)
             }
-            Readers::Counted(counted) => (0, counted.of_slot(slot.cpu())?.queue_places()),
+            Readers::Counted(counted) => (0, &counted.of_slot(slot.cpu())?.queue),
         };
-        // SAFETY: null, or a queue that lives forever.
-        if let Some(queue) = unsafe { made.load(Ordering::Acquire).as_ref() } {
+        if let Some(queue) = place.queue() {
             return Some(queue);
         }
         let state = std::ptr::from_ref(self).cast();
         // SAFETY: the state of a domain; it lives forever.
         let queue = unsafe { Queue::leak(cpu, &self.env().common, state) }?;
         if !self.is_home() {
-            queue.set_found_at(attached);
+            queue.set_found_at(place);
         }
         self.add_queue(queue);
-        slot.add_queue(queue);
-        made.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Release);
+        slot.queues.add(queue);
+        place.set(queue);
         Some(queue)
     }
 

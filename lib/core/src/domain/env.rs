@@ -4,14 +4,14 @@
 use crate::domain::error::InitError;
 use crate::domain::laziness::Breakers;
 use crate::domain::life::{Domain, Readers};
-use crate::domain::list::{Domains, Registry};
+use crate::domain::list::Registry;
 use crate::domain::shell::Shell;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
 use crate::prim::asking::{Asking, SPIN};
 use crate::prim::counters::add;
 use crate::prim::fences::{Fences, Whose};
-use crate::prim::{self, LEAF_SLOTS, full_fence};
+use crate::prim::{self, LEAF_SLOTS, full_fence, linked};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::meter::UNNAMED;
@@ -38,10 +38,10 @@ pub struct Env {
 }
 
 /// All states. One function for all loops: none is on a hot path.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct States {
     home: Option<&'static State>,
-    others: Domains,
+    others: linked::Iter<Domain>,
 }
 
 impl Iterator for States {
@@ -129,7 +129,7 @@ impl Env {
     pub fn states(&'static self) -> States {
         States {
             home: Some(&self.state),
-            others: self.registry.all(),
+            others: self.registry.domains.iter(),
         }
     }
 
@@ -206,7 +206,7 @@ impl Env {
         prim::asked(asked().count());
         for slot in asked() {
             slot.words.reader.ask();
-            if let Some(queue) = slot.queue() {
+            if let Some(queue) = slot.queue.queue() {
                 queue.lower_limits();
             }
             if let Some(domain) = domain {

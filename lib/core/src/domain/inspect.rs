@@ -6,8 +6,7 @@ use std::time::Duration;
 use quiescent_engine::CbList;
 
 use crate::domain::state::{Core, State};
-use crate::prim::{self, MutexGuard, Ordering};
-use crate::queue::all::QueuesFrom;
+use crate::prim::{self, MutexGuard, Ordering, linked};
 use crate::queue::per_thread::Queue;
 use crate::reader::holdout::Holdout;
 
@@ -33,8 +32,8 @@ impl State {
     }
 
     /// All queues: the shared one and those of threads. Threads that only read have none.
-    pub fn queues(&'static self) -> QueuesFrom {
-        self.made.after(&self.shared)
+    pub fn queues(&'static self) -> linked::Iter<Queue> {
+        linked::Iter::from(&self.shared)
     }
 
     /// Sets the domain's number in telemetry.
@@ -52,7 +51,7 @@ impl State {
                 .cursor
                 .set_place(self.place.load(Ordering::Relaxed));
         }
-        self.made.add(queue);
+        self.shared.others.add(queue);
     }
 
     /// The domain's name.

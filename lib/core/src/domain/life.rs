@@ -32,6 +32,7 @@ use crate::domain::numbers::Numbers;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::fixed::Fixed;
+use crate::prim::linked::List;
 use crate::prim::{
     AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
@@ -92,8 +93,8 @@ pub struct Domain {
     pub settings: RenewableLock<Settings>,
     /// The state; null before the first use, and for the process's domain.
     pub(crate) state: AtomicPtr<State>,
-    /// The domain created before this one.
-    pub(crate) made_before: AtomicPtr<Domain>,
+    /// The domains created before this one.
+    pub(crate) made_before: List<Domain>,
     /// The guard of the settings' lock while this process forks.
     pub parked: crate::prim::parked::Parked<Settings>,
 }
@@ -122,7 +123,7 @@ impl Domain {
                 place,
                 settings: RenewableLock::new(Settings::default_at(place)),
                 state: AtomicPtr::new(std::ptr::null_mut()),
-                made_before: AtomicPtr::new(std::ptr::null_mut()),
+                made_before: List::new(),
                 parked: crate::prim::parked::Parked::new(),
             }
         }
@@ -187,12 +188,12 @@ impl Domain {
             Readers::Records(_) => match slot.records.record(self.number) {
                 Some(record) => {
                     record.words.reader.ask();
-                    record.attached()
+                    record.queue.attached()
                 }
                 None => return,
             },
             Readers::Counted(counted) => match counted.of_slot_if_any(slot.cpu()) {
-                Some(tally) => tally.attached(),
+                Some(tally) => tally.queue.attached(),
                 None => return,
             },
         };

@@ -8,11 +8,11 @@ use crate::domain::env::Env;
 use crate::domain::life::{Domain, Readers};
 use crate::domain::numbers::Numbers;
 use crate::domain::settings::Settings;
-use crate::prim::{AtomicPtr, Ordering, arena};
+use crate::prim::{Ordering, arena};
 use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
-use crate::reader::counted::{Counted, Tally};
-use crate::reader::records::{ReaderRecord, ReaderRecords};
+use crate::reader::counted::Counted;
+use crate::reader::records::ReaderRecords;
 use crate::reader::threads::Slot;
 
 impl Domain {
@@ -42,7 +42,8 @@ impl Domain {
         env.threads.mode.resolve();
         let left = env
             .registry
-            .all()
+            .domains
+            .iter()
             .find(|it| fits(&it.readers) && it.take_over());
         left.unwrap_or_else(|| Domain::make(env, new()))
     }
@@ -57,7 +58,7 @@ impl Domain {
         let number = registry.made.fetch_add(1, Ordering::Relaxed) as u32;
         let in_telemetry = match readers.is_counted() {
             true => {
-                let others = registry.all().filter(|it| it.readers.is_counted());
+                let others = registry.domains.iter().filter(|it| it.readers.is_counted());
                 SRCUS + others.count() as u32
             }
             false => UNNAMED,
@@ -67,7 +68,7 @@ impl Domain {
             place.write(Domain::new(number, readers, in_telemetry, env));
             &*place
         };
-        registry.add(new);
+        registry.domains.add(new);
         new
     }
 
@@ -102,29 +103,17 @@ impl Domain {
             // SAFETY: the caller's promise.
             None => unsafe { settings.renew() },
         }
-        let forget = |[made, attached]: [&AtomicPtr<Queue>; 2]| {
-            // SAFETY: null, or a queue; queues live forever.
-            let queue = unsafe { made.load(Ordering::Acquire).as_ref() };
-            if queue.is_some_and(|queue| !is_known(queue)) {
-                made.store(std::ptr::null_mut(), Ordering::Release);
-            }
-            attached.store(std::ptr::null_mut(), Ordering::Relaxed);
-        };
         match readers {
             Readers::Threads => {}
             Readers::Records(records) => {
                 records.forked(&self.env().local(), own);
-                records
-                    .all()
-                    .map(ReaderRecord::queue_places)
-                    .for_each(forget);
+                records.all().for_each(|it| it.queue.forked(&is_known));
             }
             Readers::Counted(counted) => {
                 counted.forked(&self.env().local(), own.map(Slot::cpu));
                 counted
                     .of_threads()
-                    .map(Tally::queue_places)
-                    .for_each(forget);
+                    .for_each(|it| it.queue.forked(&is_known));
             }
         }
     }

@@ -43,9 +43,9 @@ impl Domain {
             Readers::Records(_) => {
                 let record = slot.records.record(self.number)?;
                 local.note_record(record);
-                record.attached()
+                record.queue.attached()
             }
-            Readers::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.attached(),
+            Readers::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.queue.attached(),
         };
         // SAFETY: null, or a queue; queues live forever.
         unsafe { attached.as_ref() }

@@ -22,7 +22,6 @@ use crate::prim::counters::count;
 use crate::prim::fixed::Fixed;
 use crate::prim::teller::Teller;
 use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, now_ns};
-use crate::queue::all::Queues;
 use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::per_thread::Queue;
@@ -66,10 +65,9 @@ pub struct State {
     pub root_seq: AtomicU64,
     core: Mutex<Core>,
     pub counters: Counters,
-    /// The queue of threads that have none, and of intrusive callbacks that such threads queue.
+    /// The queue of threads that have none, and of intrusive callbacks that such threads queue. The queues of
+    /// threads are behind it.
     pub shared: Queue,
-    /// The queues of threads.
-    pub made: Queues,
     sweep: Mutex<()>,
     /// The futex on which waiters of barriers sleep. `[BAR-1]`
     pub barrier_word: AtomicU32,
@@ -164,7 +162,6 @@ impl State {
                 counters: Counters::new(),
                 // SAFETY: the caller's promise.
                 shared: unsafe { Queue::new(0, common, place.cast(), nothing) },
-                made: Queues::new(),
                 sweep: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
                 wakers: Tasks::new(),
@@ -356,7 +353,6 @@ impl State {
     }
 
     /// A grace period has ended since the last call. Called with no lock held.
-    #[inline]
     #[inline(never)]
     pub fn gp_ended(&self) {
         #[cfg(all(test, not(quiescent_model)))]
@@ -466,7 +462,6 @@ impl State {
             place: _,
             core: _,
             shared: _,
-            made: _,
             sweep: _,
             parked: _,
             parked_sweep: _,

@@ -87,6 +87,7 @@ pub mod counters;
 pub mod fences;
 pub mod fixed;
 pub mod growing;
+pub mod linked;
 #[cfg(quiescent_model)]
 #[path = "../../../../check/models/inside/core/modelled.rs"]
 mod modelled;

@@ -46,6 +46,7 @@ use quiescent_engine::credit::{Cause, Credit, Queued};
 use quiescent_engine::owner::blocks_of;
 
 use crate::prim::fixed::Fixed;
+use crate::prim::linked::{Linked, List, OfSlot};
 use crate::prim::{AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering};
 use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
@@ -75,16 +76,76 @@ pub struct Queue {
     core: Mutex<QueueCore>,
     /// The guard of its lock while this process forks.
     pub parked: crate::prim::parked::Parked<QueueCore>,
-    /// The queue created before this one: [`Queues`](crate::queue::all::Queues).
-    pub(crate) made_before: AtomicPtr<Queue>,
-    /// The next queue of the same slot, in another domain.
-    pub(crate) next_of_slot: AtomicPtr<Queue>,
+    /// The queues of threads that were created before this one in its domain; behind a domain's shared one,
+    /// all of them. Leak checkers find queues through this list too, since they do not scan all slots.
+    pub others: List<Queue>,
+    /// The queues of the same slot in other domains, created before this one.
+    of_slot: List<Queue, OfSlot>,
     pub common: Fixed<Common>,
     /// The state of its domain, whose type this layer does not know.
     pub state: Fixed<()>,
     /// The cell in which its owner finds it in a domain of the program, while it is attached; null for the
     /// process's.
     found_at: AtomicPtr<AtomicPtr<Queue>>,
+}
+
+impl Linked for Queue {
+    fn rest(&self) -> &List<Queue> {
+        &self.others
+    }
+}
+
+impl Linked<OfSlot> for Queue {
+    fn rest(&self) -> &List<Queue, OfSlot> {
+        &self.of_slot
+    }
+}
+
+/// Where the threads of a slot find their queue in a domain.
+#[derive(Debug)]
+pub struct QueuePlace {
+    /// The queue; created when the first of them queues something.
+    made: AtomicPtr<Queue>,
+    /// The same, while a thread pushes to it without the lock. Unused in the process's domain.
+    attached: AtomicPtr<Queue>,
+}
+
+impl QueuePlace {
+    const_new! {
+        pub fn new() -> QueuePlace {
+            QueuePlace {
+                made: AtomicPtr::new(ptr::null_mut()),
+                attached: AtomicPtr::new(ptr::null_mut()),
+            }
+        }
+    }
+
+    /// The queue, if any of the threads has ever queued something.
+    pub fn queue(&self) -> Option<&'static Queue> {
+        // SAFETY: null, or a queue; queues live forever.
+        unsafe { self.made.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Publishes the queue.
+    pub fn set(&self, queue: &'static Queue) {
+        let queue = ptr::from_ref(queue).cast_mut();
+        self.made.store(queue, Ordering::Release);
+    }
+
+    /// The queue to which the calling thread, one of the slot, pushes without a lock. (The niche of a
+    /// reference would cost a null check.)
+    #[inline(always)]
+    pub fn attached(&self) -> *const Queue {
+        self.attached.load(Ordering::Relaxed)
+    }
+
+    /// In the child of a fork: no thread is attached, and a queue that `keep` rejects is forgotten.
+    pub fn forked(&self, keep: impl Fn(&Queue) -> bool) {
+        if self.queue().is_some_and(|queue| !keep(queue)) {
+            self.made.store(ptr::null_mut(), Ordering::Release);
+        }
+        self.attached.store(ptr::null_mut(), Ordering::Relaxed);
+    }
 }
 
 /// The data that the lock protects.
@@ -147,8 +208,8 @@ impl Queue {
                     out: 0..0,
                 }),
                 parked: crate::prim::parked::Parked::new(),
-                made_before: AtomicPtr::new(ptr::null_mut()),
-                next_of_slot: AtomicPtr::new(ptr::null_mut()),
+                others: List::new(),
+                of_slot: List::new(),
                 // SAFETY: the caller's promise.
                 common: unsafe { Fixed::new(common) },
                 // SAFETY: the caller's promise.
@@ -158,10 +219,10 @@ impl Queue {
         }
     }
 
-    /// Sets the cell in which its thread finds it: it belongs to a domain of the program. The queue is not
+    /// Sets the place at which its thread finds it: it belongs to a domain of the program. The queue is not
     /// published yet.
-    pub fn set_found_at(&self, place: &'static AtomicPtr<Queue>) {
-        let place = ptr::from_ref(place).cast_mut();
+    pub fn set_found_at(&self, place: &'static QueuePlace) {
+        let place = ptr::from_ref(&place.attached).cast_mut();
         self.found_at.store(place, Ordering::Relaxed);
     }
 

@@ -35,18 +35,17 @@
 
 use quiescent_engine::{CpuId, LeafId};
 
-use crate::prim::growing::{made, place};
+use crate::prim::growing::Growing;
 use crate::prim::{self, AtomicPtr, AtomicU32, LEAF_SLOTS, Ordering, full_fence};
-use crate::queue::per_thread::Queue;
+use crate::queue::per_thread::QueuePlace;
 use crate::reader::local::Local;
 use crate::reader::threads::{FULL, Slot};
 use crate::reader::word::{FLAG_CLEAR, Reader, SINK_UNREGISTERED, generation, nesting};
 use crate::reader::words::ReaderWords;
 
-/// Records in the first leaf, which is stored in place; each further leaf has twice as many as the one
-/// before.
+/// Records in the first leaf; each further leaf has twice as many as the one before.
 const FIRST: u32 = prim::FIRST_RECORDS;
-/// Number of further leaves: enough for every possible slot.
+/// Number of leaves: enough for every possible slot.
 const LEAVES: usize = prim::RECORD_LEAVES;
 /// The two counters of the unregistered readers have the engine's first two numbers.
 const UNREGISTERED: u32 = 2;
@@ -65,10 +64,8 @@ pub struct ReaderRecord {
     slot: AtomicU32,
     /// Its number here, for the engine.
     cpu: AtomicU32,
-    /// The queue of its slot's threads here; created when the first of them queues something.
-    queue: AtomicPtr<Queue>,
-    /// The same, while a thread pushes to it without the lock.
-    attached: AtomicPtr<Queue>,
+    /// The queue of its slot's threads here.
+    pub queue: QueuePlace,
 }
 
 impl ReaderRecord {
@@ -85,8 +82,7 @@ impl ReaderRecord {
                 domain: AtomicPtr::new(domain),
                 slot: AtomicU32::new(0),
                 cpu: AtomicU32::new(0),
-                queue: AtomicPtr::new(std::ptr::null_mut()),
-                attached: AtomicPtr::new(std::ptr::null_mut()),
+                queue: QueuePlace::new(),
             }
         }
     }
@@ -118,17 +114,6 @@ impl ReaderRecord {
         self.domain.load(Ordering::Relaxed).cast_const() == domain
     }
 
-    /// The queue's cell, and the cell in which its owner finds it without a lock.
-    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
-        [&self.queue, &self.attached]
-    }
-
-    /// The queue to which the calling thread, the owner of this record, pushes without a lock.
-    #[inline(always)]
-    pub fn attached(&self) -> *const Queue {
-        self.attached.load(Ordering::Relaxed)
-    }
-
     /// The number of its slot.
     pub fn slot(&self) -> u32 {
         self.slot.load(Ordering::Relaxed)
@@ -151,8 +136,7 @@ pub struct RecordOwner {
 /// All records of a domain.
 #[derive(Debug)]
 pub struct ReaderRecords {
-    first: [ReaderRecord; FIRST as usize],
-    more: [AtomicPtr<ReaderRecord>; LEAVES],
+    places: Growing<ReaderRecord, FIRST, LEAVES>,
     /// Number of claimed records.
     claimed: AtomicU32,
     unregistered: [Reader; 2],
@@ -167,8 +151,7 @@ impl ReaderRecords {
     const_new! {
         pub fn new() -> ReaderRecords {
             ReaderRecords {
-                first: array_of!(ReaderRecord::new(); FIRST as usize),
-                more: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
+                places: Growing::new(),
                 claimed: AtomicU32::new(0),
                 unregistered: [Reader::new(0, FLAG_CLEAR), Reader::new(0, FLAG_CLEAR)],
                 unregistered_sinks: [
@@ -181,31 +164,16 @@ impl ReaderRecords {
         }
     }
 
-    /// The record with this number, if it has been claimed.
-    fn record(&self, number: u32) -> Option<&ReaderRecord> {
-        if number >= self.claimed.load(Ordering::Acquire) {
-            return None;
-        }
-        let (leaf, at) = place(number, FIRST);
-        match leaf.checked_sub(1) {
-            None => self.first.get(at),
-            Some(leaf) => {
-                let leaf = self.more.get(leaf)?.load(Ordering::Acquire); // [SP-1]
-                // SAFETY: a leaf of this size, which lives forever: it existed before the count covered it.
-                Some(unsafe { &*leaf.add(at) })
-            }
-        }
-    }
-
     /// All claimed records.
     pub fn all(&self) -> impl Iterator<Item = &ReaderRecord> {
-        (0..self.claimed.load(Ordering::Acquire)).filter_map(|number| self.record(number))
+        let claimed = self.claimed() as usize;
+        self.places.iter().map(|(_, record)| record).take(claimed)
     }
 
     /// The record with this engine number.
     pub fn of_cpu(&self, cpu: CpuId) -> Option<&ReaderRecord> {
         cpu.checked_sub(UNREGISTERED)
-            .and_then(|number| self.record(number))
+            .and_then(|number| self.places.find(number))
     }
 
     /// The reader word with this engine number.
@@ -260,18 +228,18 @@ impl ReaderRecords {
     fn claim(&'static self, domain: RecordOwner, slot: &Slot) -> Option<&'static ReaderRecord> {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let mut number = self.claimed.load(Ordering::Relaxed);
-        loop {
-            self.add_leaf(place(number, FIRST).0)?;
+        let record = loop {
+            // SAFETY: zeros are an empty record.
+            let record = unsafe { self.places.add(number, ReaderRecord::new) }?;
             match self
                 .claimed
                 .compare_exchange(number, number + 1, order.0, order.1)
             {
-                Ok(_) => break,
+                Ok(_) => break record,
                 Err(now) => number = now,
             }
-        }
+        };
         full_fence(); // [REG-1]
-        let record = self.record(number)?;
         let _ = std::ptr::from_ref(record).expose_provenance();
         record.words.initialize();
         record.words.reader.allow_asking_as(&slot.words.reader);
@@ -282,16 +250,6 @@ impl ReaderRecords {
         let domain = domain.place.cast_mut();
         record.domain.store(domain, Ordering::Release); // [SP-1]
         Some(record)
-    }
-
-    /// Ensures that this leaf exists.
-    fn add_leaf(&self, leaf: usize) -> Option<()> {
-        let Some(further) = leaf.checked_sub(1) else {
-            return Some(());
-        };
-        // SAFETY: zeros are an empty record.
-        let new = || unsafe { prim::zeroes((FIRST as usize) << leaf, ReaderRecord::new) };
-        made(self.more.get(further)?, new).map(|_| ())
     }
 
     // Unregistered readers.
@@ -359,8 +317,7 @@ impl ReaderRecords {
         let ReaderRecords {
             unregistered,
             // Kept: records are never released, and a side or a sink has no state of a thread.
-            first: _,
-            more: _,
+            places: _,
             claimed: _,
             unregistered_sinks: _,
             unregistered_side: _,
@@ -375,7 +332,6 @@ impl ReaderRecords {
                 slot: _,
                 cpu: _,
                 queue: _,
-                attached: _,
             } = record;
             words.end();
         }

@@ -26,10 +26,12 @@ use std::mem::offset_of;
 
 use crate::prim::asking::Answer;
 use crate::prim::counters::{Counter, value};
+use crate::prim::growing::made;
+use crate::prim::linked::{List, OfSlot};
 use crate::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, MAX_LEAVES, Ordering, full_fence,
 };
-use crate::queue::per_thread::Queue;
+use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::{LeafMap, UnderLock};
 use crate::reader::counted::Tally;
 use crate::reader::local::Local;
@@ -59,14 +61,14 @@ pub struct Slot {
     thread: AtomicU32,
     /// What its threads have answered when they were asked for a fence.
     pub answer: Answer,
-    /// The queue of its threads in the process's domain; created when the first of them queues something.
-    queue: AtomicPtr<Queue>,
-    /// All queues of its threads: this one, and those in the program's domains.
-    queues: AtomicPtr<Queue>,
+    /// The queue of its threads in the process's domain.
+    pub queue: QueuePlace,
+    /// All queues of its threads: this one, and those in the program's domains. Only its owner adds one.
+    pub queues: List<Queue, OfSlot>,
     /// Its records in the program's own domains.
     pub records: Table,
-    /// The tallies in use of its threads, in all `Srcu`s.
-    tallies: AtomicPtr<Tally>,
+    /// The tallies in use of its threads, in all `Srcu`s. Its owner adds each before it is first used.
+    pub tallies: List<Tally, OfSlot>,
 }
 
 impl Slot {
@@ -77,53 +79,12 @@ impl Slot {
                 cpu: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
                 answer: Answer::new(),
-                queue: AtomicPtr::new(std::ptr::null_mut()),
-                queues: AtomicPtr::new(std::ptr::null_mut()),
+                queue: QueuePlace::new(),
+                queues: List::new(),
                 records: Table::new(),
-                tallies: AtomicPtr::new(std::ptr::null_mut()),
+                tallies: List::new(),
             }
         }
-    }
-
-    /// Its queue, if any of its threads has ever queued something.
-    pub fn queue(&self) -> Option<&'static Queue> {
-        // SAFETY: null, or a queue that lives forever.
-        unsafe { self.queue.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// The cell of its queue in the process's domain.
-    pub fn queue_place(&self) -> &AtomicPtr<Queue> {
-        &self.queue
-    }
-
-    /// The queues of its threads, in all domains.
-    pub fn queues(&self) -> impl Iterator<Item = &'static Queue> + use<> {
-        // SAFETY: null, or a queue that lives forever.
-        let at = |place: &AtomicPtr<Queue>| unsafe { place.load(Ordering::Acquire).as_ref() };
-        std::iter::successors(at(&self.queues), move |queue| at(&queue.next_of_slot))
-    }
-
-    /// Adds a queue. Only its owner calls this.
-    pub fn add_queue(&self, queue: &'static Queue) {
-        let first = self.queues.load(Ordering::Relaxed);
-        queue.next_of_slot.store(first, Ordering::Relaxed);
-        let address = std::ptr::from_ref(queue).cast_mut();
-        self.queues.store(address, Ordering::Release);
-    }
-
-    /// The tallies in use of its threads, in all `Srcu`s. Only its owner calls this.
-    pub fn tallies(&self) -> impl Iterator<Item = &'static Tally> + use<> {
-        // SAFETY: null, or a tally that lives forever.
-        let at = |place: &AtomicPtr<Tally>| unsafe { place.load(Ordering::Relaxed).as_ref() };
-        std::iter::successors(at(&self.tallies), move |tally| at(&tally.next_of_slot))
-    }
-
-    /// Adds a tally, before it is used for the first time. Only its owner calls this.
-    pub fn add_tally(&self, tally: &'static Tally) {
-        let first = self.tallies.load(Ordering::Relaxed);
-        tally.next_of_slot.store(first, Ordering::Relaxed);
-        let address = std::ptr::from_ref(tally).cast_mut();
-        self.tallies.store(address, Ordering::Relaxed);
     }
 
     /// The slot of this reader word.
@@ -161,7 +122,7 @@ impl Slot {
         } = self;
         words.end();
         thread.store(0, Ordering::Relaxed);
-        tallies.store(std::ptr::null_mut(), Ordering::Relaxed); // unused again: `Counted::forked`
+        tallies.retain(|_| false); // unused again: `Counted::forked`
     }
 
     /// True if a section of the process's domain is open (as the owner sees it).
@@ -176,7 +137,7 @@ impl Slot {
                 .records
                 .records()
                 .any(|record| record.words.is_inside())
-            || self.tallies().any(Tally::is_inside_here)
+            || self.tallies.iter().any(Tally::is_inside_here)
     }
 }
 
@@ -410,20 +371,9 @@ impl Slots {
         if index as u32 >= self.limit.load(Ordering::Relaxed) {
             return None;
         }
-        let place = self.all.more.get(index - 1)?;
         // SAFETY: a leaf consists of atomic integers and pointers, for which all zeros is a value.
-        let fresh = unsafe { prim::mapped(Leaf::new) }?;
-        let new = std::ptr::from_ref(fresh).cast_mut();
-        match place.compare_exchange(
-            std::ptr::null_mut(),
-            new,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => {}
-            // SAFETY: mapped above, and not published.
-            Err(_) => unsafe { prim::unmapped(fresh) },
-        }
+        let leaf = || unsafe { prim::zeroes(1, Leaf::new) };
+        made(self.all.more.get(index - 1)?, leaf)?;
         self.leaf(index)
     }
 
@@ -478,17 +428,8 @@ impl Slots {
     /// In the child of a fork: forgets queues whose creation was interrupted; nothing in them was published.
     pub fn forget_queues(&self, keep: impl Fn(&Queue) -> bool) {
         for slot in (0..self.cpus()).filter_map(|cpu| self.slot(cpu)) {
-            if slot.queue().is_some_and(|queue| !keep(queue)) {
-                slot.queue.store(std::ptr::null_mut(), Ordering::Release);
-            }
-            let mut place = &slot.queues;
-            for queue in slot.queues() {
-                if keep(queue) {
-                    place.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Relaxed);
-                    place = &queue.next_of_slot;
-                }
-            }
-            place.store(std::ptr::null_mut(), Ordering::Release);
+            slot.queue.forked(&keep);
+            slot.queues.retain(&keep);
         }
     }
 

@@ -162,7 +162,7 @@ impl<K: OfThreads> Readers for K {
     fn own_queue(domain: &'static Domain) -> Option<&'static Queue> {
         match with_local(|local| local.noted_record(ptr::from_ref(domain).cast())) {
             // SAFETY: a record, and null or a queue; neither is ever freed.
-            Some(record) => unsafe { (*record).attached().as_ref() },
+            Some(record) => unsafe { (*record).queue.attached().as_ref() },
             None => attached_queue(domain),
         }
     }

@@ -94,7 +94,11 @@ impl Model {
             sections: slot.words.nesting(),
             generation: generation(slot.words.reader.word.load(Relaxed)),
             records: records.collect(),
-            queues: slot.queues().map(|queue| self.queue(slot, queue)).collect(),
+            queues: slot
+                .queues
+                .iter()
+                .map(|queue| self.queue(slot, queue))
+                .collect(),
         })
     }
 
@@ -106,7 +110,7 @@ impl Model {
         };
         let core = queue.lock();
         QueueView {
-            home: (slot.queue()).is_some_and(|home| std::ptr::eq(home, queue)),
+            home: (slot.queue.queue()).is_some_and(|home| std::ptr::eq(home, queue)),
             attached: Queue::is_attached(&core),
             found: std::ptr::eq(found, queue),
             offload: core.offload,

@@ -48,7 +48,7 @@ impl Counted {
             joined: _,
             flags: _,
             known: _,
-            leaves: _,
+            of_threads: _,
         } = self;
         let mut sent = [0, 0];
         for (number, tally) in self.tallies() {
@@ -62,7 +62,7 @@ impl Counted {
         if !local.counted.any() {
             unregistered.here.clear();
         } // otherwise they may belong to the forking thread
-        let mine = own.and_then(|number| self.tally(number));
+        let mine = own.and_then(|number| self.of_slot_if_any(number));
         let mine = mine.filter(|tally| tally.is_used());
         for (count, sent) in sent.into_iter().enumerate() {
             let others = unregistered

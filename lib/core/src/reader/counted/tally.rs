@@ -1,7 +1,8 @@
 //! The counts of one thread in an `Srcu`.
 
-use crate::prim::{AtomicPtr, AtomicU64, Ordering, light_fence};
-use crate::queue::per_thread::Queue;
+use crate::prim::linked::{Linked, List, OfSlot};
+use crate::prim::{AtomicU64, Ordering, light_fence};
+use crate::queue::per_thread::QueuePlace;
 
 /// Sections of one kind in the two counts. A value in use is one more than the number of additions.
 #[derive(Debug)]
@@ -96,12 +97,16 @@ pub struct Tally {
     pub here: Counts,
     /// Sections that may end on any thread.
     pub sent: Counts,
-    /// The queue of its slot's threads here; created when the first of them queues something.
-    queue: AtomicPtr<Queue>,
-    /// The same, while a thread pushes to it without the lock.
-    attached: AtomicPtr<Queue>,
-    /// The next tally of its slot ([`Slot::tallies`](crate::reader::threads::Slot::tallies)).
-    pub(in crate::reader) next_of_slot: AtomicPtr<Tally>,
+    /// The queue of its slot's threads here.
+    pub queue: QueuePlace,
+    /// The tallies of its slot that were used before this one.
+    of_slot: List<Tally, OfSlot>,
+}
+
+impl Linked<OfSlot> for Tally {
+    fn rest(&self) -> &List<Tally, OfSlot> {
+        &self.of_slot
+    }
 }
 
 impl Tally {
@@ -110,22 +115,10 @@ impl Tally {
             Tally {
                 here: Counts::new(),
                 sent: Counts::new(),
-                queue: AtomicPtr::new(std::ptr::null_mut()),
-                attached: AtomicPtr::new(std::ptr::null_mut()),
-                next_of_slot: AtomicPtr::new(std::ptr::null_mut()),
+                queue: QueuePlace::new(),
+                of_slot: List::new(),
             }
         }
-    }
-
-    /// The queue's cell, and the cell in which its owner finds it without a lock.
-    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
-        [&self.queue, &self.attached]
-    }
-
-    /// The queue to which the calling thread, the owner of this tally, pushes without a lock.
-    #[inline(always)]
-    pub fn attached(&self) -> *const Queue {
-        self.attached.load(Ordering::Relaxed)
     }
 
     /// True if a thread has initialized all its counts. Those of `sent` are initialized last.
@@ -151,13 +144,11 @@ impl Tally {
         let Tally {
             here,
             sent,
-            next_of_slot,
+            of_slot: _, // set when it is used again
             // The domain forgets queues: `Domain::forked`.
             queue: _,
-            attached: _,
         } = self;
         here.clear();
         sent.clear();
-        next_of_slot.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 }

@@ -5,21 +5,6 @@ fn noted(program: &'static Program, counted: &'static Counted) -> Option<*const 
     program.local().noted_tally(counted)
 }
 
-#[test]
-fn numbers_map_to_consecutive_places() {
-    let mut next = (0, 0);
-    for number in 0..200_000u32 {
-        let (leaf, at) = place(number, FIRST);
-        assert_eq!((leaf, at), next, "{number}");
-        next = match at + 1 == (FIRST as usize) << leaf {
-            true => (leaf + 1, 0),
-            false => (leaf, at + 1),
-        };
-    }
-    let last = (crate::prim::MAX_LEAVES * crate::prim::LEAF_SLOTS) as u32 - 1;
-    assert!(place(last, FIRST).0 < LEAVES);
-}
-
 fn is_fenced(program: &Program) -> bool {
     program.env.threads.mode.resolve() == crate::reader::mode::FenceMode::Fenced
 }

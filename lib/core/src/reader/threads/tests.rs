@@ -280,11 +280,14 @@ fn unfinished_queues_are_forgotten() {
     let [kept, lost, none] = [(); 3].map(|()| claim(slots).0);
     for slot in [kept, lost] {
         let queue = crate::testing::queue(slot.cpu());
-        let address = std::ptr::from_ref(queue).cast_mut();
-        slot.queue.store(address, Ordering::Release);
+        slot.queue.set(queue);
     }
     slots.forget_queues(|queue| queue.lock().cpu.id() == kept.cpu());
-    assert!(kept.queue().is_some() && lost.queue().is_none() && none.queue().is_none());
+    assert!(
+        kept.queue.queue().is_some()
+            && lost.queue.queue().is_none()
+            && none.queue.queue().is_none()
+    );
 }
 
 #[test]
