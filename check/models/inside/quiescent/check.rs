@@ -16,7 +16,7 @@ use quiescent_engine::{Config, Pace};
 
 use crate::global::{Process, stalls};
 
-use quiescent_core::domain::life::{Domain, Readers};
+use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::run::turn_of_overflow;
 use quiescent_core::domain::shell::Shell;
 use quiescent_core::domain::state::State;
@@ -24,6 +24,7 @@ use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::{self, witness};
 use quiescent_core::reader::counted::Counted;
 use quiescent_core::reader::records::ReaderRecords;
+use quiescent_core::reader::set::Readers;
 
 /// The nesting from which on a guard takes the overflow path: small in a model.
 pub const NEST_LIMIT: u64 = prim::NEST_LIMIT;

@@ -11,7 +11,6 @@ use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
 use crate::domain::fullness::Fullness;
-use crate::domain::life::Readers;
 use crate::domain::run;
 use crate::domain::state::State;
 use crate::prim::counters::{add, count};
@@ -175,14 +174,8 @@ impl State {
             .env()
             .threads
             .own_slot_or_register(&self.env().local())?;
-        let (cpu, place) = match &self.domain().readers {
-            Readers::Threads => (slot.cpu(), &slot.queue),
-            Readers::Records(records) => {
-                let record = records.of_slot(self.domain().record_owner(), slot)?;
-                (record.cpu(), &record.queue)
-            }
-            Readers::Counted(counted) => (0, &counted.of_slot(slot.cpu())?.queue),
-        };
+        let domain = self.domain();
+        let (cpu, place) = domain.readers.queue_place(domain.record_owner(), slot)?;
         if let Some(queue) = place.queue() {
             return Some(queue);
         }

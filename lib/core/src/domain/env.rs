@@ -3,7 +3,7 @@
 
 use crate::domain::error::InitError;
 use crate::domain::laziness::Breakers;
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::domain::list::Registry;
 use crate::domain::shell::Shell;
 use crate::domain::state::State;
@@ -17,6 +17,7 @@ use crate::queue::common::Common;
 use crate::queue::meter::UNNAMED;
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
+use crate::reader::set::Readers;
 use crate::reader::threads::{Leaves, Slot};
 use crate::reader::word::Reader;
 

@@ -25,9 +25,8 @@ impl State {
             found += 1;
         }
         drop(core);
-        let threads = &self.env().threads.slots;
         let named = seen[..found].iter();
-        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp, threads));
+        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp));
         named.take(MOST_NAMED).collect()
     }
 

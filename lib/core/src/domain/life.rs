@@ -36,8 +36,8 @@ use crate::prim::linked::List;
 use crate::prim::{
     AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
-use crate::reader::counted::Counted;
-use crate::reader::records::{ReaderRecords, RecordOwner};
+use crate::reader::records::RecordOwner;
+use crate::reader::set::Readers;
 use crate::reader::threads::Slot;
 use quiescent_engine::credit::Urgency;
 
@@ -52,30 +52,6 @@ pub const OWNED: u32 = 1;
 pub const LEFT: u32 = 0;
 /// Handles of which the next one aborts the process: half of what can be counted.
 const MOST_HANDLES: u32 = u32::MAX / 2;
-
-/// The place of a domain's reader records. Stored in place, since domains live forever: a box would cost each
-/// reader one more load.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)]
-pub enum Readers {
-    /// The process's domain: one record per thread, found through a thread-local.
-    Threads,
-    /// A domain of the program: one record for each thread that has read in it.
-    Records(ReaderRecords),
-    /// An `Srcu`: counts of sections.
-    Counted(Counted),
-}
-
-impl Readers {
-    /// True for an `Srcu`.
-    pub fn is_threads(&self) -> bool {
-        matches!(self, Readers::Threads)
-    }
-
-    pub fn is_counted(&self) -> bool {
-        matches!(self, Readers::Counted(_))
-    }
-}
 
 /// A domain.
 #[derive(Debug)]
@@ -158,7 +134,7 @@ impl Domain {
 
     /// The state, if there is one.
     pub fn state_if_any(&self) -> Option<&'static State> {
-        if let Readers::Threads = self.readers {
+        if self.readers.is_threads() {
             return Some(&self.env().state);
         }
         // SAFETY: null, or a state; states live forever.
@@ -217,15 +193,6 @@ impl Domain {
         self.owner.store(LEFT, Ordering::Release);
     }
 
-    /// True if a section is open, judged by one scan.
-    pub fn is_inside(&self) -> bool {
-        match &self.readers {
-            Readers::Threads => true,
-            Readers::Records(records) => records.is_inside(),
-            Readers::Counted(counted) => counted.is_inside(),
-        }
-    }
-
     /// Callbacks and objects that are queued or running, and their bytes.
     pub fn held(&self) -> (u64, u64) {
         self.state_if_any().map_or((0, 0), State::held)
@@ -234,15 +201,7 @@ impl Domain {
     /// True if the last handle is gone, and something queued is not. No reader holds it up; what a forgotten
     /// guard holds for ever does not count.
     pub fn is_left_with_work(&self) -> bool {
-        self.owner.load(Ordering::Acquire) == LEFT && self.held().0 > 0 && !self.is_inside()
-    }
-
-    /// Number of records of threads that have read here.
-    pub fn records(&self) -> u32 {
-        match &self.readers {
-            Readers::Records(records) => records.claimed(),
-            Readers::Threads | Readers::Counted(_) => 0,
-        }
+        self.owner.load(Ordering::Acquire) == LEFT && self.held().0 > 0 && !self.readers.is_inside()
     }
 
     /// The counters since the present owner took the domain.
@@ -346,7 +305,7 @@ impl Domain {
         };
         let state = self.state_if_any();
         // A section that never ends (its guard was forgotten) would block the new owner.
-        if self.is_inside() || !state.is_none_or(State::is_at_rest) {
+        if self.readers.is_inside() || !state.is_none_or(State::is_at_rest) {
             return false;
         }
         let Some(before) = state.map_or(Some(Numbers::ZERO), Numbers::try_of) else {

@@ -2,11 +2,11 @@
 
 use quiescent_engine::CpuId;
 
-use crate::domain::life::Readers;
 use crate::domain::state::State;
 use crate::prim::{self, Ordering};
 use crate::reader::counted::Counted;
 use crate::reader::local::Local;
+use crate::reader::set::Readers;
 use crate::reader::threads::Slot;
 use crate::reader::word::{FLAG_CLEAR, Reader};
 

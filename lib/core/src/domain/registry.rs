@@ -5,7 +5,7 @@
 //! front of a list; of the abandoned ones, only those whose locks are free are taken over.
 
 use crate::domain::env::Env;
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::domain::numbers::Numbers;
 use crate::domain::settings::Settings;
 use crate::prim::{Ordering, arena};
@@ -13,6 +13,7 @@ use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
 use crate::reader::counted::Counted;
 use crate::reader::records::ReaderRecords;
+use crate::reader::set::Readers;
 use crate::reader::threads::Slot;
 
 impl Domain {
@@ -75,7 +76,7 @@ impl Domain {
     /// In the child of a fork: only sections of the thread that has `own` remain open, and those of an `Srcu`
     /// that may have been sent; and only known queues remain, none of them attached. `parked`: this thread
     /// holds the lock of the settings; `None` if a thread of the parent created the domain after *prepare*
-    /// had walked the list.
+    /// had walked the list. The identity and the handles are kept: those of other threads are lost.
     ///
     /// # Safety
     /// The calling thread is the only one of the process, and has no other guard of the settings.
@@ -85,36 +86,11 @@ impl Domain {
         own: Option<&Slot>,
         is_known: impl Fn(&Queue) -> bool,
     ) {
-        let Domain {
-            readers,
-            settings,
-            // Kept: the identity, the place in the list, and the handles: those of other threads are lost.
-            number: _,
-            id: _,
-            env: _,
-            owner: _,
-            place: _,
-            made_before: _,
-            parked: _,
-            state: _, // see `forget_state`
-        } = self;
         match parked {
             Some(settings) => settings.before = Numbers::ZERO, // counters start at zero
             // SAFETY: the caller's promise.
-            None => unsafe { settings.renew() },
+            None => unsafe { self.settings.renew() },
         }
-        match readers {
-            Readers::Threads => {}
-            Readers::Records(records) => {
-                records.forked(&self.env().local(), own);
-                records.all().for_each(|it| it.queue.forked(&is_known));
-            }
-            Readers::Counted(counted) => {
-                counted.forked(&self.env().local(), own.map(Slot::cpu));
-                counted
-                    .of_threads()
-                    .for_each(|it| it.queue.forked(&is_known));
-            }
-        }
+        self.readers.forked(&self.env().local(), own, is_known);
     }
 }

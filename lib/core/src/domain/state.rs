@@ -14,7 +14,7 @@ use crate::domain::counters::Counters;
 use crate::domain::env::{Env, FenceTime, Fenced};
 use crate::domain::error::SyncError;
 use crate::domain::gate::Gate;
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::domain::tasks::Tasks;
 use crate::domain::waiters::WaitList;
 use crate::os::NO_MEMORY;
@@ -247,7 +247,7 @@ impl State {
 
     /// True for the process's domain.
     pub fn is_home(&self) -> bool {
-        matches!(self.domain().readers, Readers::Threads)
+        self.domain().readers.is_threads()
     }
 
     /// True if the calling thread is in a section that these grace periods may wait for.
@@ -269,11 +269,7 @@ impl State {
     /// The readers that its grace periods wait for.
     #[inline]
     pub fn readers(&self) -> ReaderSet<'static> {
-        match &self.domain().readers {
-            Readers::Threads => ReaderSet::Threads(&self.env().threads.slots),
-            Readers::Records(records) => ReaderSet::Records(records),
-            Readers::Counted(counted) => ReaderSet::Counted(counted, &self.env().threads),
-        }
+        ReaderSet(&self.domain().readers, &self.env().threads)
     }
 
     /// The lock that serializes sweeps.
@@ -325,8 +321,7 @@ impl State {
     /// True if a reader's end may go unheard: that of a thread that executes fences, except by an `Srcu`,
     /// whose sections end with one. `[RD-4]`
     pub fn may_miss_readers(&self) -> bool {
-        let counted = matches!(self.domain().readers, Readers::Counted(_));
-        !counted && self.env().threads.mode.threads_fence()
+        !self.domain().readers.is_counted() && self.env().threads.mode.threads_fence()
     }
 
     /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`

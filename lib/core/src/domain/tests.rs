@@ -9,7 +9,6 @@ use quiescent_engine::credit::{Cause, Urgency};
 
 use crate::domain::driver::How;
 use crate::domain::error::SyncError;
-use crate::domain::life::Readers;
 use crate::domain::pass::PASSES;
 use crate::domain::process::EXIT_ROUNDS;
 use crate::domain::run::turn_of_overflow;
@@ -22,6 +21,7 @@ use crate::prim::counters::value;
 use crate::prim::{self, Ordering};
 use crate::queue::meter::SRCUS;
 use crate::queue::per_thread::{CODE, PLAIN};
+use crate::reader::set::Readers;
 use crate::testing::{Program, closure, counter, counting, memory, program};
 
 /// A domain of a new program, which has a state.

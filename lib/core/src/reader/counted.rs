@@ -429,11 +429,6 @@ impl Counted {
     pub fn of_slot_if_any(&self, number: u32) -> Option<&Tally> {
         self.of_threads.find(number)
     }
-
-    /// All tallies of threads.
-    pub fn of_threads(&self) -> impl Iterator<Item = &Tally> {
-        self.of_threads.iter().map(|(_, tally)| tally)
-    }
 }
 
 #[cfg(all(test, not(quiescent_model)))]

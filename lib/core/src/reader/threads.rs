@@ -12,15 +12,6 @@
 //! covers. Two properties follow: a thread that registers later need not be scanned, and a sole registered
 //! thread needs no fence. `[REG-2]` release: the thread's sections, then the clearing of its bit (release); a
 //! load of the bitmap acquires: a missing bit is a credit.
-//!
-//! # Unregistered readers
-//! When no slot is available (the kernel refuses memory, or the configured limit is reached), readers share
-//! two counters, which have the numbers of CPUs 0 and 1. Newcomers join the counter that the scan is not
-//! waiting for, so each in turn drains. This is slow (locked instructions on shared lines), but `read_lock`
-//! never fails. A zero seen after the grace period's start proves that every older section on that counter
-//! has ended; no generation is needed. A thread inside a section stays on its side, and gets no slot, until
-//! the last of its guards is dropped: otherwise that guard could be in a place that the grace period has
-//! already scanned.
 
 use std::mem::offset_of;
 
@@ -36,12 +27,9 @@ use crate::reader::bitmap::{LeafMap, UnderLock};
 use crate::reader::counted::Tally;
 use crate::reader::local::Local;
 use crate::reader::table::Table;
-use crate::reader::word::{Reader, SINK_UNREGISTERED, generation, nesting};
+use crate::reader::unregistered::{RESERVED, Unregistered};
+use crate::reader::word::Reader;
 use crate::reader::words::ReaderWords;
-use bits::{claim_bit, free_bits};
-
-/// The bitmap bits of the unregistered readers' two counters, in the first leaf.
-pub const UNREGISTERED: u64 = 0b11;
 
 /// All bits of a leaf.
 pub const FULL: u64 = bits_of(LEAF_SLOTS);
@@ -108,21 +96,11 @@ impl Slot {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Its thread is not in this process: no section is open.
+    /// Its thread is not in this process: no section is open. Its queues and records are its next thread's.
     fn end(&self) {
-        let Slot {
-            words,
-            thread,
-            cpu: _,    // its number
-            answer: _, // to questions of the parent
-            queue: _,  // these three are its next thread's
-            queues: _,
-            records: _,
-            tallies,
-        } = self;
-        words.end();
-        thread.store(0, Ordering::Relaxed);
-        tallies.retain(|_| false); // unused again: `Counted::forked`
+        self.words.end();
+        self.thread.store(0, Ordering::Relaxed);
+        self.tallies.retain(|_| false); // unused again: `Counted::forked`
     }
 
     /// True if a section of the process's domain is open (as the owner sees it).
@@ -185,9 +163,7 @@ pub struct Slots {
     limit: AtomicU32,
     /// With more threads present than this, no thread is asked for a fence.
     most_asked: Counter,
-    /// The counter of the unregistered readers that newcomers join.
-    unregistered_side: AtomicU32,
-    unregistered_sinks: [Reader; 2],
+    pub unregistered: Unregistered,
 }
 
 /// The claimed slots.
@@ -210,7 +186,7 @@ impl<'s> Iterator for Claimed<'s> {
             if self.leaf >= self.leaves {
                 return None;
             }
-            self.left = self.slots.present(self.leaf);
+            self.left = self.slots.bitmap(self.leaf);
         }
         let bit = self.left.trailing_zeros() as usize;
         self.left &= self.left - 1;
@@ -231,11 +207,7 @@ impl Slots {
                 } else {
                     prim::MOST_ASKED as u64
                 }),
-                unregistered_side: AtomicU32::new(0),
-                unregistered_sinks: [
-                    Reader::new(0, SINK_UNREGISTERED),
-                    Reader::new(0, SINK_UNREGISTERED + 1),
-                ],
+                unregistered: Unregistered::new(),
             }
         }
     }
@@ -261,9 +233,14 @@ impl Slots {
     }
 
     /// The claimed slots of a leaf. `[REG-2]`
-    pub fn present(&self, leaf: usize) -> u64 {
+    fn bitmap(&self, leaf: usize) -> u64 {
         self.leaf(leaf)
             .map_or(0, |leaf| leaf.bitmap.load(Ordering::Acquire))
+    }
+
+    /// The readers of a leaf.
+    pub fn present(&self, leaf: usize) -> u64 {
+        self.bitmap(leaf) | self.unregistered.present(leaf)
     }
 
     /// The leaves of a group that may contain readers. `[REG-3]`
@@ -297,17 +274,15 @@ impl Slots {
             slots: self,
             leaf: 0,
             leaves: self.leaves.load(Ordering::Acquire) as usize,
-            left: self.present(0) & !UNREGISTERED,
+            left: self.bitmap(0),
         }
     }
 
     /// Number of registered threads.
     pub fn registered(&self) -> u32 {
         let leaves = self.leaves.load(Ordering::Acquire) as usize;
-        let all: u32 = (0..leaves)
-            .map(|leaf| self.present(leaf).count_ones())
-            .sum();
-        all - (self.present(0) & UNREGISTERED).count_ones()
+        let registered = (0..leaves).map(|leaf| self.bitmap(leaf).count_ones());
+        registered.sum()
     }
 
     /// True if no reader has registered without having left.
@@ -334,7 +309,7 @@ impl Slots {
             tests::INSPECTED.with(|count| count.set(count.get() + 1));
             // Before the claim, whichever thread published the leaf: a scan must not miss a claimed slot.
             self.count_leaf(index);
-            let reserved = if index == 0 { UNREGISTERED } else { 0 };
+            let reserved = if index == 0 { RESERVED } else { 0 };
             if let Some(bit) = claim_bit(&leaf.bitmap, reserved) {
                 self.map.arrive(index);
                 full_fence(); // [REG-1]
@@ -392,26 +367,20 @@ impl Slots {
         }
     }
 
-    /// In the child of a fork: only the thread that has `own` remains.
-    pub fn forked(&self, local: &Local, own: Option<&Slot>) {
-        let Slots {
-            all, // leaves are never released
-            map,
-            leaves,
-            limit: _, // settings
-            most_asked: _,
-            unregistered_side: _, // without the state of a thread
-            unregistered_sinks: _,
-        } = self;
-        map.forked();
-        for index in 0..leaves.load(Ordering::Acquire) as usize {
+    /// In the child of a fork: only the thread that has `own` remains, and only queues that `keep` accepts:
+    /// nothing was published in one whose creation was interrupted. Leaves are never released.
+    pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
+        self.map.forked();
+        for index in 0..self.leaves.load(Ordering::Acquire) as usize {
             let Some(leaf) = self.leaf(index) else {
                 continue;
             };
-            let mut left = if index == 0 { UNREGISTERED } else { 0 } & self.present(index);
+            let mut left = 0;
             for (bit, slot) in leaf.slots.iter().enumerate() {
+                slot.queue.forked(&keep);
+                slot.queues.retain(&keep);
                 if own.is_some_and(|own| std::ptr::eq(own, slot)) {
-                    left |= 1 << bit;
+                    left = 1 << bit;
                     slot.thread.store(prim::thread_id(), Ordering::Relaxed);
                 } else {
                     slot.end();
@@ -419,38 +388,32 @@ impl Slots {
             }
             leaf.bitmap.store(left, Ordering::Release);
         }
-        for (side, slot) in all.first.slots.iter().take(2).enumerate() {
-            let sections = local.unregistered.sections(side as u32);
-            slot.words.reader.word.store(sections, Ordering::Release);
-        }
-    }
-
-    /// In the child of a fork: forgets queues whose creation was interrupted; nothing in them was published.
-    pub fn forget_queues(&self, keep: impl Fn(&Queue) -> bool) {
-        for slot in (0..self.cpus()).filter_map(|cpu| self.slot(cpu)) {
-            slot.queue.forked(&keep);
-            slot.queues.retain(&keep);
-        }
-    }
-
-    /// The result of a scan of a slot, in the engine's terms: outside, and the stamp. `[RD-2]`
-    pub fn scan(&self, cpu: u32) -> (bool, u64) {
-        let Some(slot) = self.slot(cpu) else {
-            return (true, 0);
-        };
-        let word = slot.words.reader.word.load(Ordering::Acquire);
-        if u64::from(cpu) >= u64::from(UNREGISTERED.count_ones()) {
-            return (nesting(word) == 0, generation(word));
-        }
-        if word != 0 {
-            // Direct newcomers to the other side, so that this one drains.
-            self.unregistered_side.store(1 - cpu, Ordering::Relaxed);
-        }
-        (word == 0, 0)
+        let open = [0, 1].map(|side| local.unregistered.sections(side));
+        self.unregistered.forked(Some(open));
     }
 }
 
-mod bits;
+/// The free slots.
+fn free_bits(bits: u64, reserved: u64) -> u64 {
+    !(bits | reserved) & FULL
+}
+
+/// Sets a clear bit and returns its number.
+fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
+    let mut bits = bitmap.load(Ordering::Relaxed);
+    loop {
+        let free = free_bits(bits, reserved);
+        if free == 0 {
+            return None;
+        }
+        let bit = free.trailing_zeros();
+        let taken = bits | 1 << bit;
+        match bitmap.compare_exchange(bits, taken, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return Some(bit as usize),
+            Err(now) => bits = now,
+        }
+    }
+}
+
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;
-mod unregistered;

@@ -8,10 +8,11 @@ use std::ptr;
 #[cfg(not(quiescent_model))]
 use crate::global::env;
 use crate::global::{local, section, with_local};
-use quiescent_core::domain::life::{Domain, Readers as DomainReaders};
+use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};
 use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::reader::counted::Entered;
+use quiescent_core::reader::set;
 use quiescent_core::reader::word::{self, Reader};
 
 /// Readers are threads, each with a word of its own, so a section belongs to its thread. The kind of
@@ -297,9 +298,9 @@ pub(super) unsafe fn counted(
     domain: &'static Domain,
 ) -> &'static quiescent_core::reader::counted::Counted {
     match &domain.readers {
-        DomainReaders::Counted(counted) => counted,
+        set::Readers::Counted(counted) => counted,
         // SAFETY: the caller's promise.
-        DomainReaders::Threads | DomainReaders::Records(_) => unsafe {
+        set::Readers::Threads | set::Readers::Records(_) => unsafe {
             std::hint::unreachable_unchecked()
         },
     }

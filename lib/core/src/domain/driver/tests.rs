@@ -5,10 +5,10 @@ mod alone;
 mod role;
 
 use super::*;
-use crate::domain::life::Readers;
 use crate::domain::waiters::{DONE, WAITING, Waiter};
 use crate::prim::Counter;
 use crate::reader::counted::Counted;
+use crate::reader::set::Readers;
 use crate::testing::{Program, program};
 
 /// A domain of its own.

@@ -16,6 +16,7 @@
 
 use super::{Counted, Counts};
 use crate::prim::{Ordering, full_fence};
+use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;
 
 /// Where a section began.
@@ -39,24 +40,18 @@ impl Counts {
 
 impl Counted {
     /// In the child of a fork: of the sections here only those of the thread that has the slot `own` remain
-    /// open.
-    pub fn forked(&self, local: &Local, own: Option<u32>) {
-        let Counted {
-            unregistered,
-            inherited,
-            // Kept: the counts are as they were, and a flag costs a wake-up.
-            joined: _,
-            flags: _,
-            known: _,
-            of_threads: _,
-        } = self;
+    /// open, and only queues that `keep` accepts remain. A flag is kept: it costs a wake-up.
+    pub fn forked(&self, local: &Local, own: Option<u32>, keep: impl Fn(&Queue) -> bool) {
+        let (unregistered, inherited) = (&self.unregistered, &self.inherited);
         let mut sent = [0, 0];
         for (number, tally) in self.tallies() {
+            tally.queue.forked(&keep);
             if number.is_some() && number != own {
                 for (count, sent) in sent.iter_mut().enumerate() {
                     *sent = tally.sent.open(count).wrapping_add(*sent);
                 }
-                tally.forked();
+                tally.here.clear();
+                tally.sent.clear();
             }
         }
         if !local.counted.any() {

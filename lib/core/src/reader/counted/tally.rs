@@ -138,17 +138,4 @@ impl Tally {
     pub(super) fn ended(&self, count: usize) -> u64 {
         self.here.ended(count).wrapping_add(self.sent.ended(count))
     }
-
-    /// In the child of a fork, which does not have its thread: unused.
-    pub(super) fn forked(&self) {
-        let Tally {
-            here,
-            sent,
-            of_slot: _, // set when it is used again
-            // The domain forgets queues: `Domain::forked`.
-            queue: _,
-        } = self;
-        here.clear();
-        sent.clear();
-    }
 }

@@ -215,14 +215,14 @@ fn a_thread_without_a_slot_is_inside_too() {
     let [first, second] = [(); 2].map(|()| program.enter_here(counted));
     let begun: Vec<_> = counted.begun_on(0).collect();
     assert_eq!(begun, [(Origin::Unregistered, 2)]);
-    counted.forked(&local, None);
+    counted.forked(&local, None, |_| true);
     assert!(!program.leave_here(counted, first));
     assert!(counted.is_inside_here(&local, threads) && !local.may_run());
     assert!(!program.leave_here(counted, second) && !counted.is_inside());
     assert!(!counted.is_inside_here(&local, threads));
     // Of another one that the child does not have.
     counted.unregistered.here.locks[0].fetch_add(1, Ordering::Relaxed);
-    counted.forked(&local, None);
+    counted.forked(&local, None, |_| true);
     assert!(counted.is_empty(0));
 }
 
@@ -260,7 +260,7 @@ fn in_the_child_sections_here_of_others_have_ended_and_sent_ones_have_not() {
         (0..own[0]).for_each(|_| tally.sent.enter(count));
         (0..own[1]).for_each(|_| tally.sent.leave(count));
         other(counted, me + 1, count, 7, others);
-        counted.forked(&program.local(), Some(me));
+        counted.forked(&program.local(), Some(me), |_| true);
         let reported = |own: u64, others: u64| {
             let all = [(Origin::Parent, others), (Origin::Slot(me), own)];
             let expected: Vec<_> = all.into_iter().filter(|(_, open)| *open > 0).collect();
@@ -271,7 +271,7 @@ fn in_the_child_sections_here_of_others_have_ended_and_sent_ones_have_not() {
             );
         };
         reported(own_open + 1, others_open);
-        counted.forked(&program.local(), Some(me)); // a child of the child
+        counted.forked(&program.local(), Some(me), |_| true); // a child of the child
         reported(own_open + 1, others_open);
         assert!(!counted.of_slot(me + 1).expect("kept").is_used());
         assert!(!program.leave_here(counted, section));
