@@ -16,7 +16,7 @@ use crate::domain::state::State;
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
-use crate::queue::lane::{Entry, Lane, Popped};
+use crate::queue::lane::{Entry, LaneWords, Popped};
 use crate::queue::parcel::{self, Parcel};
 use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue, QueueCore};
 
@@ -394,7 +394,7 @@ fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
 
 /// Frees the entries that the owner has popped, and moves to the next block.
 #[inline(never)]
-fn free_last(lane: &Lane, at: u64, next: u64) {
+fn free_last(lane: &LaneWords, at: u64, next: u64) {
     run::free(lane.popped_last(at, next));
 }
 

@@ -17,8 +17,8 @@ use crate::queue::common::Common;
 use crate::queue::meter::UNNAMED;
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
-use crate::reader::set::Readers;
-use crate::reader::threads::{Leaves, Slot};
+use crate::reader::set::DomainReaders;
+use crate::reader::threads::{Slot, SlotLeaves};
 use crate::reader::word::Reader;
 
 /// The environment of a process.
@@ -65,7 +65,7 @@ impl Iterator for States {
 /// the program's file.
 #[derive(Debug)]
 pub struct Zeros {
-    leaves: Leaves,
+    leaves: SlotLeaves,
     breakers: Breakers,
     /// What threads without a queue push into. Its content is unused.
     nothing: Block,
@@ -74,7 +74,7 @@ pub struct Zeros {
 impl Zeros {
     const_new! {
         pub fn new() -> Zeros {
-            Zeros { leaves: Leaves::new(), breakers: Breakers::new(), nothing: Block::new() }
+            Zeros { leaves: SlotLeaves::new(), breakers: Breakers::new(), nothing: Block::new() }
         }
     }
 }
@@ -105,7 +105,7 @@ impl Env {
                 fences: Fences::new(),
                 asking: Asking::new(),
                 // SAFETY: the caller's promise.
-                home: unsafe { Domain::new(0, Readers::Threads, UNNAMED, place) },
+                home: unsafe { Domain::new(0, DomainReaders::Threads, UNNAMED, place) },
                 // SAFETY: the caller's promise.
                 state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
                 registry: Registry::new(),

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The process's domain, a domain of the program and an `Srcu` are this one type. They differ in two points:
-//! the place of a thread's reader record ([`Readers`]), and the lifetime: the process's domain lives forever,
+//! the place of a thread's reader record ([`DomainReaders`]), and the lifetime: the process's domain lives forever,
 //! the others while a handle exists.
 //!
 //! # Lifetime
@@ -37,7 +37,7 @@ use crate::prim::{
     AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
 use crate::reader::records::RecordOwner;
-use crate::reader::set::Readers;
+use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
 use quiescent_engine::credit::Urgency;
 
@@ -56,7 +56,7 @@ const MOST_HANDLES: u32 = u32::MAX / 2;
 /// A domain.
 #[derive(Debug)]
 pub struct Domain {
-    pub readers: Readers,
+    pub readers: DomainReaders,
     /// The number of the domain, for tables of records.
     pub number: u32,
     /// Identity: each owner has another number.
@@ -85,7 +85,7 @@ impl Domain {
         /// `env` lives forever.
         pub unsafe fn new(
             number: u32,
-            readers: Readers,
+            readers: DomainReaders,
             place: u32,
             env: *const Env,
         ) -> Domain {
@@ -160,15 +160,15 @@ impl Domain {
     /// number. Those of the process's domain are asked in any case.)
     pub fn ask(&self, slot: &Slot) {
         let attached = match &self.readers {
-            Readers::Threads => return,
-            Readers::Records(_) => match slot.records.record(self.number) {
+            DomainReaders::Threads => return,
+            DomainReaders::Records(_) => match slot.records.record(self.number) {
                 Some(record) => {
                     record.words.reader.ask();
                     record.queue.attached()
                 }
                 None => return,
             },
-            Readers::Counted(counted) => match counted.of_slot_if_any(slot.cpu()) {
+            DomainReaders::Counted(counted) => match counted.of_slot_if_any(slot.cpu()) {
                 Some(tally) => tally.queue.attached(),
                 None => return,
             },

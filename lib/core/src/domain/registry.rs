@@ -13,7 +13,7 @@ use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
 use crate::reader::counted::Counted;
 use crate::reader::records::ReaderRecords;
-use crate::reader::set::Readers;
+use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
 
 impl Domain {
@@ -22,23 +22,21 @@ impl Domain {
         Domain::find(
             env,
             |readers| !readers.is_counted(),
-            || Readers::Records(ReaderRecords::new()),
+            || DomainReaders::Records(ReaderRecords::new()),
         )
     }
 
     /// The same with counted readers.
     pub fn found_counted(env: &'static Env) -> &'static Domain {
-        Domain::find(
-            env,
-            Readers::is_counted,
-            || Readers::Counted(Counted::new()),
-        )
+        Domain::find(env, DomainReaders::is_counted, || {
+            DomainReaders::Counted(Counted::new())
+        })
     }
 
     fn find(
         env: &'static Env,
-        fits: fn(&Readers) -> bool,
-        new: fn() -> Readers,
+        fits: fn(&DomainReaders) -> bool,
+        new: fn() -> DomainReaders,
     ) -> &'static Domain {
         env.threads.mode.resolve();
         let left = env
@@ -49,7 +47,7 @@ impl Domain {
         left.unwrap_or_else(|| Domain::make(env, new()))
     }
 
-    fn make(env: &'static Env, readers: Readers) -> &'static Domain {
+    fn make(env: &'static Env, readers: DomainReaders) -> &'static Domain {
         const { assert!(align_of::<Domain>() <= arena::ALIGN) };
         let Some(place) = arena::zeroed(size_of::<Domain>()) else {
             std::alloc::handle_alloc_error(std::alloc::Layout::new::<Domain>());

@@ -6,7 +6,7 @@ use crate::prim::Ordering;
 use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;
 use crate::reader::records::{ReaderRecord, ReaderRecords};
-use crate::reader::set::Readers;
+use crate::reader::set::DomainReaders;
 use crate::reader::word::{self, FLAG_CLEAR, Reader};
 use crate::reader::words::ReaderWords;
 
@@ -14,14 +14,16 @@ impl Domain {
     /// The records of its threads. (Only methods of domains of threads call this.)
     fn reader_records(&'static self) -> &'static ReaderRecords {
         match &self.readers {
-            Readers::Records(records) => records,
-            Readers::Threads | Readers::Counted(_) => unreachable!("a domain of threads"),
+            DomainReaders::Records(records) => records,
+            DomainReaders::Threads | DomainReaders::Counted(_) => {
+                unreachable!("a domain of threads")
+            }
         }
     }
 
     /// The calling thread's record here, if it has one; creates none.
     pub fn own_record(&'static self) -> Option<&'static ReaderRecord> {
-        if !matches!(self.readers, Readers::Records(_)) {
+        if !matches!(self.readers, DomainReaders::Records(_)) {
             return None;
         }
         let slot = self.env().own_slot()?;
@@ -34,13 +36,13 @@ impl Domain {
     pub fn attached_queue(&'static self, local: &Local) -> Option<&'static Queue> {
         let slot = self.env().threads.own_slot(local)?;
         let attached = match &self.readers {
-            Readers::Threads => return Some(local.queue()),
-            Readers::Records(_) => {
+            DomainReaders::Threads => return Some(local.queue()),
+            DomainReaders::Records(_) => {
                 let record = slot.records.record(self.number)?;
                 local.note_record(record);
                 record.queue.attached()
             }
-            Readers::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.queue.attached(),
+            DomainReaders::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.queue.attached(),
         };
         // SAFETY: null, or a queue; queues live forever.
         unsafe { attached.as_ref() }

@@ -420,74 +420,32 @@ impl Core {
 
     /// In the child of a fork.
     pub fn forked(&mut self) {
-        let Core {
-            engine,
-            waiters,
-            barrier,
-            gate,
-            lock: _,
-            due_from,
-        } = self;
-        *due_from = now_ns(); // what was due in the parent
-        *waiters = WaitList::new();
-        gate.forked();
-        engine.forked();
-        barrier.forked();
+        self.due_from = now_ns(); // what was due in the parent
+        self.waiters = WaitList::new();
+        self.gate.forked();
+        self.engine.forked();
+        self.barrier.forked();
     }
 }
 
-/// In the child of a fork, under the locks that *prepare* took: no driver, waiter, report or drain of another
-/// thread exists.
 impl State {
+    /// In the child of a fork, under the locks that *prepare* took: no driver, waiter, report or drain of
+    /// another thread exists.
+    ///
+    /// Kept are the identity; the queues and locks, which the caller resets; the words on which no thread
+    /// sleeps here, which only change; the program's settings, and the level; a refusal, since a filter of
+    /// system calls is inherited; the parent's clock, `late_to`. Tasks too, since the forking thread's own may
+    /// be among them: the next end wakes them all.
     pub fn forked(&'static self, core: &mut Core) {
-        let State {
-            counters,
-            sleeper,
-            unreported,
-            drainers,
-            interested,
-            naps,
-            called,
-            called_at,
-            late_to: _, // kept: the child continues the parent's clock
-            look_at,
-            telling,
-            // Kept: the identity, and what the caller resets: the core, the queues, the locks.
-            domain: _,
-            place: _,
-            core: _,
-            shared: _,
-            sweep: _,
-            parked: _,
-            parked_sweep: _,
-            // Words that only change; no thread sleeps on them here.
-            root_seq: _,
-            barrier_word: _,
-            drain_word: _,
-            drain_turn: _,
-            // Tasks: the forking thread's own may be among them. The next end wakes them all.
-            wakers: _,
-            #[cfg(not(quiescent_model))]
-                tasks: _,
-            // The program's settings, and the level, which `show_level` has just stored.
-            drained: _,
-            inline: _,
-            workers_run: _,
-            offload: _,
-            level: _,
-            // A filter of system calls that all threads have is inherited.
-            refused: _,
-            #[cfg(all(test, not(quiescent_model)))]
-                probe: _,
-        } = self;
         core.forked();
-        counters.forked();
-        sleeper.store(NO_SLEEPER, Ordering::Relaxed);
-        for word in [unreported, drainers, interested, naps, called] {
+        self.counters.forked();
+        self.sleeper.store(NO_SLEEPER, Ordering::Relaxed);
+        let counts = [&self.unreported, &self.drainers, &self.naps];
+        for word in [&self.interested, &self.called].into_iter().chain(counts) {
             word.store(0, Ordering::Relaxed);
         }
-        called_at.store(0, Ordering::Relaxed);
-        look_at.store(0, Ordering::Relaxed);
-        telling.end();
+        self.called_at.store(0, Ordering::Relaxed);
+        self.look_at.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

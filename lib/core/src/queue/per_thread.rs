@@ -41,7 +41,8 @@ use std::ptr;
 use std::sync::PoisonError;
 
 use quiescent_engine::Pos;
-use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::budget::Held;
+use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Cause, Credit, Queued};
 use quiescent_engine::owner::blocks_of;
 
@@ -52,15 +53,15 @@ use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
 use crate::queue::common::Common;
 use crate::queue::intrusive::Heads;
-use crate::queue::lane::{Entry, Lane, Popped};
+use crate::queue::lane::{Entry, LaneWords, Popped};
 use crate::queue::meter::Cursor;
 
 /// The lane of memory that is freed without running code.
-pub const PLAIN: usize = Which::Plain as usize;
+pub const PLAIN: usize = Lane::Plain as usize;
 /// The lane of code that its owner runs: destructors.
-pub const OWN: usize = Which::Own as usize;
+pub const OWN: usize = Lane::Own as usize;
 /// The lane of code that workers run: closures.
-pub const CODE: usize = Which::Code as usize;
+pub const CODE: usize = Lane::Code as usize;
 /// Number of lanes that are made of blocks.
 pub const BLOCK_LANES: usize = 3;
 
@@ -68,7 +69,7 @@ pub const BLOCK_LANES: usize = 3;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Queue {
-    pub lanes: [Lane; BLOCK_LANES],
+    pub lanes: [LaneWords; BLOCK_LANES],
     /// Spare blocks for each lane.
     spares: [Spares; BLOCK_LANES],
     /// The largest value of each lane's `ahead`: a batch's worth. (Not for the models: it is a size only.)
@@ -191,7 +192,7 @@ impl Queue {
         ) -> Queue {
             let dummy = ptr::from_ref(nothing).cast_mut();
             Queue {
-                lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
+                lanes: [LaneWords::new(dummy), LaneWords::new(dummy), LaneWords::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
                 most_ahead: [const { std::sync::atomic::AtomicU32::new(1) }; BLOCK_LANES],
                 core: Mutex::new(QueueCore {
@@ -341,7 +342,7 @@ impl Queue {
     ) {
         let consumes = core.owned && !core.cpu.is_hurried() && !core.hands_off;
         for (lane, credit) in credit.iter().enumerate().take(BLOCK_LANES) {
-            let which = Which::ALL[lane];
+            let which = Lane::ALL[lane];
             let head = core.cpu.list(which).head();
             core.chains[lane].trim(head, None, garbage);
             let words = &self.lanes[lane];
@@ -418,6 +419,58 @@ impl Queue {
             words.ahead.store(0, Ordering::Relaxed);
         }
     }
+
+    /// What the owner has pushed since the last report: an estimate, since it may be pushing now.
+    pub fn unreported(&self, core: &QueueCore) -> Held {
+        let mut all = Held::default();
+        for ((words, chain), lane) in self.lanes.iter().zip(&core.chains).zip(Lane::ALL) {
+            let end = words.end.load(Ordering::Relaxed);
+            all.count += end.saturating_sub(core.cpu.list(lane).end());
+            all.bytes += chain.given.wrapping_sub(words.left.load(Ordering::Relaxed));
+        }
+        all
+    }
+
+    // The lane of code that its owner runs, under the lock: the owner pops entries, and takers find out which
+    // it is running.
+
+    /// Pops up to two entries of code that the caller, the owner, then runs. No taker can claim them, because
+    /// the caller holds the lock.
+    #[inline(never)]
+    pub fn pop_own(&self, core: &QueueCore) -> [Option<Entry>; 2] {
+        let words = &self.lanes[OWN];
+        if core.chains[OWN].taken {
+            return [None; 2];
+        }
+        let at = words.head.load(Ordering::Relaxed);
+        let mut places = [Entry::NONE; 2];
+        let count = words.pop_many(&mut places);
+        if count > 0 {
+            words.set_running(at, count as u64);
+        }
+        std::array::from_fn(|n| (n < count).then_some(places[n]))
+    }
+
+    /// The owner was asked for a report, and has run the entries that a taker found it running: returns them,
+    /// once. While a take-over is in progress `asks` stays set, because that take-over may still find the
+    /// entries which the owner runs next.
+    pub fn answer(&self, core: &mut QueueCore) -> Range<Pos> {
+        let asks = u32::from(core.revoking);
+        self.lanes[OWN].asks.store(asks, Ordering::Relaxed);
+        std::mem::replace(&mut core.out, 0..0)
+    }
+
+    /// The number of entries that the owner has popped and is running. From now on they count as out, and the
+    /// owner reports them when it finds `asks`. Entries whose pop the owner is about to undo do not count,
+    /// nor do those that an earlier call has found. `[RUN-1]`
+    fn found_running(&self, core: &mut QueueCore) -> u64 {
+        let running = self.lanes[OWN].running();
+        if !core.out.is_empty() || running.start >= core.chains[OWN].seen {
+            return 0;
+        }
+        core.out = running.clone();
+        running.end - running.start
+    }
 }
 
 impl QueueCore {
@@ -432,8 +485,6 @@ impl QueueCore {
     }
 }
 
-mod inspect;
-mod own;
 mod owner;
 mod room;
 mod takers;

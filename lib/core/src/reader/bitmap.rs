@@ -112,13 +112,9 @@ impl LeafMap {
     }
 
     /// In the child of a fork: a thread of the parent may have been lost between its mark and its second
-    /// check.
+    /// check. (*Occupied* may be outdated anyway.)
     pub fn forked(&self) {
-        let LeafMap {
-            occupied: _, // may be outdated
-            full,
-        } = self;
-        for group in full {
+        for group in &self.full {
             group.store(0, Ordering::Relaxed);
         }
     }

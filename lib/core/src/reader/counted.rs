@@ -42,7 +42,7 @@
 //! driver's updates.
 
 pub use forks::Origin;
-pub use tally::{Counts, Tally};
+pub use tally::{SectionCounts, Tally};
 
 use quiescent_engine::CpuId;
 
@@ -284,7 +284,7 @@ impl Counted {
     #[cold]
     fn enter_slowly(
         &'static self,
-        kind: impl Fn(&Tally) -> &Counts,
+        kind: impl Fn(&Tally) -> &SectionCounts,
         count: usize,
         local: &Local,
         threads: &'static Threads,
@@ -305,7 +305,7 @@ impl Counted {
     fn leave_slowly(
         &self,
         own: Option<&Tally>,
-        kind: impl Fn(&Tally) -> &Counts,
+        kind: impl Fn(&Tally) -> &SectionCounts,
         count: usize,
     ) -> bool {
         match own {

@@ -14,7 +14,7 @@ use crate::queue::per_thread::Queue;
 use crate::reader::local::{Here, Local};
 use crate::reader::mode::Mode;
 use crate::reader::records::ReaderRecord;
-use crate::reader::threads::{Leaves, Slot, Slots};
+use crate::reader::threads::{Slot, SlotLeaves, Slots};
 use crate::reader::word::{Reader, begin};
 use crate::reader::words::ReaderWords;
 
@@ -62,7 +62,7 @@ pub struct Threads {
 
 impl Threads {
     const_new! {
-        pub fn new(keeper: &'static dyn Keeper, all: &'static Leaves) -> Threads {
+        pub fn new(keeper: &'static dyn Keeper, all: &'static SlotLeaves) -> Threads {
             Threads {
                 dummy: Reader::new_dummy(),
                 nowhere: ReaderRecord::nowhere(),

@@ -21,7 +21,7 @@ use crate::reader::words::ReaderWords;
 /// forever: a box would cost each reader one more load.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
-pub enum Readers {
+pub enum DomainReaders {
     /// The process's domain: one record per thread, found through a thread-local.
     Threads,
     /// A domain of the program: one record for each thread that has read in it.
@@ -30,14 +30,14 @@ pub enum Readers {
     Counted(Counted),
 }
 
-impl Readers {
+impl DomainReaders {
     pub fn is_threads(&self) -> bool {
-        matches!(self, Readers::Threads)
+        matches!(self, DomainReaders::Threads)
     }
 
     /// True for an `Srcu`.
     pub fn is_counted(&self) -> bool {
-        matches!(self, Readers::Counted(_))
+        matches!(self, DomainReaders::Counted(_))
     }
 
     /// The number of a slot's threads among the readers, and the place of their queue; creates both. `None`:
@@ -48,29 +48,29 @@ impl Readers {
         slot: &'static Slot,
     ) -> Option<(u32, &'static QueuePlace)> {
         Some(match self {
-            Readers::Threads => (slot.cpu(), &slot.queue),
-            Readers::Records(records) => {
+            DomainReaders::Threads => (slot.cpu(), &slot.queue),
+            DomainReaders::Records(records) => {
                 let record = records.of_slot(domain, slot)?;
                 (record.cpu(), &record.queue)
             }
-            Readers::Counted(counted) => (0, &counted.of_slot(slot.cpu())?.queue),
+            DomainReaders::Counted(counted) => (0, &counted.of_slot(slot.cpu())?.queue),
         })
     }
 
     /// True if a section is open, judged by one scan.
     pub fn is_inside(&self) -> bool {
         match self {
-            Readers::Threads => true,
-            Readers::Records(records) => records.is_inside(),
-            Readers::Counted(counted) => counted.is_inside(),
+            DomainReaders::Threads => true,
+            DomainReaders::Records(records) => records.is_inside(),
+            DomainReaders::Counted(counted) => counted.is_inside(),
         }
     }
 
     /// Number of records of threads that have read here.
     pub fn records(&self) -> u32 {
         match self {
-            Readers::Records(records) => records.claimed(),
-            Readers::Threads | Readers::Counted(_) => 0,
+            DomainReaders::Records(records) => records.claimed(),
+            DomainReaders::Threads | DomainReaders::Counted(_) => 0,
         }
     }
 
@@ -79,16 +79,16 @@ impl Readers {
     /// process's domain: [`Threads::forked`].)
     pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
         match self {
-            Readers::Threads => {}
-            Readers::Records(records) => records.forked(local, own, keep),
-            Readers::Counted(counted) => counted.forked(local, own.map(Slot::cpu), keep),
+            DomainReaders::Threads => {}
+            DomainReaders::Records(records) => records.forked(local, own, keep),
+            DomainReaders::Counted(counted) => counted.forked(local, own.map(Slot::cpu), keep),
         }
     }
 }
 
 /// The readers of a domain, with the threads of the process.
 #[derive(Clone, Copy, Debug)]
-pub struct ReaderSet<'a>(pub &'a Readers, pub &'a Threads);
+pub struct ReaderSet<'a>(pub &'a DomainReaders, pub &'a Threads);
 
 /// The engine's queries, answered from the readers under the lock of the domain.
 #[derive(Clone, Copy)]
@@ -97,9 +97,9 @@ pub struct View<'a>(pub ReaderSet<'a>, pub &'a UnderLock);
 impl Host for View<'_> {
     fn cpus(&self) -> u32 {
         match self.0 {
-            ReaderSet(Readers::Threads, threads) => threads.slots.cpus(),
-            ReaderSet(Readers::Records(records), _) => records.cpus(),
-            ReaderSet(Readers::Counted(_), _) => COUNTS,
+            ReaderSet(DomainReaders::Threads, threads) => threads.slots.cpus(),
+            ReaderSet(DomainReaders::Records(records), _) => records.cpus(),
+            ReaderSet(DomainReaders::Counted(_), _) => COUNTS,
         }
     }
 
@@ -108,7 +108,7 @@ impl Host for View<'_> {
             return words.reader.scan();
         }
         let outside = match self.0 {
-            ReaderSet(Readers::Counted(counted), _) => counted.look(cpu as usize),
+            ReaderSet(DomainReaders::Counted(counted), _) => counted.look(cpu as usize),
             _ => self.0.unregistered().is_none_or(|them| them.scan(cpu)),
         };
         Seen { outside, stamp: 0 }
@@ -116,17 +116,17 @@ impl Host for View<'_> {
 
     fn present(&self, leaf: LeafId) -> u64 {
         match self.0 {
-            ReaderSet(Readers::Threads, threads) => threads.slots.present(leaf),
-            ReaderSet(Readers::Records(records), _) => records.present(leaf),
-            ReaderSet(Readers::Counted(_), _) => BOTH,
+            ReaderSet(DomainReaders::Threads, threads) => threads.slots.present(leaf),
+            ReaderSet(DomainReaders::Records(records), _) => records.present(leaf),
+            ReaderSet(DomainReaders::Counted(_), _) => BOTH,
         }
     }
 
     fn occupied(&self, group: usize) -> u64 {
         match self.0 {
-            ReaderSet(Readers::Threads, threads) => threads.slots.occupied(group, self.1),
-            ReaderSet(Readers::Records(records), _) => records.occupied(group),
-            ReaderSet(Readers::Counted(counted), threads) => {
+            ReaderSet(DomainReaders::Threads, threads) => threads.slots.occupied(group, self.1),
+            ReaderSet(DomainReaders::Records(records), _) => records.occupied(group),
+            ReaderSet(DomainReaders::Counted(counted), threads) => {
                 u64::from(group == 0 && !counted.is_alone(threads))
             }
         }
@@ -141,16 +141,16 @@ impl<'a> ReaderSet<'a> {
 
     fn unregistered(self) -> Option<&'a Unregistered> {
         match self.0 {
-            Readers::Threads => Some(&self.1.slots.unregistered),
-            Readers::Records(records) => Some(&records.unregistered),
-            Readers::Counted(_) => None,
+            DomainReaders::Threads => Some(&self.1.slots.unregistered),
+            DomainReaders::Records(records) => Some(&records.unregistered),
+            DomainReaders::Counted(_) => None,
         }
     }
 
     /// The wake flag of a reader.
     pub fn flag(self, cpu: CpuId) -> Option<&'a AtomicU32> {
         match (self.0, self.words(cpu)) {
-            (Readers::Counted(counted), _) => counted.flag(cpu),
+            (DomainReaders::Counted(counted), _) => counted.flag(cpu),
             (_, Some(words)) => Some(&words.reader.flag),
             _ => self.unregistered()?.counter(cpu).map(|it| &it.flag),
         }
@@ -165,7 +165,7 @@ impl<'a> ReaderSet<'a> {
 
     /// New sections join this count. Called under the lock.
     pub fn join(self, count: CpuId) {
-        if let Readers::Counted(counted) = self.0 {
+        if let DomainReaders::Counted(counted) = self.0 {
             counted.join(count);
         }
     }
@@ -185,9 +185,9 @@ impl<'a> ReaderSet<'a> {
     pub fn words(self, cpu: CpuId) -> Option<&'a ReaderWords> {
         match self.0 {
             _ if cpu < UNREGISTERED => None,
-            Readers::Threads => self.1.slots.slot(cpu).map(|slot| &slot.words),
-            Readers::Records(records) => records.of_cpu(cpu).map(|record| &record.words),
-            Readers::Counted(_) => None,
+            DomainReaders::Threads => self.1.slots.slot(cpu).map(|slot| &slot.words),
+            DomainReaders::Records(records) => records.of_cpu(cpu).map(|record| &record.words),
+            DomainReaders::Counted(_) => None,
         }
     }
 
@@ -215,7 +215,7 @@ impl<'a> ReaderSet<'a> {
     fn inside_now(self, cpu: CpuId) -> Vec<Holdout> {
         let thread = |number: u32| self.1.slots.slot(number).map_or(0, Slot::thread);
         let (number, words) = match self.0 {
-            Readers::Counted(counted) => {
+            DomainReaders::Counted(counted) => {
                 let begun = counted.begun_on(cpu as usize);
                 let named = begun.map(|(origin, open)| match origin {
                     Origin::Slot(number) => Holdout::new(thread(number), open as u32),
@@ -224,8 +224,10 @@ impl<'a> ReaderSet<'a> {
                 });
                 return named.collect();
             }
-            Readers::Threads => (Some(cpu), self.words(cpu)),
-            Readers::Records(records) => (records.of_cpu(cpu).map(|it| it.slot()), self.words(cpu)),
+            DomainReaders::Threads => (Some(cpu), self.words(cpu)),
+            DomainReaders::Records(records) => {
+                (records.of_cpu(cpu).map(|it| it.slot()), self.words(cpu))
+            }
         };
         let (thread, open) = match words {
             Some(words) => (number.map_or(0, thread), words.nesting()),

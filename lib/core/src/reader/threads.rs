@@ -137,15 +137,15 @@ impl Leaf {
 
 /// The first leaf, and where the others are.
 #[derive(Debug)]
-pub struct Leaves {
+pub struct SlotLeaves {
     first: Leaf,
     more: [AtomicPtr<Leaf>; MAX_LEAVES - 1],
 }
 
-impl Leaves {
+impl SlotLeaves {
     const_new! {
-        pub fn new() -> Leaves {
-            Leaves {
+        pub fn new() -> SlotLeaves {
+            SlotLeaves {
                 first: Leaf::new(),
                 more: array_of!(AtomicPtr::new(std::ptr::null_mut()); MAX_LEAVES - 1),
             }
@@ -156,7 +156,7 @@ impl Leaves {
 /// All slots of a process.
 #[derive(Debug)]
 pub struct Slots {
-    all: &'static Leaves,
+    all: &'static SlotLeaves,
     leaves: AtomicU32,
     map: LeafMap,
     /// Largest number of leaves; lowered by configuration.
@@ -196,7 +196,7 @@ impl<'s> Iterator for Claimed<'s> {
 
 impl Slots {
     const_new! {
-        pub fn new(all: &'static Leaves) -> Slots {
+        pub fn new(all: &'static SlotLeaves) -> Slots {
             Slots {
                 all,
                 leaves: AtomicU32::new(1),

@@ -12,7 +12,7 @@ use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};
 use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::reader::counted::Entered;
-use quiescent_core::reader::set;
+use quiescent_core::reader::set::DomainReaders;
 use quiescent_core::reader::word::{self, Reader};
 
 /// Readers are threads, each with a word of its own, so a section belongs to its thread. The kind of
@@ -298,9 +298,9 @@ pub(super) unsafe fn counted(
     domain: &'static Domain,
 ) -> &'static quiescent_core::reader::counted::Counted {
     match &domain.readers {
-        set::Readers::Counted(counted) => counted,
+        DomainReaders::Counted(counted) => counted,
         // SAFETY: the caller's promise.
-        set::Readers::Threads | set::Readers::Records(_) => unsafe {
+        DomainReaders::Threads | DomainReaders::Records(_) => unsafe {
             std::hint::unreachable_unchecked()
         },
     }

@@ -7,7 +7,7 @@ use quiescent_core::prim;
 use quiescent_core::prim::Ordering::Relaxed;
 use quiescent_core::queue::per_thread::{OWN, Queue};
 use quiescent_core::reader::counted::Origin;
-use quiescent_core::reader::set::Readers;
+use quiescent_core::reader::set::DomainReaders;
 use quiescent_core::reader::threads::Slot;
 use quiescent_core::reader::word::generation;
 
@@ -121,7 +121,7 @@ impl Model {
     /// The open sections of an `Srcu`, by the numbers of the slots that count them.
     pub fn begun(self, srcu: &crate::Srcu) -> Vec<(Option<u32>, u64)> {
         match &srcu.core().readers {
-            Readers::Counted(counted) => {
+            DomainReaders::Counted(counted) => {
                 let begun = counted.begun_on(0).chain(counted.begun_on(1));
                 let by_slot = begun.map(|(origin, open)| match origin {
                     Origin::Slot(number) => (Some(number), open),

@@ -294,7 +294,7 @@ fn a_thread_is_asked_in_a_domain_of_the_program() {
     let counted = program.domain();
     counted.ask(slot); // it has no queue there
     let queue = counted.state().own_queue_or_new().expect("memory");
-    let crate::reader::set::Readers::Counted(counts) = &counted.readers else {
+    let crate::reader::set::DomainReaders::Counted(counts) = &counted.readers else {
         unreachable!("made so")
     };
     let tally = counts.of_slot_if_any(slot.cpu()).expect("it has one");

@@ -15,7 +15,7 @@ use crate::prim::counters::value;
 use crate::queue::per_thread::CODE;
 use crate::reader::counted::Counted;
 use crate::reader::mode::FenceMode;
-use crate::reader::set::Readers;
+use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
 use crate::reader::word::{self, Reader};
 use crate::testing::{Program, counter, counting, program};
@@ -56,7 +56,7 @@ impl World {
 
     fn counted(&self) -> &'static Counted {
         match &self.counts.readers {
-            Readers::Counted(counted) => counted,
+            DomainReaders::Counted(counted) => counted,
             _ => unreachable!("made with counts"),
         }
     }

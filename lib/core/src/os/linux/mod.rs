@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::Has;
 pub use alarm::{Timer, Wakeups};
-pub use page::{Page, read_page};
+pub use page::{SharedPage, read_page};
 pub use page_of::open_page_of;
 pub use threads::{
     AtExit, doze, end_here, has_more_rights, has_one_processor, on_fork, pin, spawn,

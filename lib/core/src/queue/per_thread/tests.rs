@@ -13,7 +13,7 @@ use super::*;
 use crate::prim::AtomicU64;
 use crate::reader::bitmap::UnderLock;
 use crate::reader::counted::Counted;
-use crate::reader::set::{ReaderSet, Readers, View};
+use crate::reader::set::{DomainReaders, ReaderSet, View};
 use crate::testing::program;
 
 const N: u64 = BLOCK as u64;
@@ -106,7 +106,7 @@ impl Engine {
         Engine {
             global: Global::new(Config::threads()),
             no_readers: ReaderSet(
-                Box::leak(Box::new(Readers::Counted(Counted::new()))),
+                Box::leak(Box::new(DomainReaders::Counted(Counted::new()))),
                 &program().env.threads,
             )
             .under(Box::leak(Box::new(UnderLock::new()))),

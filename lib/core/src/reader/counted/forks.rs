@@ -14,7 +14,7 @@
 //! The memory of the child is that of one moment in the order of cause and effect: who has seen a guard has
 //! seen its section begin. So the sum over all tallies is never negative.
 
-use super::{Counted, Counts};
+use super::{Counted, SectionCounts};
 use crate::prim::{Ordering, full_fence};
 use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;
@@ -30,7 +30,7 @@ pub enum Origin {
     Parent,
 }
 
-impl Counts {
+impl SectionCounts {
     /// Makes this number of sections open: the beginnings of others are forgotten with their ends.
     fn set_open(&self, count: usize, open: u64) {
         self.locks[count].store(1 + open, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use crate::queue::per_thread::QueuePlace;
 /// Sections of one kind in the two counts. A value in use is one more than the number of additions.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Counts {
+pub struct SectionCounts {
     pub(super) locks: [AtomicU64; 2],
     pub(super) unlocks: [AtomicU64; 2],
 }
@@ -17,10 +17,10 @@ fn times(count: &AtomicU64) -> u64 {
     count.load(Ordering::Acquire).saturating_sub(1) // [SR-2]
 }
 
-impl Counts {
+impl SectionCounts {
     const_new! {
-        pub(super) fn new() -> Counts {
-            Counts {
+        pub(super) fn new() -> SectionCounts {
+            SectionCounts {
                 locks: array_of!(AtomicU64::new(0); 2),
                 unlocks: array_of!(AtomicU64::new(0); 2),
             }
@@ -41,14 +41,14 @@ impl Counts {
         light_fence(); // [SR-3]
     }
 
-    /// The same as [`enter`](Counts::enter), for a caller that executes a fence next.
+    /// The same as [`enter`](SectionCounts::enter), for a caller that executes a fence next.
     #[inline(always)]
     pub(super) fn add_lock(&self, count: usize) {
         let locks = &self.locks[count];
         locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
-    /// The same as [`leave`](Counts::leave), for a caller that executes a fence next.
+    /// The same as [`leave`](SectionCounts::leave), for a caller that executes a fence next.
     #[inline(always)]
     pub(super) fn add_unlock(&self, count: usize) {
         let unlocks = &self.unlocks[count];
@@ -94,9 +94,9 @@ impl Counts {
 #[repr(C, align(128))]
 pub struct Tally {
     /// Sections that end on the thread on which they began: their guards cannot leave it.
-    pub here: Counts,
+    pub here: SectionCounts,
     /// Sections that may end on any thread.
-    pub sent: Counts,
+    pub sent: SectionCounts,
     /// The queue of its slot's threads here.
     pub queue: QueuePlace,
     /// The tallies of its slot that were used before this one.
@@ -113,8 +113,8 @@ impl Tally {
     const_new! {
         pub(super) fn new() -> Tally {
             Tally {
-                here: Counts::new(),
-                sent: Counts::new(),
+                here: SectionCounts::new(),
+                sent: SectionCounts::new(),
                 queue: QueuePlace::new(),
                 of_slot: List::new(),
             }

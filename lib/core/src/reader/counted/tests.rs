@@ -287,7 +287,7 @@ fn in_the_child_sections_here_of_others_have_ended_and_sent_ones_have_not() {
     }
 }
 
-/// Which thread has begun a section is not known once others have ended theirs on it; how many are open is.
+/// Lane thread has begun a section is not known once others have ended theirs on it; how many are open is.
 #[test]
 fn no_more_sections_are_reported_than_are_open() {
     let counted: &'static Counted = Box::leak(Box::new(Counted::new()));

@@ -28,8 +28,8 @@ fn the_number_of_flagged_readers_changes_with_them() {
     let claimed: Vec<_> = (0..8)
         .map(|_| threads.slots.claim().expect("a slot").cpu())
         .collect();
-    let counted = Readers::Counted(Counted::new());
-    for (readers, cpus) in [(&Readers::Threads, &claimed[..]), (&counted, &[0, 1])] {
+    let counted = DomainReaders::Counted(Counted::new());
+    for (readers, cpus) in [(&DomainReaders::Threads, &claimed[..]), (&counted, &[0, 1])] {
         let set = ReaderSet(readers, threads);
         let all = 1 << cpus.len();
         let numbers: HashSet<u64> = (0..all).map(|which| flagged(set, cpus, which)).collect();
@@ -42,7 +42,7 @@ fn the_number_of_flagged_readers_changes_with_them() {
 fn registered_threads_have_words_and_others_have_none() {
     let program = program();
     let slots = &program.env.threads.slots;
-    let set = ReaderSet(&Readers::Threads, &program.env.threads);
+    let set = ReaderSet(&DomainReaders::Threads, &program.env.threads);
     let cpus = (0..9).map(|_| slots.claim().expect("a slot").cpu());
     assert!(cpus.into_iter().all(|cpu| set.words(cpu).is_some()));
     assert!((0..UNREGISTERED).all(|cpu| set.words(cpu).is_none()));
@@ -51,8 +51,8 @@ fn registered_threads_have_words_and_others_have_none() {
 #[test]
 fn unregistered_readers_are_named_while_they_are_inside() {
     let threads = &program().env.threads;
-    let records = Box::leak(Box::new(Readers::Records(ReaderRecords::new())));
-    for readers in [&Readers::Threads, records] {
+    let records = Box::leak(Box::new(DomainReaders::Records(ReaderRecords::new())));
+    for readers in [&DomainReaders::Threads, records] {
         let set = ReaderSet(readers, threads);
         let them = set.unregistered().expect("not an `Srcu`");
         assert_eq!(set.named(0, 0).len(), 0);
@@ -71,7 +71,7 @@ fn a_scan_sees_nesting_and_generation() {
     let threads = &program().env.threads;
     let slot = threads.slots.claim().expect("a slot");
     let lock = UnderLock::new();
-    let view = ReaderSet(&Readers::Threads, threads).under(&lock);
+    let view = ReaderSet(&DomainReaders::Threads, threads).under(&lock);
     for (nesting, stamp) in [(0, 0), (0, 4), (2, 5)] {
         let word = stamp << 16 | nesting;
         slot.words.reader.word.store(word, Ordering::Relaxed);

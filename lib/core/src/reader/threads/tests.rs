@@ -23,7 +23,7 @@ fn claim(slots: &'static Slots) -> (&'static Slot, u64) {
 }
 
 fn fresh() -> &'static Slots {
-    Box::leak(Box::new(Slots::new(Box::leak(Box::new(Leaves::new())))))
+    Box::leak(Box::new(Slots::new(Box::leak(Box::new(SlotLeaves::new())))))
 }
 
 #[test]
