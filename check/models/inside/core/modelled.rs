@@ -60,20 +60,6 @@ pub fn of_thread<'t>(_thread: u32, _file: &str, _text: &'t mut [u8]) -> Option<&
     None
 }
 
-/// A permanent value.
-///
-/// # Safety
-/// As in the product; here it is always kept.
-pub unsafe fn mapped<T: 'static>(new: impl Fn() -> T) -> Option<&'static T> {
-    Some(keep(Box::new(new())))
-}
-
-/// Nothing to give back.
-///
-/// # Safety
-/// As in the product.
-pub unsafe fn unmapped<T>(_place: &'static T) {}
-
 /// Lets other threads run first; the number is ignored.
 #[cfg(not(quiescent_virtual))]
 #[track_caller]

@@ -21,9 +21,9 @@ pub const BLOCK: usize = 2;
 /// All tallies are in one leaf: a slot's number is below this.
 pub const FIRST_TALLIES: u32 = (super::LEAF_SLOTS * super::MAX_LEAVES) as u32;
 pub const TALLY_LEAVES: usize = 1;
-/// One in the domain itself, the others in further leaves.
+/// One in the first leaf, the others in further ones.
 pub const FIRST_RECORDS: u32 = 1;
-pub const RECORD_LEAVES: usize = 3;
+pub const RECORD_LEAVES: usize = 4;
 pub const TABLE_LEAVES: usize = 1;
 /// Largest number of entries taken out of a queue at once.
 pub const MAX_EXTRACT: usize = 2;

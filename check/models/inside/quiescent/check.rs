@@ -16,7 +16,7 @@ use quiescent_engine::{Config, Pace};
 
 use crate::global::{Process, stalls};
 
-use quiescent_core::domain::life::{Domain, Readers};
+use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::run::turn_of_overflow;
 use quiescent_core::domain::shell::Shell;
 use quiescent_core::domain::state::State;
@@ -24,6 +24,7 @@ use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::{self, witness};
 use quiescent_core::reader::counted::Counted;
 use quiescent_core::reader::records::ReaderRecords;
+use quiescent_core::reader::set::DomainReaders;
 
 /// The nesting from which on a guard takes the overflow path: small in a model.
 pub const NEST_LIMIT: u64 = prim::NEST_LIMIT;
@@ -276,16 +277,16 @@ impl Model {
     pub fn srcu(self) -> &'static crate::Srcu {
         let mut config = *self.0.env.state.lock().engine.config();
         config.readers = quiescent_engine::Readers::Indexed;
-        let domain = self.domain(0, Readers::Counted(Counted::new()), config);
+        let domain = self.domain(0, DomainReaders::Counted(Counted::new()), config);
         Box::leak(Box::new(crate::Srcu::of(std::ptr::from_ref(domain).cast())))
     }
 
-    fn domain(self, number: u32, readers: Readers, config: Config) -> &'static Domain {
+    fn domain(self, number: u32, readers: DomainReaders, config: Config) -> &'static Domain {
         // SAFETY: it lives as long as the execution.
         let domain = unsafe { Domain::new(number, readers, 0, &self.0.env) };
         let domain: &'static Domain = prim::keep(Box::new(domain));
         domain.set_state(config);
-        self.0.env.registry.add(domain);
+        self.0.env.registry.domains.add(domain);
         domain
     }
 
@@ -317,7 +318,7 @@ impl Model {
     /// Leaked.
     pub fn own_domain(self, number: u32) -> &'static crate::Domain {
         let config = *self.0.env.state.lock().engine.config();
-        let domain = self.domain(number, Readers::Records(ReaderRecords::new()), config);
+        let domain = self.domain(number, DomainReaders::Records(ReaderRecords::new()), config);
         Box::leak(Box::new(crate::Domain::of(
             std::ptr::from_ref(domain).cast(),
         )))

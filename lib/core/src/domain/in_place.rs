@@ -41,7 +41,7 @@ use crate::queue::kind;
 use crate::queue::lane::Entry;
 use crate::queue::per_thread::{CODE, OWN, Queue, QueueCore};
 use crate::reader::local::Local;
-use quiescent_engine::cpu::Lane as Which;
+use quiescent_engine::cpu::Lane;
 
 /// A destructor that takes longer than this inside a call that retires is reported, in debug builds.
 #[cfg(all(debug_assertions, not(quiescent_model)))]
@@ -169,7 +169,7 @@ impl State {
     #[inline(never)]
     pub fn report_run(&'static self, queue: &Queue) {
         let range = queue.answer(&mut queue.lock());
-        self.report_ran(queue, Which::Own, range);
+        self.report_ran(queue, Lane::Own, range);
     }
 
     /// Counts what the owner has run itself, before the engine is informed of it.
@@ -177,7 +177,7 @@ impl State {
         if let Some(to) = queued[OWN].freed_to {
             add(
                 &self.counters.callbacks,
-                to - core.cpu.list(Which::Own).head(),
+                to - core.cpu.list(Lane::Own).head(),
             );
         }
     }

@@ -257,7 +257,7 @@ impl State {
     fn stalled_readers(&self, cpu: u32, stamp: u64, held_for: Duration) -> Vec<StalledReader> {
         let readers = self.readers();
         let location = (readers.words(cpu)).and_then(|words| words.reader.location());
-        let named = readers.named(cpu, stamp, &self.env().threads.slots);
+        let named = readers.named(cpu, stamp);
         let mut named: Vec<_> = (named.into_iter())
             .map(|holdout| StalledReader::new(holdout, held_for))
             .collect();

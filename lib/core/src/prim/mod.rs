@@ -93,6 +93,7 @@ pub mod counters;
 pub mod fences;
 pub mod fixed;
 pub mod growing;
+pub mod linked;
 #[cfg(any(
     all(
         target_os = "linux",

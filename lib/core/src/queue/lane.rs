@@ -90,7 +90,7 @@ impl Popped {
 /// The owner's words of a lane.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub struct Lane {
+pub struct LaneWords {
     /// Everything below is queued.
     pub end: AtomicU64,
     /// The block of `end`.
@@ -129,10 +129,10 @@ pub struct Lane {
     running: AtomicU64,
 }
 
-impl Lane {
+impl LaneWords {
     const_new! {
-        pub(crate) fn new(block: *mut Block) -> Lane {
-            Lane {
+        pub(crate) fn new(block: *mut Block) -> LaneWords {
+            LaneWords {
                 end: AtomicU64::new(0),
                 block: AtomicPtr::new(block),
                 left: AtomicU64::new(0),
@@ -302,7 +302,7 @@ impl Lane {
         true
     }
 
-    /// The entries that [`push`](Lane::push) has popped before it took the slow path, and that are the
+    /// The entries that [`push`](LaneWords::push) has popped before it took the slow path, and that are the
     /// owner's. They are not freed yet.
     pub fn popped_before(&self, popped: Popped) -> [Option<Entry>; 2] {
         match popped.count {
@@ -369,7 +369,7 @@ impl Lane {
 
 /// Two cache lines, which a processor fetches as a pair, and nothing besides: a domain has six lanes or more.
 #[cfg(not(any(quiescent_model, quiescent_virtual)))]
-const _: () = assert!(size_of::<Lane>() == 128);
+const _: () = assert!(size_of::<LaneWords>() == 128);
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

@@ -7,7 +7,7 @@ use quiescent_core::prim;
 use quiescent_core::prim::Ordering::Relaxed;
 use quiescent_core::queue::per_thread::{OWN, Queue};
 use quiescent_core::reader::counted::Origin;
-use quiescent_core::reader::set::ReaderSet;
+use quiescent_core::reader::set::DomainReaders;
 use quiescent_core::reader::threads::Slot;
 use quiescent_core::reader::word::generation;
 
@@ -94,7 +94,11 @@ impl Model {
             sections: slot.words.nesting(),
             generation: generation(slot.words.reader.word.load(Relaxed)),
             records: records.collect(),
-            queues: slot.queues().map(|queue| self.queue(slot, queue)).collect(),
+            queues: slot
+                .queues
+                .iter()
+                .map(|queue| self.queue(slot, queue))
+                .collect(),
         })
     }
 
@@ -106,7 +110,7 @@ impl Model {
         };
         let core = queue.lock();
         QueueView {
-            home: (slot.queue()).is_some_and(|home| std::ptr::eq(home, queue)),
+            home: (slot.queue.queue()).is_some_and(|home| std::ptr::eq(home, queue)),
             attached: Queue::is_attached(&core),
             found: std::ptr::eq(found, queue),
             offload: core.offload,
@@ -116,8 +120,8 @@ impl Model {
 
     /// The open sections of an `Srcu`, by the numbers of the slots that count them.
     pub fn begun(self, srcu: &crate::Srcu) -> Vec<(Option<u32>, u64)> {
-        match srcu.core().state().readers() {
-            ReaderSet::Counted(counted, _) => {
+        match &srcu.core().readers {
+            DomainReaders::Counted(counted) => {
                 let begun = counted.begun_on(0).chain(counted.begun_on(1));
                 let by_slot = begun.map(|(origin, open)| match origin {
                     Origin::Slot(number) => (Some(number), open),

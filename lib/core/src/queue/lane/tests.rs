@@ -12,7 +12,7 @@ const N: u64 = BLOCK as u64;
 
 /// A lane with blocks that are linked to each other.
 struct Own {
-    lane: Lane,
+    lane: LaneWords,
     blocks: Vec<*mut Block>,
 }
 
@@ -48,7 +48,7 @@ impl Own {
             // SAFETY: just allocated.
             unsafe { (*pair[0]).next.store(pair[1], Ordering::Relaxed) };
         }
-        let lane = Lane::new(blocks[0]);
+        let lane = LaneWords::new(blocks[0]);
         let next = blocks.get(1).copied().unwrap_or(std::ptr::null_mut());
         lane.next.store(next, Ordering::Relaxed);
         Own { lane, blocks }

@@ -3,7 +3,7 @@
 //! An owner that needs a block for each [`BLOCK`] pushes would take the lock that often, though its credit is
 //! eight times as much; and a push that takes the lock takes some hundred times as long as another one. So
 //! several blocks are linked at a time, and at the end of one the owner continues in the next without the
-//! lock ([`cross`](crate::queue::lane::Lane::cross)).
+//! lock ([`cross`](crate::queue::lane::LaneWords::cross)).
 //!
 //! # Number of blocks
 //! None ahead at first: most threads retire little. An owner that has used up all its blocks gets more, up to

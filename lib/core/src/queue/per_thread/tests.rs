@@ -13,7 +13,7 @@ use super::*;
 use crate::prim::AtomicU64;
 use crate::reader::bitmap::UnderLock;
 use crate::reader::counted::Counted;
-use crate::reader::set::{ReaderSet, View};
+use crate::reader::set::{DomainReaders, ReaderSet, View};
 use crate::testing::program;
 
 const N: u64 = BLOCK as u64;
@@ -110,8 +110,8 @@ impl Engine {
     fn new() -> Engine {
         Engine {
             global: Global::new(Config::threads()),
-            no_readers: ReaderSet::Counted(
-                Box::leak(Box::new(Counted::new())),
+            no_readers: ReaderSet(
+                Box::leak(Box::new(DomainReaders::Counted(Counted::new()))),
                 &program().env.threads,
             )
             .under(Box::leak(Box::new(UnderLock::new()))),

@@ -73,7 +73,7 @@ fn more_than_a_block_queued_keeps_blocks_ahead() {
         engine.done(queue, &mut core);
         let mut places = vec![Entry::NONE; consumed as usize];
         let range = queue.extract(&mut core, PLAIN, &mut places, &mut Garbage::new());
-        core.cpu.ran(Which::Plain, range);
+        core.cpu.ran(Lane::Plain, range);
         assert!(queue.revoke(&mut core));
         let taken = queue.take(&mut core, None).expect("it is revoked");
         assert_eq!(taken[PLAIN].end, consumed + queued);
@@ -204,7 +204,7 @@ fn the_owner_continues_where_takers_ended() {
     engine.done(queue, &mut core);
     let mut places = [Entry::NONE; BLOCK + 2];
     let range = queue.extract(&mut core, PLAIN, &mut places, &mut Garbage::new());
-    core.cpu.ran(Which::Plain, range);
+    core.cpu.ran(Lane::Plain, range);
     let one = Credit {
         until: 2 * N,
         done: N + 9,
@@ -328,6 +328,6 @@ fn a_helping_owner_pops_nothing_that_was_taken_over() {
     core.chains[PLAIN].taken = true;
     drop(core);
     assert_eq!(State::of(queue).help_along(queue, 5), 5);
-    assert_eq!(queue.lock().cpu.list(Which::Plain).ready(), 4);
+    assert_eq!(queue.lock().cpu.list(Lane::Plain).ready(), 4);
     assert_eq!(get(&words.head), 0, "popped");
 }
