@@ -1,7 +1,7 @@
 //! The budget: the limit of what a domain holds, and the response near it (rule R6).
 //!
-//! # Counted amounts
-//! *Held* is everything that the engine knows to be queued or being invoked, in all lists of all CPUs: callbacks, and their bytes. Each [`Cpu`] remembers its part of the total (its *share*), and
+//! # Counted amounts *Held* is everything that the engine knows to be queued or being invoked, in all lists
+//! of all CPUs: callbacks, and their bytes. Each [`Cpu`] remembers its part of the total (its *share*), and
 //! every call that has both adds the difference. So the total is always the sum of the shares; it does not
 //! drift.
 //!

@@ -1,9 +1,9 @@
 //! The driver role, and its takeover from a driver that does not run.
 //!
-//! At most one caller drives: it calls [`step`](Global::step) until [`Next`] says otherwise. Between two steps
-//! the lock may be dropped and every other call may be made. The engine asks a satisfied driver to leave
-//! ([`Next::HandOver`], [`Next::Done`]); a driver that reaches a deadline leaves by itself, and the next
-//! driver continues in the middle of the phase.
+//! At most one caller drives: it calls [`step`](Global::step) until [`Next`] says otherwise. Between two
+//! steps the lock may be dropped and every other call may be made. The engine asks a satisfied driver to
+//! leave ([`Next::HandOver`], [`Next::Done`]); a driver that reaches a deadline leaves by itself, and the
+//! next driver continues in the middle of the phase.
 //!
 //! A driver is a thread of the program: a scheduler may starve it, a debugger may stop it, a signal handler
 //! may delay it. The waiters behind it inspect it from time to time, and after a while one of them takes the
@@ -25,9 +25,9 @@
 //!   lost the role, up to 64 times, and is reset as soon as a driver has returned from a fence in time. (The
 //!   machine of threads in `quiescent-sim` found that case.)
 //! * Each driver stores the epoch in which it took the role. Whenever it has taken the host's lock again it
-//!   first calls [`resume`](Global::resume); if that refuses, it makes no other call. Its fence, its leaves and
-//!   its leave belong to another epoch: a fence that began before a later grace period started must not count
-//!   for that one.
+//!   first calls [`resume`](Global::resume); if that refuses, it makes no other call. Its fence, its leaves
+//!   and its leave belong to another epoch: a fence that began before a later grace period started must not
+//!   count for that one.
 //!
 //! # Correctness
 //! A takeover is equivalent to [`leave`](Global::leave) by the old driver and

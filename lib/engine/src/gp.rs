@@ -4,14 +4,14 @@
 //!
 //! * **Requests**: [`wait_for_gp`](Global::wait_for_gp), [`start_poll`](Global::start_poll).
 //! * **Driving**: [`step`](Global::step), [`fenced`](Global::fenced), [`flagged`](Global::flagged),
-//!   [`grow`](Global::grow), and the role ([`driver`](crate::driver)). Or a request and its whole grace period
-//!   in one call, if only the caller takes part: [`sole_gp`](Global::sole_gp).
+//!   [`grow`](Global::grow), and the role ([`driver`](crate::driver)). Or a request and its whole grace
+//!   period in one call, if only the caller takes part: [`sole_gp`](Global::sole_gp).
 //! * **Queries**: [`published`](Global::published), [`holdouts`](Global::holdouts), …
 //!
 //! One grace period at a time, back to back if more are requested. [`Global::step`] stops after a number of
 //! leaves, in a state in which any other call may be made: so a long grace period never holds the host's lock
-//! for long. Time ([`Now`]) must never run backwards; the engine uses the later of the given time and the last
-//! known one. Same inputs give the same outputs: the engine uses no clock, no randomness and no address.
+//! for long. Time ([`Now`]) must never run backwards; the engine uses the later of the given time and the
+//! last known one. Same inputs give the same outputs: the engine uses no clock, no randomness and no address.
 //!
 //! # Scans
 //! A scan reads every CPU that still owes a quiescent state. The **first** one visits the CPUs that are
@@ -22,8 +22,8 @@
 //!
 //! # Correctness
 //! Let R be a section that is open when the grace period starts, on CPU c.
-//! 1. `gp_seq` starts, then the fence: after it, every store that opened a section before the start is visible
-//!    to the scan, and every section that opens later sees the updates made before the start.
+//! 1. `gp_seq` starts, then the fence: after it, every store that opened a section before the start is
+//!    visible to the scan, and every section that opens later sees the updates made before the start.
 //! 2. Arrivals are read after that: c is in the first scan, or it arrived after the query, with a full fence
 //!    before its first section, and then R is not older than the start.
 //! 3. c is credited only by (a) a scan that found it outside, (b) a later scan that found its stamp changed
@@ -31,8 +31,8 @@
 //! 4. The grace period ends only when no CPU owes.
 //!
 //! Where the driver is the only participant, program order replaces the fence. A count of one is not enough:
-//! the participant has to be the driver. `sole_gp` makes the changes of the steps, in their order, but for one:
-//! readers are observed before the number starts, not after. The caller's own section cannot change
+//! the participant has to be the driver. `sole_gp` makes the changes of the steps, in their order, but for
+//! one: readers are observed before the number starts, not after. The caller's own section cannot change
 //! meanwhile; and a thread that registers after [`Host::present`] was asked has executed a full fence since,
 //! and sees everything that precedes the call, as a thread that registers during the steps does.
 //!
@@ -264,8 +264,8 @@ impl Global {
     }
 
     /// A `synchronize` caller on `cpu`, if that CPU takes part: a full grace period, if the caller is alone
-    /// and outside. False: it is not, or a grace period is in flight, or a caller waits; nothing has happened.
-    /// Same fence rule as [`wait_for_gp`](Global::wait_for_gp).
+    /// and outside. False: it is not, or a grace period is in flight, or a caller waits; nothing has
+    /// happened. Same fence rule as [`wait_for_gp`](Global::wait_for_gp).
     pub fn sole_gp(&mut self, cpu: Option<CpuId>, host: &impl Host) -> bool {
         let free = self.phase == Phase::Idle && !self.is_driven() && !self.waiters.any_waiting();
         let passes = free && self.is_alone(cpu, host) && self.is_outside(cpu, host);
@@ -389,8 +389,8 @@ impl Global {
         self.counts.scans += 1;
     }
 
-    /// Does no CPU but this one take part? Two [counts](crate::indexed) are in no leaf for a host whose caller
-    /// is the only one that has used them.
+    /// Does no CPU but this one take part? Two [counts](crate::indexed) are in no leaf for a host whose
+    /// caller is the only one that has used them.
     fn is_alone(&self, own: Option<CpuId>, host: &impl Host) -> bool {
         let width = self.config.leaf;
         let leaves = host.cpus().div_ceil(width);

@@ -30,8 +30,8 @@
 //! | `batch`, `budget` | how many callbacks share a grace period; the limit of what is held |
 //! | `pool`, `pressure`, `owner`, `config` | a second worker; low memory and the timer; numbers; settings |
 //!
-//! `seq`, `cblist` and `barrier` are a kernel's too (crate `quiescent-kernel`). `docs/architecture.md` has the
-//! whole picture; comments cite its heading "Rules" as "rule R1" to "rule R11".
+//! `seq`, `cblist` and `barrier` are a kernel's too (crate `quiescent-kernel`). `docs/architecture.md` has
+//! the whole picture; comments cite its heading "Rules" as "rule R1" to "rule R11".
 //!
 //! ```
 //! use quiescent_engine::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};

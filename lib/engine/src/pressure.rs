@@ -1,8 +1,7 @@
 //! The worker's timer, and memory pressure: a report of low memory ends laziness.
 //!
-//! # The timer
-//! A worker serves callbacks whose owner is quiet. Its timer is set to the *earliest* deadline of the domain's
-//! queues. The caller that queues sets it, without waking a thread.
+//! # The timer A worker serves callbacks whose owner is quiet. Its timer is set to the *earliest* deadline of
+//! the domain's queues. The caller that queues sets it, without waking a thread.
 //!
 //! # Low memory
 //! A host calls [`memory_low`](Global::memory_low) for every report, of the kernel or of the program. The

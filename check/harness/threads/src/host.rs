@@ -101,7 +101,7 @@ pub struct TestHost {
     readers: Readers,
     role: Option<Role>,
     now: Now,
-    /// A reader, or somebody else, has woken the driver since it declared itself asleep.
+    /// The driver was woken since it declared itself asleep.
     woken: bool,
     done: Done,
     stalled: Vec<Stalled>,

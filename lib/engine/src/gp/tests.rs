@@ -131,7 +131,7 @@ fn a_later_scan_credits_who_has_left_since_the_first() {
     assert_eq!(again(|host| host.inside = 0b1000), [3], "outside");
     assert_eq!(again(|host| host.present = 0b0111), [1], "absent");
     assert_eq!(again(|host| host.stamp.set(8)), [], "other sections");
-    // Whoever comes, or enters, after the first scan is not waited for.
+    // One that comes, or enters, after the first scan is not waited for.
     assert_eq!(again(|host| host.inside = 0b1111), [1, 3]);
 }
 
@@ -181,7 +181,8 @@ impl Pending {
     }
 }
 
-/// A caller's grace period in one call leaves what its steps leave, and is made where it is alone and outside.
+/// A caller's grace period in one call leaves what its steps leave, and is made where it is alone and
+/// outside.
 #[test]
 fn one_call_does_what_the_steps_do_in_all_small_states() {
     let mut made = 0;

@@ -1,10 +1,13 @@
-//! Exhaustive search: threads that register, read and leave, callers that wait, poll or pass, and drivers that
-//! stop, leave and are replaced, in every order within small bounds. And long random walks in the same model.
+//! Exhaustive search: threads that register, read and leave, callers that wait, poll or pass, and drivers
+//! that stop, leave and are replaced, in every order within small bounds. And long random walks in the same
+//! model.
 //!
 //! | rule | broken when |
 //! |---|---|
-//! | early | a grace period ends, or a caller is satisfied, while a section that was open at its start is open |
-//! | fence | a reader is looked at, and no fence was issued since the start although another thread takes part |
+//! | early | a grace period ends, or a caller is satisfied, while a section that was open at its start is
+//! open |
+//! | fence | a reader is looked at, and no fence was issued since the start although another thread takes
+//! part |
 //! | asleep | the driver sleeps, and a flag was newly set since the last fence |
 //! | stuck | no action is possible, and a caller is not satisfied |
 //!
@@ -130,7 +133,7 @@ fn every_order_of_actions_within_small_bounds_is_right() {
             leaves: 1,
             ..SMALL
         },
-        // Threads come and go; nobody is registered at first, or one thread is.
+        // Threads come and go; at first none is registered, or one.
         Bounds {
             registered: 0,
             arrivals: 2,
