@@ -86,8 +86,8 @@ pub enum Input {
     Barrier(BarrierInput),
 }
 
-/// One call of a [`Cpu`](quiescent_kernel::Cpu); the global state and the barrier, where it takes them, are those
-/// of its domain.
+/// One call of a [`Cpu`](quiescent_kernel::Cpu); the global state and the barrier, where it takes them, are
+/// those of its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
@@ -299,7 +299,8 @@ pub enum Output {
     Handled(Handled),
     ExpWake(Option<ExpWake>),
     ExpPoll(ExpPoll),
-    /// A call about callbacks was given to a [`Global`](quiescent_kernel::Global) alone. No call returns this.
+    /// A call about callbacks was given to a [`Global`](quiescent_kernel::Global) alone. No call returns
+    /// this.
     Elsewhere,
 }
 
