@@ -87,7 +87,7 @@ pub enum Input {
 }
 
 /// One call of a [`Cpu`](quiescent_kernel::Cpu); the global state and the barrier, where it takes them, are
-/// those of its domain.
+/// those of its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
