@@ -49,7 +49,8 @@ impl Gate {
         (self.sleepers, std::mem::take(&mut self.awaited))
     }
 
-    /// In the child of a fork: no thread sleeps, and the barrier in flight was the parent's. Failures count on.
+    /// In the child of a fork: no thread sleeps, and the barrier in flight was the parent's. Failures
+    /// count on.
     pub fn forked(&mut self) {
         self.sleepers = 0;
         self.awaited = true; // tasks that waited at the fork are in the list
