@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The process's domain, a domain of the program and an `Srcu` are this one type. They differ in two points:
-//! the place of a thread's reader record ([`DomainReaders`]), and the lifetime: the process's domain lives forever,
-//! the others while a handle exists.
+//! the place of a thread's reader record ([`DomainReaders`]), and the lifetime: the process's domain lives
+//! forever, the others while a handle exists.
 //!
 //! # Lifetime
 //! The memory of a domain is never freed. Dropping the last handle *abandons* the domain: queued callbacks

@@ -61,8 +61,8 @@ impl Unregistered {
         self.counters.get(cpu as usize)
     }
 
-    /// Begins a section of a thread with these open ones; returns its sink. `None`: the thread `is_registered`
-    /// by now.
+    /// Begins a section of a thread with these open ones; returns its sink. `None`: the thread
+    /// `is_registered` by now.
     pub fn lock(
         &'static self,
         own: &OpenSections,
@@ -129,8 +129,8 @@ impl Unregistered {
         counter.map_or(0, |counter| counter.word.load(Ordering::Acquire))
     }
 
-    /// In the child of a fork: these are open; unknown if other threads had some that cannot be told from
-    /// those of the thread that forked.
+    /// In the child of a fork: these are open; unknown if some may be other threads' and some those of the
+    /// thread that forked.
     #[cfg(feature = "fork")]
     pub fn forked(&self, open: Option<[u64; 2]>) {
         for (side, counter) in self.counters.iter().enumerate() {

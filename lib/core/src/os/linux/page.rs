@@ -28,8 +28,8 @@ impl SharedPage {
         }
     }
 
-    /// Makes a page of zeros, which lives as long as the process, or until [`leave`](SharedPage::leave). Allocates
-    /// no memory.
+    /// Makes a page of zeros, which lives as long as the process, or until [`leave`](SharedPage::leave).
+    /// Allocates no memory.
     ///
     /// # Errors
     /// There is no descriptor or no memory.

@@ -93,8 +93,8 @@ impl Queue {
 
     /// In the child of a fork: takes from an owner that does not exist here, or has to attach again. The fork
     /// acts as the fence. `own`: the thread that forked is the owner. It continues with what it is running;
-    /// what other threads were running is the parent's. Spare blocks, totals, and what the next owner reports
-    /// are kept.
+    /// what other threads were running is the parent's. Spare blocks, totals, and what the next owner
+    /// reports are kept.
     #[cfg(feature = "fork")]
     pub fn forked(&self, core: &mut QueueCore, run_code: bool, own: bool) -> [Queued; LANES] {
         self.ask_soon();
