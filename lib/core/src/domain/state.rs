@@ -440,8 +440,8 @@ impl State {
     ///
     /// Kept are the identity; the queues and locks, which the caller resets; the words on which no thread
     /// sleeps here, which only change; the program's settings, and the level; a refusal, since a filter of
-    /// system calls is inherited; the parent's clock, `late_to`. Tasks too, since the forking thread's own may
-    /// be among them: the next end wakes them all.
+    /// system calls is inherited; the parent's clock, `late_to`. Tasks too, since the forking thread's own
+    /// may be among them: the next end wakes them all.
     #[cfg(feature = "fork")]
     pub fn forked(&'static self, core: &mut Core) {
         core.forked();

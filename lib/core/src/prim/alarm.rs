@@ -85,8 +85,8 @@ impl Alarm {
         Ok(())
     }
 
-    /// In the child of a fork: the descriptors are the parent's, and no thread sleeps on them here. `set`: its
-    /// lock is held.
+    /// In the child of a fork: the descriptors are the parent's, and no thread sleeps on them here. `set`:
+    /// its lock is held.
     #[cfg(feature = "fork")]
     pub fn forked(&self, set: &mut u64) {
         self.os.close();

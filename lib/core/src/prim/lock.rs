@@ -2,7 +2,8 @@
 //!
 //! Unlike the standard library's it has no poison (each caller ignored that), and each of its halves is one
 //! function, not a copy at each place. After a fork it is as that one: the thread that forked holds in the
-//! child what it held, and releases it there; the sleepers do not exist there, and to wake them wakes no thread.
+//! child what it held, and releases it there; the sleepers do not exist there, and to wake them wakes no
+//! thread.
 
 use super::{AtomicU32, Ordering, futex_wait, futex_wake};
 
@@ -38,8 +39,8 @@ fn wait(word: &AtomicU32) {
         }
         std::hint::spin_loop();
     }
-    // The word tells the holder to wake a sleeper before this thread sleeps; the system compares it once more.
-    // Who takes the lock here leaves it so, because there may be other sleepers. [LOCK-1] [LOCK-2]
+    // The word asks the holder to wake a sleeper before this thread sleeps; the system compares it once
+    // more. Who takes the lock here leaves it so, because there may be other sleepers. [LOCK-1] [LOCK-2]
     while word.swap(WANTED, Ordering::Acquire) != FREE {
         futex_wait(word, WANTED, None);
     }

@@ -1,8 +1,8 @@
 //! A real control group with little memory: the library frees what is queued because the kernel reports
 //! pressure.
 //!
-//! The group gets a `memory.high`, and the event of that limit counts. If it cannot be made (not root, nothing
-//! mounted, the memory controller in version 1 of control groups) the test says so and passes.
+//! The group gets a `memory.high`, and the event of that limit counts. If it cannot be made (not root,
+//! nothing mounted, the memory controller in version 1 of control groups) the test says so and passes.
 //!
 //! In a program of its own: while it runs, PSI reports low memory for the whole machine.
 
