@@ -100,7 +100,7 @@ impl Unregistered {
         drained
     }
 
-    /// SlotLeaves a side; returns the counter if a driver waits for it and it has drained.
+    /// Leaves a side; returns the counter if a driver waits for it and it has drained.
     pub fn leave(&self, side: u32) -> Option<&Reader> {
         let counter = &self.counters[side as usize & 1];
         let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
