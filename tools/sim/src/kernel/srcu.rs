@@ -180,7 +180,9 @@ impl Machine {
                 Next::Done => true,
                 // Until a section ends: there is no report of stalls.
                 Next::Sleep(_) => true,
-                Next::Grow(_) | Next::HandOver | Next::Report => unreachable!("a worker cannot do {next:?}"),
+                Next::Grow(_) | Next::HandOver | Next::Report => {
+                    unreachable!("a worker cannot do {next:?}")
+                }
             };
             if sleeps {
                 self.srcu().next = Next::Again;
