@@ -85,9 +85,12 @@
 
 extern crate alloc;
 
+use crate as common; // what a kernel has too names it so
+
+pub mod barrier;
 pub mod batch;
 pub mod budget;
-mod common;
+pub mod cblist;
 pub mod config;
 pub mod cpu;
 pub mod credit;
@@ -100,10 +103,9 @@ mod leaves;
 pub mod owner;
 pub mod pool;
 pub mod pressure;
+pub mod seq;
 pub mod stall;
 mod waiters;
-
-pub use common::{barrier, cblist, seq};
 
 pub use cblist::CbList;
 pub use config::{Config, Pace, Readers};
