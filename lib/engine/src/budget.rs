@@ -91,8 +91,8 @@ pub(crate) struct Holding {
     news: bool,
     /// The time before which the next one is not made.
     quiet_until: u64,
-    /// What was held when the budget was exceeded last.
-    exceeded: Held,
+    /// What was held when the budget was exceeded last, and that budget.
+    exceeded: (Held, Held),
 }
 
 impl Holding {
@@ -106,7 +106,7 @@ impl Holding {
             kick: false,
             news: false,
             quiet_until: 0,
-            exceeded: Held::NOTHING,
+            exceeded: (Held::NOTHING, Held::NOTHING),
         }
     }
 
@@ -205,9 +205,9 @@ impl Global {
         self.budget.level
     }
 
-    /// What was held when the budget was exceeded last: for the report, which is made later.
-    pub fn exceeded(&self) -> Option<Held> {
-        Some(self.budget.exceeded).filter(|held| *held != Held::NOTHING)
+    /// What was held when the budget was exceeded last, and that budget: for the report, which is made later.
+    pub fn exceeded(&self) -> Option<(Held, Held)> {
+        Some(self.budget.exceeded).filter(|(held, _)| *held != Held::NOTHING)
     }
 
     /// Sets another budget. True if the worker has to be woken: the budget is used up already, or nearly.
@@ -283,7 +283,8 @@ impl Global {
         } else if before != Level::Over {
             self.counts.over_budget += 1;
             self.budget.news = true;
-            self.budget.exceeded = held;
+            let Budget { count, bytes, .. } = budget;
+            self.budget.exceeded = (held, Held { count, bytes });
         }
     }
 

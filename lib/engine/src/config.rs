@@ -13,7 +13,7 @@ pub enum Readers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pace {
     /// Processor relaxations a spin.
-    pub spin: u32,
+    pub spin: u16,
     /// Spins with a scan each before holdouts are flagged.
     pub spins_before_flag: u16,
     /// Spins with a scan each between flagging and the fence that precedes sleep.

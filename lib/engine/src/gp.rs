@@ -58,7 +58,6 @@ use crate::credit::Flushes;
 use crate::driver::Role;
 use crate::host::{CpuId, FenceCause, Host, LeafId, Next, Now, Pos};
 use crate::leaves::{Bits, Leaves, OutOfMemory};
-use crate::pool::Duty;
 use crate::pressure::WorkerTimer;
 use crate::seq::Seq;
 use crate::stall::Reports;
@@ -203,7 +202,10 @@ pub struct Global {
     pub(crate) timer: WorkerTimer,
     pub(crate) budget: Holding,
     pub(crate) fences: FenceCosts,
-    pub(crate) pool: Duty,
+    /// Callbacks that are done and in no turn: the sum of the CPUs' reported parts ([`pool`](crate::pool)).
+    pub(crate) untended: u64,
+    /// The overflow worker was called, and has not been asked to rest.
+    pub(crate) overflow_on_duty: bool,
     pub(crate) counts: Counts,
 }
 
@@ -225,7 +227,8 @@ impl Global {
             timer: WorkerTimer::new(),
             budget: Holding::new(),
             fences: FenceCosts::new(),
-            pool: Duty::new(),
+            untended: 0,
+            overflow_on_duty: false,
             counts: Counts::NONE,
         }
     }
@@ -585,7 +588,7 @@ impl Global {
             return self.hand_over_or_done();
         }
         self.pacing.spins += 1;
-        Next::Spin(self.config.pace.spin)
+        Next::Spin(u32::from(self.config.pace.spin))
     }
 
     /// The driver returns from a wait, or another one continues there.
@@ -669,7 +672,7 @@ impl Global {
         self.timer = WorkerTimer::new();
         self.reports = Reports::NONE;
         self.budget.forked();
-        self.pool.forked();
+        self.overflow_on_duty = false;
         self.counts = Counts::NONE;
     }
 }

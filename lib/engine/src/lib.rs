@@ -85,9 +85,10 @@
 
 extern crate alloc;
 
+pub mod barrier;
 pub mod batch;
 pub mod budget;
-mod common;
+pub mod cblist;
 pub mod config;
 pub mod cpu;
 pub mod credit;
@@ -100,10 +101,9 @@ mod leaves;
 pub mod owner;
 pub mod pool;
 pub mod pressure;
+pub mod seq;
 pub mod stall;
 mod waiters;
-
-pub use common::{barrier, cblist, seq};
 
 pub use cblist::CbList;
 pub use config::{Config, Pace, Readers};

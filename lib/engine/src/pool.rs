@@ -40,29 +40,6 @@ use crate::gp::Global;
 /// The name of a turn: its worker. The host gives each worker a different one.
 pub type TurnId = NonZeroU32;
 
-/// The domain's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Duty {
-    /// The sum of the CPUs' reported parts.
-    untended: u64,
-    /// The overflow worker was called, and has not been asked to rest.
-    on_duty: bool,
-}
-
-impl Duty {
-    pub(crate) const fn new() -> Duty {
-        Duty {
-            untended: 0,
-            on_duty: false,
-        }
-    }
-
-    /// In the child of a fork: the worker belongs to another process. (The CPUs change their shares.)
-    pub(crate) fn forked(&mut self) {
-        self.on_duty = false;
-    }
-}
-
 /// A CPU's part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Turn {
@@ -84,11 +61,11 @@ impl Global {
     /// True if the overflow worker is to be woken: it is on duty from this call until
     /// [`stand_down`](Global::stand_down) returns true.
     pub fn calls_overflow(&mut self) -> bool {
-        let calls = !self.pool.on_duty
-            && self.pool.untended > u64::from(self.config.pool.above)
+        let calls = !self.overflow_on_duty
+            && self.untended > u64::from(self.config.pool.above)
             && self.has_second();
         if calls {
-            self.pool.on_duty = true;
+            self.overflow_on_duty = true;
             self.counts.backlogs += 1;
         }
         calls
@@ -97,10 +74,9 @@ impl Global {
     /// The overflow worker has ended a turn, or has visited all CPUs and found nothing (`idle`). True: it
     /// goes to rest. Then the host has to wake the worker, which processes the remaining callbacks.
     pub fn stand_down(&mut self, idle: bool) -> bool {
-        let rests =
-            idle || !self.has_second() || self.pool.untended < u64::from(self.config.pool.below);
+        let rests = idle || !self.has_second() || self.untended < u64::from(self.config.pool.below);
         if rests {
-            self.pool.on_duty = false;
+            self.overflow_on_duty = false;
         }
         rests
     }
@@ -113,12 +89,12 @@ impl Global {
 
     /// Is the overflow worker on duty: called, and since then not stood down?
     pub fn overflow_is_on_duty(&self) -> bool {
-        self.pool.on_duty
+        self.overflow_on_duty
     }
 
     /// Callbacks that are done and in no turn, as far as reported.
     pub fn untended(&self) -> u64 {
-        self.pool.untended
+        self.untended
     }
 
     fn has_second(&self) -> bool {
@@ -163,8 +139,7 @@ impl Cpu {
             Some(_) => 0,
             None => self.ready_code(),
         };
-        let pool = &mut global.pool;
-        pool.untended = pool.untended - self.turn.reported + untended;
+        global.untended = global.untended - self.turn.reported + untended;
         self.turn.reported = untended;
     }
 

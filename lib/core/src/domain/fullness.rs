@@ -46,16 +46,21 @@ pub struct Fullness {
 impl Fullness {
     /// As the engine counts it now. Who says why something was refused takes it in the same hold of the lock.
     pub(crate) fn of(core: &Core) -> Fullness {
-        Fullness::new(core, core.engine.held())
+        let budget = core.engine.budget();
+        let budget = Held {
+            count: budget.count,
+            bytes: budget.bytes,
+        };
+        Fullness::new(core.engine.held(), budget)
     }
 
     /// What it was when the budget was exceeded last.
     pub(crate) fn exceeded(core: &Core) -> Option<Fullness> {
-        Some(Fullness::new(core, core.engine.exceeded()?))
+        let (held, budget) = core.engine.exceeded()?;
+        Some(Fullness::new(held, budget))
     }
 
-    fn new(core: &Core, held: Held) -> Fullness {
-        let budget = core.engine.budget();
+    fn new(held: Held, budget: Held) -> Fullness {
         Fullness {
             held_bytes: held.bytes,
             held_callbacks: held.count,

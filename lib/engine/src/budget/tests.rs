@@ -41,7 +41,8 @@ fn levels_rise_at_once_and_fall_with_a_gap() {
             global.find_level();
             assert_eq!(global.level(), level, "{held}");
             if level == Over && before_level != Over {
-                exceeded = Some(new);
+                let Budget { count, bytes, .. } = global.budget();
+                exceeded = Some((new, Held { count, bytes }));
             }
             assert_eq!(global.exceeded(), exceeded, "{held}");
         }

@@ -20,7 +20,7 @@ impl CbList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::common::seq::Seq;
+    use crate::seq::Seq;
 
     /// A waiter waits for what an owner was found to run, as it waits for what was taken out.
     #[test]

@@ -1,8 +1,8 @@
 //! Queries of a callback list. They change nothing; each is O(1).
 
 use super::{CbList, DONE, NEXT, SEGMENTS, Segment, WAIT, behind};
-use crate::common::host::Pos;
-use crate::common::seq::Seq;
+use crate::host::Pos;
+use crate::seq::Seq;
 
 impl CbList {
     /// The number owed: queued in any segment, or out.

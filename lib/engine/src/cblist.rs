@@ -38,8 +38,8 @@ mod running;
 
 use core::ops::Range;
 
-use crate::common::host::Pos;
-use crate::common::seq::Seq;
+use crate::host::Pos;
+use crate::seq::Seq;
 
 const SEGMENTS: usize = 4;
 const DONE: usize = Segment::Done as usize;

@@ -35,9 +35,9 @@
 //! otherwise they would arrive at a CPU that was already visited, and be missed. Only entrained ones move. A
 //! thread host leaves callbacks where they are: their queue survives its thread.
 
-use crate::common::cblist::CbList;
-use crate::common::cpu::LANES;
-use crate::common::seq::Seq;
+use crate::cblist::CbList;
+use crate::cpu::LANES;
+use crate::seq::Seq;
 
 /// The initial count, which keeps a barrier from completing before every CPU was visited.
 const GUARD: u32 = 2;

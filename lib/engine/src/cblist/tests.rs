@@ -2,7 +2,7 @@ use super::*;
 
 /// The grace period with this number, around the wrap: negative ones are before zero.
 fn gp(n: i32) -> Seq {
-    Seq::from_raw((n * 4) as crate::common::seq::Word)
+    Seq::from_raw((n * 4) as crate::seq::Word)
 }
 
 /// One segment of a table row: how many callbacks, and their stamp.
