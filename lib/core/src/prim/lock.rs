@@ -33,7 +33,8 @@ pub fn take(word: &AtomicU32) {
 #[cold]
 #[inline(never)]
 fn wait(word: &AtomicU32) {
-    for _ in 0..if cfg!(quiescent_model) { 0 } else { SPINS } {
+    let spins = if cfg!(quiescent_model) { 0 } else { SPINS };
+    for _ in 0..spins {
         if word.load(Ordering::Relaxed) != TAKEN {
             break;
         }
