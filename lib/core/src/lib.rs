@@ -54,4 +54,5 @@ pub mod queue;
 pub mod reader;
 
 #[cfg(all(test, not(quiescent_model)))]
+#[path = "../../../check/models/inside/core/testing.rs"]
 mod testing;

@@ -222,11 +222,19 @@
         feature = "pressure",
         feature = "helpers"
     )),
-    allow(dead_code, unused_imports, rustdoc::broken_intra_doc_links)
+    allow(dead_code, unused_imports)
 )]
-// Links to items that these primitives leave out are broken.
+// Links to items that these primitives, or a missing feature, leave out are broken.
 #![cfg_attr(
-    quiescent_model,
+    any(
+        quiescent_model,
+        not(all(
+            feature = "telemetry",
+            feature = "fork",
+            feature = "pressure",
+            feature = "helpers"
+        ))
+    ),
     allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
 )]
 
@@ -237,6 +245,7 @@ mod watch;
 mod workers;
 
 #[cfg(quiescent_model)]
+#[path = "../../../check/models/inside/quiescent/check.rs"]
 pub mod check;
 #[cfg(feature = "telemetry")]
 pub use api::telemetry;

@@ -2,21 +2,22 @@
 //! shell.
 
 use crate::domain::error::InitError;
-use crate::domain::life::{Domain, Readers};
-use crate::domain::list::{Domains, Registry};
+use crate::domain::life::Domain;
+use crate::domain::list::Registry;
 use crate::domain::shell::Shell;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
 use crate::prim::asking::{Asking, SPIN};
 use crate::prim::counters::add;
 use crate::prim::fences::{Fences, Whose};
-use crate::prim::{self, LEAF_SLOTS, full_fence};
+use crate::prim::{self, LEAF_SLOTS, full_fence, linked};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::meter::UNNAMED;
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
-use crate::reader::threads::{Leaves, Slot};
+use crate::reader::set::DomainReaders;
+use crate::reader::threads::{Slot, SlotLeaves};
 use crate::reader::word::Reader;
 
 /// The environment of a process.
@@ -36,10 +37,10 @@ pub struct Env {
 }
 
 /// All states. One function for all loops: none is on a hot path.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct States {
     home: Option<&'static State>,
-    others: Domains,
+    others: linked::Iter<Domain>,
 }
 
 impl Iterator for States {
@@ -62,7 +63,7 @@ impl Iterator for States {
 /// the program's file.
 #[derive(Debug)]
 pub struct Zeros {
-    leaves: Leaves,
+    leaves: SlotLeaves,
     /// What threads without a queue push into. Its content is unused.
     nothing: Block,
 }
@@ -70,7 +71,7 @@ pub struct Zeros {
 impl Zeros {
     const_new! {
         pub fn new() -> Zeros {
-            Zeros { leaves: Leaves::new(), nothing: Block::new() }
+            Zeros { leaves: SlotLeaves::new(), nothing: Block::new() }
         }
     }
 }
@@ -101,7 +102,7 @@ impl Env {
                 fences: Fences::new(),
                 asking: Asking::new(),
                 // SAFETY: the caller's promise.
-                home: unsafe { Domain::new(0, Readers::Threads, UNNAMED, place) },
+                home: unsafe { Domain::new(0, DomainReaders::Threads, UNNAMED, place) },
                 // SAFETY: the caller's promise.
                 state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
                 registry: Registry::new(),
@@ -125,7 +126,7 @@ impl Env {
     pub fn states(&'static self) -> States {
         States {
             home: Some(&self.state),
-            others: self.registry.all(),
+            others: self.registry.domains.iter(),
         }
     }
 
@@ -205,7 +206,7 @@ impl Env {
         prim::asked(count);
         for slot in asked.iter().flatten() {
             slot.words.reader.ask();
-            if let Some(queue) = slot.queue() {
+            if let Some(queue) = slot.queue.queue() {
                 queue.lower_limits();
             }
             if let Some(domain) = domain {

@@ -6,8 +6,7 @@ use std::time::Duration;
 use quiescent_engine::CbList;
 
 use crate::domain::state::{Core, State};
-use crate::prim::{self, MutexGuard, Ordering};
-use crate::queue::all::QueuesFrom;
+use crate::prim::{self, MutexGuard, Ordering, linked};
 use crate::queue::per_thread::Queue;
 use crate::reader::holdout::Holdout;
 
@@ -26,15 +25,14 @@ impl State {
             found += 1;
         }
         drop(core);
-        let threads = &self.env().threads.slots;
         let named = seen[..found].iter();
-        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp, threads));
+        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp));
         named.take(MOST_NAMED).collect()
     }
 
     /// All queues: the shared one and those of threads. Threads that only read have none.
-    pub fn queues(&'static self) -> QueuesFrom {
-        self.made.after(&self.shared)
+    pub fn queues(&'static self) -> linked::Iter<Queue> {
+        linked::Iter::from(&self.shared)
     }
 
     /// Sets the domain's number in telemetry.
@@ -52,7 +50,7 @@ impl State {
                 .cursor
                 .set_place(self.place.load(Ordering::Relaxed));
         }
-        self.made.add(queue);
+        self.shared.others.add(queue);
     }
 
     /// The domain's name.

@@ -24,7 +24,6 @@ use crate::domain::numbers::Number;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
 use quiescent_engine::stall::Stalled;
-use quiescent_engine::stall::THREADS_NS;
 use std::fmt;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -37,7 +36,7 @@ mod proc;
 pub const DEFAULT_NS: u64 = if cfg!(debug_assertions) {
     1_000_000_000
 } else {
-    THREADS_NS
+    quiescent_engine::stall::DEFAULT_NS
 };
 
 /// Default time until a grace period that readers block is reported, unless `Options::stall_after` or
@@ -259,7 +258,7 @@ impl State {
     fn stalled_readers(&self, cpu: u32, stamp: u64, held_for: Duration) -> Vec<StalledReader> {
         let readers = self.readers();
         let location = (readers.words(cpu)).and_then(|words| words.reader.location());
-        let named = readers.named(cpu, stamp, &self.env().threads.slots);
+        let named = readers.named(cpu, stamp);
         let mut named: Vec<_> = (named.into_iter())
             .map(|holdout| StalledReader::new(holdout, held_for))
             .collect();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use quiescent_engine::Pos;
 use quiescent_engine::cblist::CbList;
-use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::Cause;
 
 use crate::domain::driver::deadline_after;
@@ -203,8 +203,8 @@ impl State {
         let [plain, closures, own, heads] = self.ready(queue);
         let mut ran = self.free_plain(queue, plain.min(most), until);
         if code {
-            ran += self.run_code(queue, Which::Own, own.min(most - ran), until);
-            ran += self.run_code(queue, Which::Code, closures.min(most - ran), until);
+            ran += self.run_code(queue, Lane::Own, own.min(most - ran), until);
+            ran += self.run_code(queue, Lane::Code, closures.min(most - ran), until);
             ran += self.run_heads(queue, heads.min(most - ran), until);
         }
         ran
@@ -223,7 +223,7 @@ impl State {
         if !core.cpu.is_empty() {
             core.cpu.advance(&self.lock().engine);
         }
-        Which::ALL.map(|lane| core.cpu.list(lane).ready())
+        Lane::ALL.map(|lane| core.cpu.list(lane).ready())
     }
 
     fn free_plain(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
@@ -250,14 +250,14 @@ impl State {
             // SAFETY: done, and taken out.
             unsafe { entry.free() };
         }
-        self.report_ran(queue, Which::Plain, range);
+        self.report_ran(queue, Lane::Plain, range);
     }
 
     /// One entry at a time: a callback that does not return delays only itself. Nothing that its owner runs.
     pub fn run_code(
         &'static self,
         queue: &'static Queue,
-        lane: Which,
+        lane: Lane,
         ready: u64,
         until: Until,
     ) -> u64 {
@@ -300,7 +300,7 @@ impl State {
             run::head(self, head, run);
             // If the process forked meanwhile, the parent had taken it out, and no list of the child has it.
             if era == self.era() {
-                self.report_ran(queue, Which::Head, range);
+                self.report_ran(queue, Lane::Head, range);
             }
             total += 1;
         }
@@ -313,7 +313,7 @@ impl State {
     }
 
     /// These have been run: reports to the engine, and completes a barrier's share.
-    pub fn report_ran(&'static self, queue: &Queue, lane: Which, range: Range<Pos>) {
+    pub fn report_ran(&'static self, queue: &Queue, lane: Lane, range: Range<Pos>) {
         if range.is_empty() {
             return;
         }
@@ -323,7 +323,7 @@ impl State {
 
     /// Reports entries that have been run; the caller holds the queue's lock. After it has released the lock
     /// it must call [`after_ran`](State::after_ran) with the result.
-    fn ran(&self, core: &mut QueueCore, lane: Which, range: Range<Pos>) -> Ran {
+    fn ran(&self, core: &mut QueueCore, lane: Lane, range: Range<Pos>) -> Ran {
         let share_done = core.cpu.ran(lane, range);
         let mut overflow = false;
         if core.cpu.unreported() {
@@ -343,7 +343,7 @@ impl State {
         &self,
         era: u64,
         core: &mut QueueCore,
-        lane: Which,
+        lane: Lane,
         range: Range<Pos>,
     ) -> Option<Ran> {
         (!range.is_empty() && era == self.era()).then(|| self.ran(core, lane, range))

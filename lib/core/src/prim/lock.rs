@@ -33,14 +33,15 @@ pub fn take(word: &AtomicU32) {
 #[cold]
 #[inline(never)]
 fn wait(word: &AtomicU32) {
-    for _ in 0..if cfg!(quiescent_model) { 0 } else { SPINS } {
+    let spins = if cfg!(quiescent_model) { 0 } else { SPINS };
+    for _ in 0..spins {
         if word.load(Ordering::Relaxed) != TAKEN {
             break;
         }
         std::hint::spin_loop();
     }
-    // The word tells the holder to wake a sleeper before this thread sleeps; the system compares it once
-    // more. Who takes the lock here leaves it so: there may be other sleepers. [LOCK-1] [LOCK-2]
+    // The word asks the holder to wake a sleeper before this thread sleeps; the system compares it once
+    // more. Who takes the lock here leaves it so, because there may be other sleepers. [LOCK-1] [LOCK-2]
     while word.swap(WANTED, Ordering::Acquire) != FREE {
         futex_wait(word, WANTED, None);
     }

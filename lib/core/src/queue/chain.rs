@@ -12,7 +12,7 @@ use quiescent_engine::Pos;
 
 use crate::prim::counters::{Counter, count, uncount, value};
 use crate::prim::{AtomicPtr, BLOCK, Ordering};
-use crate::queue::lane::{Block, Lane};
+use crate::queue::lane::{Block, LaneWords};
 
 /// The blocks of a lane.
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl Chain {
     }
 
     /// Bytes queued since the last call.
-    pub fn spent(&mut self, words: &Lane) -> u64 {
+    pub fn spent(&mut self, words: &LaneWords) -> u64 {
         let left = words.left.load(Ordering::Relaxed);
         std::mem::replace(&mut self.given, left).wrapping_sub(left)
     }

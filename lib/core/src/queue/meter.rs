@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use quiescent_engine::Pos;
-use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Queued, Urgency};
 
 use self::marks::{Mark, Marks};
@@ -31,7 +31,7 @@ use crate::queue::lane::Entry;
 use crate::queue::per_thread::BLOCK_LANES;
 
 /// The lane of intrusive callbacks.
-const HEAD: usize = Which::Head as usize;
+const HEAD: usize = Lane::Head as usize;
 
 mod marks;
 
@@ -147,7 +147,7 @@ impl Cursor {
     /// A new page: what is queued by now is not counted in it.
     #[cold]
     fn begin(&mut self, page: Page, cpu: &Cpu) {
-        for (lane, which) in Which::ALL.into_iter().enumerate() {
+        for (lane, which) in Lane::ALL.into_iter().enumerate() {
             let end = cpu.list(which).end();
             (self.starts[lane], self.ends[lane], self.heads[lane]) = (end, end, end);
             self.marks[lane] = Marks::new();

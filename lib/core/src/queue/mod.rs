@@ -1,6 +1,5 @@
 //! Queues of callbacks and memory.
 
-pub mod all;
 pub mod block;
 pub mod chain;
 pub mod common;

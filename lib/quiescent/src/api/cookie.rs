@@ -27,16 +27,26 @@ use quiescent_core::domain::points::Point;
 /// }
 /// ```
 pub struct Cookie<D: Handle = Global> {
-    /// `None`: the process's, at a point that has passed.
-    domain: Option<&'static Domain>,
+    domain: Place,
     point: Point,
     of: PhantomData<fn() -> D>,
 }
 
+/// The address of a domain, or null. Without its type, so that a cookie may be the key of a map: what a key
+/// leads to must not change.
+#[derive(Clone, Copy)]
+struct Place(*const ());
+
+// SAFETY: domains are shared by threads.
+unsafe impl Send for Place {}
+
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
 impl Cookie {
     /// Makes a cookie that is done.
     pub const COMPLETED: Cookie = Cookie {
-        domain: None,
+        domain: Place(std::ptr::null()),
         point: Point::PASSED,
         of: PhantomData,
     };
@@ -45,18 +55,20 @@ impl Cookie {
 impl<D: Handle> Cookie<D> {
     pub(crate) fn start(domain: &'static Domain) -> Cookie<D> {
         Cookie {
-            domain: Some(domain),
+            domain: Place(std::ptr::from_ref(domain).cast()),
             point: domain.point(),
             of: PhantomData,
         }
     }
 
+    /// `None`: the process's, at a point that has passed.
     pub(crate) fn domain(&self) -> Option<&'static Domain> {
-        self.domain
+        // SAFETY: null, or a domain; domains live forever.
+        unsafe { self.domain.0.cast::<Domain>().as_ref() }
     }
 
     pub(crate) fn poll(&self) -> Result<bool, SyncError> {
-        self.domain
+        self.domain()
             .map_or(Ok(true), |domain| domain.poll(self.point))
     }
 
@@ -65,8 +77,8 @@ impl<D: Handle> Cookie<D> {
         self.point
     }
 
-    fn key(&self) -> (Option<*const Domain>, Point) {
-        (self.domain.map(std::ptr::from_ref), self.point)
+    fn key(&self) -> (*const (), Point) {
+        (self.domain.0, self.point)
     }
 
     /// Returns whether a full grace period has passed since the cookie was taken. Never waits.
@@ -103,7 +115,7 @@ impl<D: Handle> Cookie<D> {
     }
 
     fn wait_as(self, how: How) -> Result<(), SyncError> {
-        match self.domain {
+        match self.domain() {
             Some(domain) if !domain.is_done(self.point) => domain.state().synchronize(how),
             _ => Ok(()),
         }

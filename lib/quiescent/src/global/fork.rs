@@ -157,7 +157,7 @@ unsafe extern "C" fn prepare() {
 
 /// All domains: the program's, newest first, then the process's.
 fn domains(env: &'static Env) -> impl Iterator<Item = &'static Domain> {
-    let programs = env.registry.all();
+    let programs = env.registry.domains.iter();
     programs.chain(std::iter::once(&env.home))
 }
 
@@ -269,7 +269,7 @@ unsafe extern "C" fn child() {
     }
     let run_code = forking.inherit.load(Ordering::Relaxed) != 0;
     for state in env.states() {
-        state.made.retain(is_known);
+        state.shared.others.retain(is_known);
         // SAFETY: TURN is held, and no other thread is there.
         let Some(core) = (unsafe { state.parked.get() }) else {
             continue;
@@ -303,7 +303,7 @@ fn adopt(
     let Some(core) = (unsafe { queue.parked.get() }) else {
         return 0;
     };
-    let is_own = own.is_some_and(|slot| slot.queues().any(|its| std::ptr::eq(its, queue)));
+    let is_own = own.is_some_and(|slot| slot.queues.iter().any(|its| std::ptr::eq(its, queue)));
     let queued = queue.forked(core, run_code, is_own);
     let now = prim::coarse_ns();
     let forgotten = (core.cpu).forked(&mut global.engine, &queued, run_code, State::now(now));

@@ -3,6 +3,7 @@
 #[cfg(feature = "fork")]
 pub(crate) mod fork;
 #[cfg(quiescent_model)]
+#[path = "../../../../check/models/inside/quiescent/model.rs"]
 mod model;
 #[cfg(not(quiescent_model))]
 mod process;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::Has;
 pub use alarm::{Timer, Wakeups};
 #[cfg(feature = "telemetry")]
-pub use page::{Page, read_page};
+pub use page::{SharedPage, read_page};
 #[cfg(feature = "telemetry")]
 pub use page_of::open_page_of;
 #[cfg(feature = "fork")]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use quiescent_engine::Pos;
-use quiescent_engine::cpu::Lane as Which;
+use quiescent_engine::cpu::Lane;
 use quiescent_engine::credit::Urgency;
 
 use super::QueueCore;
@@ -29,7 +29,7 @@ impl QueueCore {
         &mut self,
         meter: &dyn Meter,
     ) -> Option<(NonNull<Head>, RunHead, Range<Pos>)> {
-        let range = self.cpu.extract(Which::Head, 1);
+        let range = self.cpu.extract(Lane::Head, 1);
         if range.is_empty() {
             return None;
         }
@@ -50,7 +50,7 @@ impl QueueCore {
             let (lane, what) = match *parcel {
                 Parcel::Entry(lane, entry, _) => (lane, entry.what),
                 Parcel::Head(parcel::Callback { run, .. }) => {
-                    (Which::Head as usize, run as usize as u64)
+                    (Lane::Head as usize, run as usize as u64)
                 }
             };
             self.cursor.broke(meter, &self.cpu, lane, what, urgency);

@@ -88,7 +88,7 @@ impl DomainStatistics {
             queued_bytes,
             budget_bytes: settings.budget_bytes,
             budget_callbacks: settings.budget_count,
-            readers: domain.records(),
+            readers: domain.readers.records(),
             busy,
             at_rest: domain.state_if_any().is_none_or(State::is_at_rest),
         }

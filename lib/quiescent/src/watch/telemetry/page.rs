@@ -126,7 +126,7 @@ static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Its memory, which other processes can find.
-static SHARED: os::Page = os::Page::none();
+static SHARED: os::SharedPage = os::SharedPage::none();
 
 /// When it was made.
 static STARTED: AtomicU64 = AtomicU64::new(0);
