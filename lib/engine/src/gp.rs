@@ -277,6 +277,7 @@ impl Global {
             self.begin();
             self.counts.steps += 1;
             self.counts.sole += 1;
+            self.counts.leaves_scanned += 1;
             self.conclude();
         }
         passes

@@ -128,7 +128,7 @@ fn two_readers_one_of_which_ends_while_sums_are_taken() {
 /// The driver sleeps. Of the last two sections, one has to find the count empty.
 #[test]
 fn two_that_end_at_the_same_time() {
-    check("srcu: the last two", 1, 1, || {
+    check("srcu: the last two", 2, 1, || {
         let world = World::new(Domain::new());
         let srcu = world.domain.srcu();
         let last = || {

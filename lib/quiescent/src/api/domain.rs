@@ -189,7 +189,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         unreachable!("a model's has its place");
         #[cfg(not(quiescent_model))]
         {
-            let new = K::found();
+            let new = K::found(super::handle::sealed::INSIDE);
             let place = std::ptr::from_ref(new).cast::<()>().cast_mut();
             let order = (Ordering::AcqRel, Ordering::Acquire);
             let empty = std::ptr::null_mut();

@@ -129,15 +129,22 @@ macro_rules! domain {
 pub(crate) mod sealed {
     use super::{Domain, Queue};
 
+    /// Only this crate has a value of it. What takes one cannot be called from generic code of a program, which
+    /// may call the other methods of a trait that it cannot name: a domain is not for its hands.
+    #[derive(Debug)]
+    pub struct Inside(());
+
+    pub(crate) const INSIDE: Inside = Inside(());
+
     /// The operations of a handle for the types that contain it.
     pub trait Sealed: Sized {
         type OpenSection: std::fmt::Debug;
 
         /// The domain, for calls outside of the readers' fast path.
-        fn core_domain(&self) -> &'static Domain;
+        fn core_domain(&self, _: Inside) -> &'static Domain;
 
         /// The queue to which the calling thread pushes without a lock, if there is one.
-        fn own_queue(&self) -> Option<&'static Queue>;
+        fn own_queue(&self, _: Inside) -> Option<&'static Queue>;
 
         /// Distinguishes domains of one brand; null where the brand has one domain only.
         fn domain_identity(&self) -> *const ();
@@ -158,7 +165,7 @@ pub(crate) mod sealed {
     }
 }
 
-use sealed::Sealed;
+use sealed::{INSIDE, Inside, Sealed};
 
 /// Returns whether `reader` and `owner` are handles to the same domain.
 #[inline(always)]
@@ -171,12 +178,12 @@ impl Sealed for Global {
     type OpenSection = ThreadSection;
 
     #[inline(always)]
-    fn core_domain(&self) -> &'static Domain {
+    fn core_domain(&self, _: Inside) -> &'static Domain {
         &env().home
     }
 
     #[inline(always)]
-    fn own_queue(&self) -> Option<&'static Queue> {
+    fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
         Some(with_local(Local::queue))
     }
 
@@ -222,12 +229,12 @@ unsafe impl Unique for Global {}
 impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
     type OpenSection = K::Section;
 
-    fn core_domain(&self) -> &'static Domain {
+    fn core_domain(&self, _: Inside) -> &'static Domain {
         RcuDomain::core(self)
     }
 
     #[inline(always)]
-    fn own_queue(&self) -> Option<&'static Queue> {
+    fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
         K::own_queue(RcuDomain::core(self))
     }
 
@@ -282,15 +289,15 @@ macro_rules! forward {
         impl<$($parameters)*> Sealed for $handle {
             type OpenSection = <$to as Sealed>::OpenSection;
 
-            fn core_domain(&self) -> &'static Domain {
+            fn core_domain(&self, _: Inside) -> &'static Domain {
                 let $this = self;
-                Sealed::core_domain($place)
+                Sealed::core_domain($place, INSIDE)
             }
 
             #[inline(always)]
-            fn own_queue(&self) -> Option<&'static Queue> {
+            fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
                 let $this = self;
-                Sealed::own_queue($place)
+                Sealed::own_queue($place, INSIDE)
             }
 
             #[inline(always)]

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use quiescent_engine::credit::Urgency;
 
 use super::handle::Handle;
+use super::handle::sealed::INSIDE;
 use crate::global::home;
 use quiescent_core::domain::enqueue::Terms;
 use quiescent_core::domain::state::State;
@@ -66,7 +67,14 @@ pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// As [`defer`].
 pub unsafe fn defer_in(domain: &impl Handle, head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     // SAFETY: the caller's promise.
-    unsafe { deliver(domain.core_domain().state(), head, run, Urgency::Prompt) };
+    unsafe {
+        deliver(
+            domain.core_domain(INSIDE).state(),
+            head,
+            run,
+            Urgency::Prompt,
+        )
+    };
 }
 
 /// # Safety

@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
+use super::handle::sealed::Inside;
 #[cfg(not(quiescent_model))]
 use crate::global::env;
 use crate::global::{local, section, with_local};
@@ -53,7 +54,7 @@ pub trait Readers: Sized + 'static {
 
     /// Makes a place for a new domain.
     #[cfg(not(quiescent_model))]
-    fn found() -> &'static Domain;
+    fn found(_: Inside) -> &'static Domain;
 
     /// The queue to which the calling thread pushes without a lock, if there is one.
     fn own_queue(domain: &'static Domain) -> Option<&'static Queue>;
@@ -155,7 +156,7 @@ impl<K: OfThreads> Readers for K {
     type Section = ThreadSection;
 
     #[cfg(not(quiescent_model))]
-    fn found() -> &'static Domain {
+    fn found(_: Inside) -> &'static Domain {
         Domain::found(env())
     }
 
@@ -232,7 +233,7 @@ impl Readers for Counted {
     type Section = CountedSection;
 
     #[cfg(not(quiescent_model))]
-    fn found() -> &'static Domain {
+    fn found(_: Inside) -> &'static Domain {
         Domain::found_counted(env())
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use quiescent_engine::credit::Urgency;
 
 use super::handle::Handle;
+use super::handle::sealed::INSIDE;
 use crate::api::refused::Refusal;
 use crate::global::with_local;
 use quiescent_core::domain::enqueue::{self, Terms};
@@ -120,10 +121,10 @@ unsafe fn retire_as<T: Send + 'static>(
     };
     let queue = match terms.urgency {
         Urgency::Hurry => None,
-        Urgency::Lazy | Urgency::Prompt => domain.own_queue(),
+        Urgency::Lazy | Urgency::Prompt => domain.own_queue(INSIDE),
     };
     let Some(queue) = queue else {
-        let state = domain.core_domain().state();
+        let state = domain.core_domain(INSIDE).state();
         return state.deliver(Parcel::Entry(lane, entry, bytes), terms);
     };
     match (terms.hands_off, lane) {
@@ -152,7 +153,7 @@ pub(crate) unsafe fn try_retire<T: Send + 'static>(
     // SAFETY: the caller's promise.
     let result = unsafe { attempt(domain, pointer, given) };
     if result.is_err() {
-        count(&domain.core_domain().state().counters.refused);
+        count(&domain.core_domain(INSIDE).state().counters.refused);
     }
     result
 }
@@ -164,9 +165,13 @@ unsafe fn attempt<T: Send + 'static>(
     pointer: NonNull<T>,
     given: Given,
 ) -> Result<(), Refusal> {
-    let state = domain.core_domain().state();
+    let state = domain.core_domain(INSIDE).state();
     // A thread without a queue of its own has no credit, and takes the lock anyway.
-    if state.level.is_easy() && domain.own_queue().is_some_and(|queue| !queue.is_dummy()) {
+    if state.level.is_easy()
+        && domain
+            .own_queue(INSIDE)
+            .is_some_and(|queue| !queue.is_dummy())
+    {
         // SAFETY: the caller's promise.
         unsafe { retire(domain, pointer, given, Terms::LAZY) };
         return Ok(());
@@ -188,7 +193,7 @@ pub(crate) unsafe fn retire_wait<T: Send + 'static>(
     given: Given,
     limit: Duration,
 ) -> Result<(), Refusal> {
-    let state = domain.core_domain().state();
+    let state = domain.core_domain(INSIDE).state();
     if state.in_section() {
         return Err(Refusal::CannotWait(SyncError::InsideSection));
     }
@@ -218,9 +223,9 @@ pub(crate) fn defer<F: FnOnce() + Send + 'static>(domain: &impl Handle, f: F, ur
     let bytes = weight::closure::<F>();
     let queue = match urgency {
         Urgency::Hurry => None,
-        Urgency::Lazy | Urgency::Prompt => domain.own_queue(),
+        Urgency::Lazy | Urgency::Prompt => domain.own_queue(INSIDE),
     };
-    let state = domain.core_domain().state();
+    let state = domain.core_domain(INSIDE).state();
     let inline = state.runs_inline();
     let lane = if inline { OWN } else { CODE };
     match queue {

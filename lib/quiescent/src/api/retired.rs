@@ -36,10 +36,11 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-#[cfg(not(quiescent_model))]
 use super::cookie::Cookie;
 #[cfg(not(quiescent_model))]
 use super::future;
+#[cfg(not(quiescent_model))]
+use super::handle::sealed::INSIDE;
 use super::handle::{Global, Handle};
 use super::queueing::{self, Given};
 use super::refused::{Refusal, Refused};
@@ -307,7 +308,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     }
 
     fn wait_as(self, how: How) -> Result<Box<T>, NotWaited<T, D>> {
-        match self.domain.core_domain().state().synchronize(how) {
+        match self.domain.core_domain(INSIDE).state().synchronize(how) {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }
@@ -331,7 +332,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         let all: Vec<Retired<T, D>> = retired.into_iter().collect();
         let mut waited = Vec::new();
         for one in &all {
-            let domain = one.domain.core_domain();
+            let domain = one.domain.core_domain(INSIDE);
             if !waited.iter().any(|&it| ptr::eq(it, domain)) {
                 if let Err(error) = domain.state().synchronize(How::default()) {
                     panic!("Retired::wait_all: {error}");
@@ -349,7 +350,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`GracePeriod`](crate::GracePeriod).
     #[cfg(not(quiescent_model))]
     pub async fn wait_async(self) -> Box<T> {
-        Cookie::<D>::start(self.domain.core_domain())
+        Cookie::<D>::start(self.domain.core_domain(INSIDE))
             .wait_async()
             .await;
         self.into_box()
@@ -361,7 +362,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`try_grace_period`](crate::try_grace_period()), with the value still retired.
     #[cfg(not(quiescent_model))]
     pub async fn try_wait_async(self) -> Result<Box<T>, NotWaited<T, D>> {
-        match future::Waits::of(Cookie::<D>::start(self.domain.core_domain())).await {
+        match future::Waits::of(Cookie::<D>::start(self.domain.core_domain(INSIDE))).await {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }

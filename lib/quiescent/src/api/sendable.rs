@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use super::domain::RcuDomain;
 use super::guard::Guard;
-use super::handle::sealed::Sealed;
+use super::handle::sealed::{INSIDE, Inside, Sealed};
 use super::handle::{Handle, Reads};
 use super::kind::{Counted, counted, may_be_empty};
 use crate::global::section;
@@ -41,13 +41,13 @@ where
 {
     type OpenSection = SentSection;
 
-    fn core_domain(&self) -> &'static Domain {
-        self.0.core_domain()
+    fn core_domain(&self, _: Inside) -> &'static Domain {
+        self.0.core_domain(INSIDE)
     }
 
     #[inline(always)]
-    fn own_queue(&self) -> Option<&'static Queue> {
-        self.0.own_queue()
+    fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
+        self.0.own_queue(INSIDE)
     }
 
     #[inline(always)]

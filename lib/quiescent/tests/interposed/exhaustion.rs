@@ -123,6 +123,7 @@ fn memory_for_a_queue_a_shared_one_serves() {
 fn memory_for_grace_periods_is_an_error_and_the_next_who_waits_drives() {
     in_both_modes(|| {
         read(|_| ());
+        let other = Reader::inside("other"); // a thread that is alone needs no memory
         let old = RcuCell::new(1u64).store(2);
         for _ in 0..3 {
             let refused = refusing(Refuse::Everything, try_synchronize);
@@ -132,6 +133,7 @@ fn memory_for_grace_periods_is_an_error_and_the_next_who_waits_drives() {
             );
         }
         assert_eq!(statistics().grace_periods, 0);
+        other.end();
         // One waiter that cannot drive, and some that can: they share grace periods, and hand the role over.
         let start = Barrier::new(5);
         thread::scope(|scope| {

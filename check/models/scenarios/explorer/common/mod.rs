@@ -226,7 +226,7 @@ impl Depth {
             Ok("deep") => (BOTH, 1, 2_000_000, false, 200_000),
             Ok("brief") => (BOTH, 0, 1_500, false, 300),
             Ok("full") => (BOTH, 0, 150_000, true, 4_000),
-            _ => (WEAKER, 0, 150_000, true, 1_000),
+            _ => (WEAKER, 0, 300_000, true, 1_000),
         };
         Depth {
             systematic,

@@ -3,8 +3,8 @@
 #![allow(unused)]
 use quiescent::*;
 fn main() {
-    let c: Cookie = Cookie {
-        backend: todo!(),
+    let c = Cookie {
         point: todo!(),
+        ..Cookie::COMPLETED
     };
 }

@@ -1,8 +1,8 @@
-//! [E0599] What a handle leads to has no callable functions by path.
+//! [E0603] The token that leads to a domain has no name outside.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;
-fn f<D: Handle>(b: D::OfBackend) {
-    D::OfBackend::set_drained(b, true);
+fn f<D: Handle>(d: &D, token: quiescent::api::handle::sealed::Inside) {
+    d.core_domain(token);
 }
 fn main() {}

@@ -1,13 +1,10 @@
-//! [E0308] A section opened in a domain of another kind.
+//! [E0061] A section opened in a domain of another kind: its domain is out of reach.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;
-fn of<D: Handle>(d: &D) -> D::OfBackend {
-    d.domain_backend()
-}
-fn open<K: Kind>(backend: K::Backend) -> K::Section {
-    K::open_slowly(backend)
+fn open<D: Handle, K: Kind>(d: &D) {
+    K::open_slowly(d.core_domain());
 }
 fn main() {
-    open::<Counted>(of(&Domain::new()));
+    open::<Domain, Counted>(&Domain::new());
 }
