@@ -160,7 +160,7 @@ impl LaneWords {
     /// `large`: its bytes alone may use up the credit. Then either `help` is called, if the slow path is
     /// needed (the entry is published anyway, unless the lane is the dummy's, and the popped entries may
     /// belong to a taker), or `pop`, with the position of the popped entry, or `pop_last`, with the range of
-    /// positions for [`popped_last`](Lane::popped_last). `RUNS`: they are code, which the caller runs.
+    /// positions for [`popped_last`](LaneWords::popped_last). `RUNS`: they are code, which the caller runs.
     #[inline(always)]
     pub fn push<const RUNS: bool>(
         &self,

@@ -129,8 +129,8 @@ macro_rules! domain {
 pub(crate) mod sealed {
     use super::{Domain, Queue};
 
-    /// Only this crate has a value of it. What takes one cannot be called from generic code of a program, which
-    /// may call the other methods of a trait that it cannot name: a domain is not for its hands.
+    /// Only this crate has a value of it. Generic code of a program may call the methods of a trait that it
+    /// cannot name, but not those that take one of these: they lead to a domain.
     #[derive(Debug)]
     pub struct Inside(());
 
