@@ -39,7 +39,6 @@ use std::time::Duration;
 use super::cookie::Cookie;
 #[cfg(not(quiescent_model))]
 use super::future;
-#[cfg(not(quiescent_model))]
 use super::handle::sealed::INSIDE;
 use super::handle::{Global, Handle};
 use super::queueing::{self, Given};
