@@ -239,14 +239,4 @@ impl Env {
 }
 
 #[cfg(all(test, not(quiescent_model)))]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn turns_of_workers_have_names_of_their_own() {
-        let roles = 1..100u32;
-        let names = roles.flat_map(|role| [turn_of_worker(role), turn_of_overflow(role)]);
-        assert_eq!(names.collect::<HashSet<_>>().len(), 2 * 99);
-    }
-}
+mod tests;

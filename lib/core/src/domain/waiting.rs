@@ -178,3 +178,6 @@ fn drive_for(turn: &mut Turn<'static>, ticket: Pos, how: How) -> Option<Result<(
         _ => Some(Err(SyncError::TimedOut { holdouts })),
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod own;
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -11,12 +12,13 @@ use quiescent_engine::pool::TurnId;
 use quiescent_engine::{Interest, Lane};
 
 use crate::domain::budget::TASKS_WAIT;
-use crate::domain::sweep::{Sweep, Until};
-use crate::domain::{enqueue, in_place};
 use crate::domain::driver::How;
 use crate::domain::fullness::{Fullness, Refusal};
+use crate::domain::run::{turn_of_overflow, turn_of_worker};
 use crate::domain::shell::News;
 use crate::domain::state::State;
+use crate::domain::sweep::{Sweep, Until};
+use crate::domain::{enqueue, in_place};
 use crate::prim::Ordering;
 use crate::prim::counters::value;
 use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue};
@@ -377,4 +379,11 @@ fn what_a_turn_leaves_calls_the_overflow_worker() {
         (program.asked.overflow.load(Relaxed), runs.load(Relaxed)),
         (1, 0)
     );
+}
+
+#[test]
+fn turns_of_workers_have_names_of_their_own() {
+    let roles = 1..100u32;
+    let names = roles.flat_map(|role| [turn_of_worker(role), turn_of_overflow(role)]);
+    assert_eq!(names.collect::<HashSet<_>>().len(), 2 * 99);
 }
