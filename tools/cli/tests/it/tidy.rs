@@ -68,6 +68,56 @@ fn files_have_one_job() {
     }
 }
 
+/// A file that no module names is not compiled: its tests pass without having run.
+#[test]
+fn every_source_is_in_a_module() {
+    let all: Vec<_> = ["lib", "check", "tools"]
+        .into_iter()
+        .flat_map(sources)
+        .map(|path| (read(&path), path))
+        .collect();
+    let text = |path: &Path| all.iter().find(|(_, it)| it == path).map(|(text, _)| text);
+    let by_path = |path: &Path| {
+        let end = format!(
+            "{}\"",
+            path.file_name().unwrap_or_default().to_string_lossy()
+        );
+        let names = |line: &str| line.contains("path = \"") && line.contains(&end);
+        all.iter().any(|(text, _)| text.lines().any(names))
+    };
+    let is_root = |path: &Path| {
+        let folder = path.parent().unwrap_or(path);
+        let roots = ["tests", "examples", "benches", "bin", "refused", "accepted"];
+        [
+            "lib.rs",
+            "main.rs",
+            "build.rs",
+            "switch.rs",
+            "attributes.rs",
+        ]
+        .iter()
+        .any(|it| path.ends_with(it))
+            || roots.iter().any(|it| folder.ends_with(it)) && !folder.with_extension("rs").exists()
+            || folder.ends_with("fuzz_targets")
+    };
+    for (_, path) in all.iter().filter(|(_, path)| !is_root(path)) {
+        let module = match path.ends_with("mod.rs") {
+            true => path.parent().unwrap_or(path).to_path_buf(),
+            false => path.with_extension(""),
+        };
+        let folder = module.parent().unwrap_or(&module);
+        let name = module.file_name().unwrap_or_default().to_string_lossy();
+        let parents = ["mod.rs", "lib.rs", "main.rs"].map(|it| folder.join(it));
+        let named = parents
+            .into_iter()
+            .chain([folder.with_extension("rs")])
+            .filter_map(|parent| text(&parent))
+            .any(|text| text.contains(&format!("mod {name};")));
+        let shown = path.display();
+        assert!(named || by_path(path), "{shown}: no module names it");
+    }
+}
+
 #[test]
 fn every_ordering_edge_is_explained_listed_and_removed_once() {
     let listed = ids(&read(&root().join("docs/ordering.md")), "\n| ", '|');
