@@ -2,10 +2,25 @@
 
 use std::cell::{Cell, RefCell};
 
+use quiescent_engine::credit::Queued;
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{
-    Config, CpuId, FenceCause, Global, Host, Interest, LeafId, Next, Now, Phase, Pos, Seen, Seq,
+    Config, CpuId, FenceCause, Global, Host, Interest, LANES, LeafId, Next, Now, Phase, Pos, Seen,
+    Seq,
 };
+
+/// What the owner of a new queue reports: nothing. Its first lane is freed by the owner itself.
+pub fn queue_with_owner() -> [Queued; LANES] {
+    let others = Queued {
+        credit: true,
+        ..Queued::default()
+    };
+    let owned = Queued {
+        freed_to: Some(0),
+        ..others
+    };
+    [owned, others, others, others]
+}
 
 /// What the host has done for the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

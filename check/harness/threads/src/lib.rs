@@ -15,4 +15,4 @@
 
 mod host;
 
-pub use host::{Done, Readers, TestHost};
+pub use host::{Done, Readers, TestHost, queue_with_owner};

@@ -3,7 +3,7 @@ use quiescent_engine::credit::Cause;
 use quiescent_engine::credit::Queued;
 use quiescent_engine::credit::{Defer, Refill, Urgency};
 use quiescent_engine::{Cpu, Global, LANES, Lane, Now};
-use quiescent_harness_threads::TestHost;
+use quiescent_harness_threads::{TestHost, queue_with_owner};
 
 const PLAIN: usize = Lane::Plain as usize;
 const SECOND: u64 = 1_000_000_000;
@@ -20,19 +20,10 @@ impl Rig {
     fn new(cpus: u32, bytes: u64, count: u64) -> Rig {
         let mut machine = TestHost::threads(2);
         assert!(!machine.engine_mut().set_budget(bytes, count));
-        let owned = Queued {
-            credit: true,
-            freed_to: Some(0),
-            ..Queued::default()
-        };
-        let others = Queued {
-            freed_to: None,
-            ..owned
-        };
         Rig {
             machine,
             cpus: (0..cpus).map(Cpu::new).collect(),
-            queued: (0..cpus).map(|_| [owned, others, others, others]).collect(),
+            queued: (0..cpus).map(|_| queue_with_owner()).collect(),
             ns: SECOND,
         }
     }

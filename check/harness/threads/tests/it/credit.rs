@@ -3,7 +3,7 @@ use quiescent_engine::Phase;
 use quiescent_engine::cblist::Segment;
 use quiescent_engine::credit::*;
 use quiescent_engine::{Cpu, LANES, Lane, Now};
-use quiescent_harness_threads::TestHost;
+use quiescent_harness_threads::{TestHost, queue_with_owner};
 
 const SECOND: u64 = 1_000_000_000;
 const PLAIN: usize = Lane::Plain as usize;
@@ -19,19 +19,10 @@ struct Rig {
 
 impl Rig {
     fn new() -> Rig {
-        let owned = Queued {
-            credit: true,
-            freed_to: Some(0),
-            ..Queued::default()
-        };
-        let others = Queued {
-            freed_to: None,
-            ..owned
-        };
         Rig {
             machine: TestHost::threads(2),
             cpu: Cpu::new(1),
-            queued: [owned, others, others, others],
+            queued: queue_with_owner(),
         }
     }
 

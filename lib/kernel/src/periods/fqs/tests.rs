@@ -1,4 +1,5 @@
 use super::*;
+use crate::periods::gp;
 use crate::periods::host::{CpuId, LeafId, Now, Seen};
 
 /// Four CPUs in two leaves, inside for ever; those of the second leaf that are there.
@@ -24,25 +25,9 @@ impl Host for Four {
 
 /// A kernel's machine of that shape whose grace period waits for its first scan.
 fn waits(host: &Four) -> Global {
-    let geometry = crate::periods::geometry::GeometryParams {
-        leaf_fanout: 2,
-        inner_fanout: 2,
-        exact: true,
-    };
-    let config = crate::periods::config::Config {
-        geometry,
-        ..crate::periods::config::Config::kernel_6_12(4, 1000)
-    };
-    let mut engine = Global::new(config);
-    let tree = Global::new_tree(&config, 4).expect("four CPUs fit");
-    assert!(engine.grow(tree).is_ok());
+    let mut engine = gp::tests::engine();
     let _ = engine.start_poll(0, host);
-    assert!(engine.try_drive(None));
-    while engine.phase != Phase::Wait {
-        if let Next::Fence = engine.step(Now::default(), host).next {
-            let _ = engine.fenced();
-        }
-    }
+    gp::tests::until_waiting(&mut engine, host);
     engine
 }
 
