@@ -16,9 +16,9 @@ use quiescent_engine::{Config, Pace};
 
 use crate::global::{Process, stalls};
 
+use quiescent_core::domain::host::Host;
 use quiescent_core::domain::life::{Domain, Readers};
 use quiescent_core::domain::run::turn_of_overflow;
-use quiescent_core::domain::shell::Shell;
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::{self, witness};

@@ -52,7 +52,7 @@ use quiescent_engine::barrier::Begin;
 use quiescent_engine::credit::Cause;
 
 use crate::domain::error::SyncError;
-use crate::domain::shell::Shell;
+use crate::domain::host::Host;
 use crate::domain::state::{Core, State};
 use crate::prim::counters::count;
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
@@ -73,7 +73,7 @@ impl State {
             match self.look(&mut ticket, who) {
                 Look::Over => return Ok(()),
                 Look::Free => {
-                    self.begin(&ticket, Shell::hire)?;
+                    self.begin(&ticket, Host::hire)?;
                     who = Who::Thread;
                 }
                 Look::InFlight(seen) => {
@@ -106,7 +106,7 @@ impl State {
                     self.forget(awaited);
                     return Poll::Ready(Ok(()));
                 }
-                Look::Free => match self.begin(&awaited.ticket, Shell::start_worker) {
+                Look::Free => match self.begin(&awaited.ticket, Host::start_worker) {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
@@ -118,7 +118,7 @@ impl State {
                     SyncError::NoWorker // no memory for the list entry
                 }
                 Look::InFlight(seen) => {
-                    if !self.env().shell.start_worker() {
+                    if !self.env().host.start_worker() {
                         SyncError::NoWorker
                     } else {
                         if seen.call {
@@ -156,7 +156,7 @@ impl State {
 
     /// Waits for the end of the barrier in flight, or for another reason to inspect it again.
     pub fn sleep(&'static self, seen: &Seen) -> Result<(), SyncError> {
-        if !self.env().shell.hire() {
+        if !self.env().host.hire() {
             return Err(SyncError::NoWorker);
         }
         if seen.call {
@@ -173,10 +173,10 @@ impl State {
     pub fn begin(
         &'static self,
         ticket: &Ticket,
-        has_worker: fn(&'static dyn Shell) -> bool,
+        has_worker: fn(&'static dyn Host) -> bool,
     ) -> Result<(), SyncError> {
         // Checked before anything is taken from its owners: without a worker they continue on their own.
-        if self.is_holding() && !has_worker(self.env().shell) {
+        if self.is_holding() && !has_worker(self.env().host) {
             return Err(SyncError::NoWorker);
         }
         let mut core = self.lock();

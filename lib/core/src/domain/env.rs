@@ -1,11 +1,11 @@
 //! The environment that all domains of a process share: registered threads, fences, the worker's alarm, the
-//! shell.
+//! host.
 
 use crate::domain::error::InitError;
+use crate::domain::host::Host;
 use crate::domain::laziness::Breakers;
 use crate::domain::life::{Domain, Readers};
 use crate::domain::list::Registry;
-use crate::domain::shell::Shell;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
 use crate::prim::asking::{Asking, SPIN};
@@ -14,7 +14,7 @@ use crate::prim::fences::{Fences, Whose};
 use crate::prim::{self, LEAF_SLOTS, full_fence};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
-use crate::queue::meter::UNNAMED;
+use crate::queue::meter::{CountsOf, UNNAMED};
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
 use crate::reader::threads::{Leaves, Slot};
@@ -34,7 +34,7 @@ pub struct Env {
     pub registry: Registry,
     pub alarm: Alarm,
     pub breakers: &'static Breakers,
-    pub shell: &'static dyn Shell,
+    pub host: &'static dyn Host,
 }
 
 /// The large parts of an environment that are zeros at first. In a static of their own they take no room in
@@ -58,12 +58,13 @@ impl Zeros {
 impl Env {
     const_new! {
         /// # Safety
-        /// The environment is placed at `place`, stays there forever, and is part of `shell`. No other one
+        /// The environment is placed at `place`, stays there forever, and is part of `host`. No other one
         /// has these `zeros`.
-        pub unsafe fn new<S: Shell + 'static>(
+        pub unsafe fn new<S: Host + 'static>(
             place: *const Env,
             config: quiescent_engine::Config,
-            shell: &'static S,
+            host: &'static S,
+            counts: CountsOf,
             zeros: &'static Zeros,
         ) -> Env {
             // SAFETY: addresses inside the place that the caller promises; nothing is read.
@@ -75,9 +76,9 @@ impl Env {
                 )
             };
             Env {
-                threads: Threads::new(shell, &zeros.leaves),
+                threads: Threads::new(host, &zeros.leaves),
                 // SAFETY: the caller's promise.
-                common: unsafe { Common::new(common, state.cast(), shell, &zeros.nothing) },
+                common: unsafe { Common::new(common, state.cast(), counts, &zeros.nothing) },
                 fences: Fences::new(),
                 asking: Asking::new(),
                 // SAFETY: the caller's promise.
@@ -87,7 +88,7 @@ impl Env {
                 registry: Registry::new(),
                 alarm: Alarm::new(),
                 breakers: &zeros.breakers,
-                shell,
+                host,
             }
         }
     }
@@ -102,6 +103,15 @@ impl Env {
         self.threads.own_slot(&self.local())
     }
 
+    /// Lets the host copy the counters, which have changed, if there is a page for them. Called with no lock
+    /// held.
+    #[inline]
+    pub fn publish(&self) {
+        if self.common.meter.is_open() {
+            self.host.publish();
+        }
+    }
+
     /// All states: the process's, and those of the program's domains.
     pub fn states(&'static self) -> impl Iterator<Item = &'static State> {
         let others = self.registry.all().filter_map(Domain::state_if_any);
@@ -110,9 +120,9 @@ impl Env {
 
     /// Runs code of the program on the worker, watched as a callback is.
     pub fn watched(&'static self, name: fn() -> &'static str, run: impl FnOnce()) {
-        self.shell.begin(name, None);
+        self.host.begin(name, None);
         run();
-        self.shell.end();
+        self.host.end();
     }
 
     /// Runs code of the program in which waiting is forbidden, as in a callback.

@@ -71,7 +71,7 @@ impl Domain {
     #[cfg(not(quiescent_model))]
     pub fn wake_then(&'static self, point: Point, place: &mut u64, waker: &Waker) {
         let state = self.state();
-        if state.env().shell.start_worker() && state.tasks.put(place, point.cookie, waker) {
+        if state.env().host.start_worker() && state.tasks.put(place, point.cookie, waker) {
             state.call();
         } else {
             waker.wake_by_ref(); // no room for it: busy, but right

@@ -13,7 +13,8 @@
 //! cycles through all queues.
 
 use crate::domain::env::{Env, Marked};
-use crate::domain::shell::{News, Taken};
+use crate::domain::host::Taken;
+use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::domain::tasks::Chosen;
@@ -37,11 +38,11 @@ impl State {
     fn contained(&'static self, taken: Taken, name: Name, run: impl FnOnce()) {
         let env = self.env();
         let marked = Marked::new(env);
-        env.shell.begin(name, Some(taken));
+        env.host.begin(name, Some(taken));
         if let Err(payload) = catch(env, run) {
             self.panicked(name, payload);
         }
-        env.shell.end();
+        env.host.end();
         drop(marked);
         count(&self.counters.callbacks);
     }
@@ -51,7 +52,7 @@ impl State {
         let env = self.env();
         count(&self.counters.panics);
         discard(env, payload);
-        env.shell.tell(News::Panicked { name: name() });
+        env.host.tell(Report::Panicked { name: name() });
     }
 }
 
@@ -66,7 +67,7 @@ impl Env {
 fn catch(env: &Env, run: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
     let mut run = Some(run);
     catch_unwind(AssertUnwindSafe(|| {
-        env.shell.guarded(&mut || {
+        env.host.guarded(&mut || {
             if let Some(run) = run.take() {
                 run();
             }
@@ -162,7 +163,7 @@ impl State {
             [Lane::Own, Lane::Code, Lane::Head].map(|lane| core.cpu.list(lane).ready());
         drop(core);
         if overflow {
-            self.env().shell.call_overflow(self);
+            self.env().host.call_overflow(self);
         }
         if !takes {
             return 0;
@@ -185,7 +186,7 @@ impl State {
         drop(global);
         drop(core);
         if overflow {
-            self.env().shell.call_overflow(self);
+            self.env().host.call_overflow(self);
         }
     }
 
@@ -231,7 +232,7 @@ impl Env {
             if state.lock().engine.overflow_is_on_duty() {
                 state.relieve(who);
             }
-            if self.shell.is_dismissed() {
+            if self.host.is_dismissed() {
                 return;
             }
         }

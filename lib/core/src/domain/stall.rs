@@ -20,7 +20,7 @@
 //! that has left since: it is not named. That is checked after the names were read.
 
 use crate::domain::numbers::Number;
-use crate::domain::shell::News;
+use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
 use quiescent_engine::stall::Stalled;
@@ -177,7 +177,7 @@ impl State {
 
     /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
     pub fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
-        if !self.env().shell.is_heard() {
+        if !self.env().host.is_heard() {
             return None;
         }
         let age = Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
@@ -236,16 +236,16 @@ impl State {
         if !self.telling.begin() {
             return;
         }
-        let (env, shell) = (self.env(), self.env().shell);
-        let report = || shell.tell(News::Stalled(stall));
+        let (env, host) = (self.env(), self.env().host);
+        let report = || host.tell(Report::Stalled(stall));
         if self.in_callback() {
             report(); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
-                shell.begin(|| "the reporter", None);
+                host.begin(|| "the reporter", None);
                 report();
-                shell.end();
-                shell.rest();
+                host.end();
+                host.rest();
             });
         }
         self.telling.end();

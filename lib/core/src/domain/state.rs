@@ -359,14 +359,14 @@ impl State {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.ended.fetch_add(1, Ordering::Relaxed);
         self.call_worker_if_interested();
-        self.env().shell.publish();
+        self.env().publish();
     }
 
     /// The driver is about to sleep until a reader or a timeout wakes it. Called with no lock held.
     #[inline]
     pub fn gp_waits(&self) {
         count(&self.counters.sleeps);
-        self.env().shell.publish();
+        self.env().publish();
     }
 
     /// The worker cannot continue; records the error for its waiters. True if it never will; false if a later

@@ -14,8 +14,8 @@ use quiescent_engine::credit::Cause;
 use crate::domain::driver::deadline_after;
 use crate::domain::env::Env;
 use crate::domain::error::SyncError;
+use crate::domain::host::Taken;
 use crate::domain::run;
-use crate::domain::shell::Taken;
 use crate::domain::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
@@ -40,7 +40,7 @@ impl Until {
 
     pub fn is_over(self, env: &Env) -> bool {
         let past = |deadline| prim::now_ns() >= deadline;
-        self.deadline.is_some_and(past) || env.shell.is_dismissed()
+        self.deadline.is_some_and(past) || env.host.is_dismissed()
     }
 
     /// The remaining time; `None` for no limit.
@@ -193,7 +193,7 @@ impl State {
             }
             ran += self.run_queue(queue, u64::MAX, until, false);
             if code {
-                ran += self.run_turn(queue, self.env().shell.turn(), until);
+                ran += self.run_turn(queue, self.env().host.turn(), until);
             }
         }
         ran
@@ -384,7 +384,7 @@ impl State {
             return;
         };
         if overflow {
-            self.env().shell.call_overflow(self);
+            self.env().host.call_overflow(self);
         }
         if share_done {
             self.barrier_share_done();

@@ -4,10 +4,10 @@ use quiescent_engine::Config;
 
 use crate::watch::report::{self, Report, report};
 use quiescent_core::domain::env::{Env, Zeros};
-use quiescent_core::domain::shell::{News, Shell};
+use quiescent_core::domain::host::Host;
 use quiescent_core::domain::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
-use quiescent_core::queue::meter::Meter;
+use quiescent_core::queue::meter::uncounted;
 use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
 
@@ -42,7 +42,13 @@ impl Process {
         unsafe {
             let env = &raw mut (*process).env;
             (&raw mut (*process).zeros).write(Zeros::new());
-            env.write(Env::new(env, config, &*process, &(*process).zeros));
+            env.write(Env::new(
+                env,
+                config,
+                &*process,
+                uncounted,
+                &(*process).zeros,
+            ));
             (&raw mut (*process).calls).write(AtomicU32::new(0));
             keep(Box::from_raw(process))
         }
@@ -112,10 +118,7 @@ unsafe impl Keeper for Process {
     }
 }
 
-/// Models count nothing.
-impl Meter for Process {}
-
-impl Shell for Process {
+impl Host for Process {
     fn call_overflow(&self, _state: &'static State) {
         self.calls.fetch_add(1, Ordering::Release);
         futex_wake(&self.calls);
@@ -125,13 +128,16 @@ impl Shell for Process {
         stalls::begins() || report::is_heard()
     }
 
-    fn tell(&self, news: News) {
-        match news {
-            News::Ready => report::ready(&self.env),
-            News::Panicked { name } => report(&self.env, Report::Panicked { name }),
-            News::Stalled(stall) => stalls::tell(&stall),
-            News::Slow { .. } | News::OverBudget { .. } => {}
+    fn tell(&self, event: Report) {
+        match event {
+            Report::Stalled(stall) => stalls::tell(&stall),
+            Report::Panicked { .. } => report(&self.env, event),
+            _ => {}
         }
+    }
+
+    fn ready(&self) {
+        report::ready(&self.env);
     }
 }
 

@@ -13,10 +13,9 @@ use crate::watch::telemetry;
 use crate::workers::roles::WORKER;
 use crate::workers::{Workers, ended};
 use quiescent_core::domain::env::{Env, Zeros};
+use quiescent_core::domain::host::{Host, Taken};
 use quiescent_core::domain::run::turn_of_worker;
-use quiescent_core::domain::shell::{News, Shell, Taken};
 use quiescent_core::domain::state::State;
-use quiescent_core::queue::meter::{Counts, Meter, Page};
 use quiescent_core::queue::parcel::Name;
 use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
@@ -34,7 +33,10 @@ static ZEROS: Zeros = Zeros::new();
 
 static PROCESS: Process = Process {
     // SAFETY: that place, and no other environment; a static is never freed.
-    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &PROCESS, &ZEROS) },
+    env: unsafe {
+        let (place, config) = (&raw const PROCESS.env, State::config());
+        Env::new(place, config, &PROCESS, telemetry::counts, &ZEROS)
+    },
     // SAFETY: as above.
     workers: unsafe { Workers::new(&raw const PROCESS.env) },
     forking: Policy::new(),
@@ -96,18 +98,7 @@ unsafe impl Keeper for Process {
     }
 }
 
-impl Meter for Process {
-    #[inline]
-    fn page(&self) -> Option<Page> {
-        telemetry::open_page()
-    }
-
-    fn counts(&self, place: u32, lane: usize, what: u64) -> &Counts {
-        telemetry::counts(place, lane, what)
-    }
-}
-
-impl Shell for Process {
+impl Host for Process {
     fn start_worker(&self) -> bool {
         process().workers.start_worker()
     }
@@ -162,32 +153,18 @@ impl Shell for Process {
     }
 
     fn publish(&self) {
-        telemetry::publish_if_on(env());
+        telemetry::publish(env());
     }
 
     fn is_heard(&self) -> bool {
         report::is_heard()
     }
 
-    fn tell(&self, news: News) {
-        let event = match news {
-            News::Ready => return report::ready(env()),
-            News::Panicked { name } => Report::Panicked { name },
-            News::Slow { name, ns } => Report::Slow {
-                name,
-                took: std::time::Duration::from_nanos(ns),
-            },
-            News::Stalled(stall) => Report::Stalled(stall),
-            News::OverBudget {
-                full,
-                holdouts,
-                domain,
-            } => Report::OverBudget {
-                full,
-                holdouts,
-                domain,
-            },
-        };
+    fn tell(&self, event: Report) {
         report(env(), event);
+    }
+
+    fn ready(&self) {
+        report::ready(env());
     }
 }

@@ -13,8 +13,8 @@ mod source;
 
 pub use source::Source;
 
-pub(crate) use page::{Names, begin_again, counts, leave, names, open_page, place_of};
-pub(crate) use publish::{publish, publish_if_on};
+pub(crate) use page::{Names, begin_again, counts, leave, names, place_of};
+pub(crate) use publish::publish;
 
 /// Starts counting; does nothing if it is on already. It stays on until the process ends.
 ///

@@ -164,7 +164,7 @@ impl Workers {
 mod tests {
     use super::*;
     use crate::global::{env, process};
-    use quiescent_core::domain::shell::{Shell, Taken};
+    use quiescent_core::domain::host::{Host, Taken};
 
     /// A callback of a dropped domain ends inside the callback that emptied it, and the end of the outer one
     /// is none of a callback.

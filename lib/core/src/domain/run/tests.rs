@@ -15,7 +15,7 @@ use crate::domain::sweep::{Sweep, Until};
 use crate::domain::{enqueue, in_place};
 use crate::domain::driver::How;
 use crate::domain::fullness::{Fullness, Refusal};
-use crate::domain::shell::News;
+use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::prim::Ordering;
 use crate::prim::counters::value;
@@ -254,7 +254,7 @@ fn a_report_has_the_amount_that_exceeded_the_budget() {
     state.deliver_reports();
     let reports = program.reports();
     assert!(
-        matches!(reports[..], [News::OverBudget { full: said, .. }] if said == full),
+        matches!(reports[..], [Report::OverBudget { full: said, .. }] if said == full),
         "{reports:?}"
     );
 }
@@ -272,7 +272,7 @@ fn a_destructor_is_slow_beyond_the_limit() {
         assert!(
             reports
                 .iter()
-                .all(|news| matches!(news, News::Slow { ns: said, .. } if *said == ns))
+                .all(|news| matches!(news, Report::Slow { took, .. } if took.as_nanos() == u128::from(ns)))
         );
     }
 }

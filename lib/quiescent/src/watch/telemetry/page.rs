@@ -15,7 +15,7 @@ use quiescent_core::domain::env::Env;
 use quiescent_core::os;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
-use quiescent_core::queue::meter::{Counts, PROCESS, Page as Open, UNNAMED};
+use quiescent_core::queue::meter::{Counts, PROCESS, UNNAMED};
 use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
 
 /// The first eight bytes.
@@ -115,14 +115,8 @@ pub(crate) struct Page {
 /// Null: nothing is counted.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
-/// The number of pages made: what a queue reported to one is not reported to the next.
-static NUMBER: AtomicU32 = AtomicU32::new(0);
-
 /// Its memory, which other processes can find.
 static SHARED: os::Page = os::Page::none();
-
-/// When it was made.
-static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// The names with a fixed number.
 const FIXED: [&str; UNNAMED as usize + 1] = {
@@ -170,29 +164,10 @@ pub(crate) fn page() -> Option<&'static Page> {
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// The page to count into, for queues.
-#[inline]
-pub(crate) fn open_page() -> Option<Open> {
-    page().map(|_| Open {
-        number: number(),
-        started: started(),
-    })
-}
-
 /// The counts of a function on the page; only while there is one.
 pub(crate) fn counts(place: u32, lane: usize, what: u64) -> &'static Counts {
     let page = page().expect("a page that was just there is not taken away");
     &page.row(place, lane, what).counts
-}
-
-/// When this page was made, in ns.
-pub(super) fn started() -> u64 {
-    STARTED.load(Ordering::Relaxed)
-}
-
-/// The number of this page.
-pub(super) fn number() -> u32 {
-    NUMBER.load(Ordering::Relaxed)
 }
 
 pub(super) fn start(env: &'static Env) -> io::Result<()> {
@@ -208,18 +183,18 @@ fn make(env: &'static Env, forks: u32, names: &Names) -> io::Result<()> {
     let page: *mut Page = SHARED.make(NAME, size_of::<Page>())?.cast().as_ptr();
     // SAFETY: zeroed memory of its size, aligned to pages; words of zeroes are a page.
     unsafe { &*page }.describe(forks, names);
-    NUMBER.fetch_add(1, Ordering::Relaxed);
-    STARTED.store(prim::coarse_ns(), Ordering::Relaxed); // the clock of the queues
     PAGE.store(page, Ordering::Release);
+    env.common.meter.open(prim::coarse_ns()); // the clock of the queues
     super::publish::publish(env);
     Ok(())
 }
 
 /// In the child of a fork, first: detaches the parent's page. Returns the argument of [`begin_again`].
-pub(crate) fn leave() -> Option<u32> {
+pub(crate) fn leave(env: &Env) -> Option<u32> {
     let page = page()?;
     let forks = page.header.forks.load(Ordering::Relaxed);
     PAGE.store(ptr::null_mut(), Ordering::Relaxed);
+    env.common.meter.close();
     // SAFETY: this process's own view of it, which is not used any more: there is one thread.
     unsafe { SHARED.leave(NonNull::from(page).cast(), size_of::<Page>()) };
     super::publish::forked();

@@ -131,14 +131,6 @@ fn values(env: &'static Env) -> [u64; NAMES.len()] {
     ]
 }
 
-/// Calls [`publish`] if telemetry is on. With no lock held.
-#[inline]
-pub(crate) fn publish_if_on(env: &'static Env) {
-    if page().is_some() {
-        publish(env);
-    }
-}
-
 /// Updates the counters. With no lock held.
 #[cold]
 pub(crate) fn publish(env: &'static Env) {
