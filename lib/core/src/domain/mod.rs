@@ -4,7 +4,7 @@
 //! |---|---|
 //! | data | `life`, `state`, `settings`, `list`, `env`, `host`, `report`, `counters`, `numbers` |
 //! | a grace period | `driver`, `waiting`, `waiters`, `points`, `readers`, `sections`, `stall` |
-//! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `gate`, `budget`, `fullness` |
+//! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `gate`, `budget` |
 //! | the worker | `pass`, `drain`, `pressure` |
 
 pub mod barrier;

@@ -17,8 +17,8 @@ pub enum Report {
         name: &'static str,
     },
     /// A destructor took more than 10 ms inside a `retire` or `store` of the thread that retired the value.
-    /// Only in builds with `debug_assertions`. `Retired::on_worker` and `set_destructors_on_worker` move it to
-    /// the worker.
+    /// Only in builds with `debug_assertions`. `Retired::on_worker` and `set_destructors_on_worker` move it
+    /// to the worker.
     Slow {
         /// The type of the value.
         name: &'static str,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Has, portable};
 pub use portable::{
     AtExit, Page, Timer, Wakeups, coarse_ns, doze, end_here, has_more_rights, has_one_processor,
-    map, now_ns, of_thread, on_fork, open_page_of, pin, read_page, spawn, thread_name, unmap,
+    map, now_ns, of_thread, on_fork, pin, read_page, spawn, thread_name, unmap,
 };
 
 /// What the others may lack.

@@ -9,15 +9,13 @@ use std::time::Duration;
 
 use super::Has;
 pub use alarm::{Timer, Wakeups};
-pub use page::{Page, read_page};
-pub use page_of::open_page_of;
+pub use page::Page;
 pub use threads::{
     AtExit, doze, end_here, has_more_rights, has_one_processor, on_fork, pin, spawn,
 };
 
 mod alarm;
 mod page;
-mod page_of;
 mod pressure;
 mod threads;
 

@@ -208,12 +208,6 @@ pub(crate) fn begin_again(env: &'static Env, forks: Option<u32>, names: &Names) 
     }
 }
 
-/// The bytes of the page, if there is one, and if the program has not closed it.
-pub(super) fn bytes() -> Option<Vec<u8>> {
-    page()?;
-    SHARED.read(size_of::<Page>())?.ok()
-}
-
 /// The number of the domains with this name. Domains for which there is no room share one number.
 pub(crate) fn place_of(name: &'static str) -> u32 {
     if name.is_empty() {
