@@ -166,7 +166,7 @@ impl Model {
 
     /// Owners run their callbacks themselves.
     pub fn inline(self) -> Model {
-        self.0.env.state.set_inline(true);
+        self.0.env.home.set(|it| it.inline = true);
         self
     }
 

@@ -245,14 +245,4 @@ impl State {
             domain: self.name(),
         });
     }
-
-    pub fn set_budget(&'static self, bytes: u64, callbacks: u64) {
-        let mut core = self.lock();
-        let kick = core.engine.set_budget(bytes, callbacks);
-        self.show_level(&core);
-        drop(core);
-        if kick {
-            self.kick_worker();
-        }
-    }
 }

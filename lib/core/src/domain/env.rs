@@ -6,6 +6,7 @@ use crate::domain::host::Host;
 use crate::domain::laziness::Breakers;
 use crate::domain::life::{Domain, Readers};
 use crate::domain::list::Registry;
+use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
 use crate::prim::asking::{Asking, SPIN};
@@ -14,7 +15,7 @@ use crate::prim::fences::{Fences, Whose};
 use crate::prim::{self, LEAF_SLOTS, full_fence};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
-use crate::queue::meter::{CountsOf, UNNAMED};
+use crate::queue::meter::{CountsOf, PROCESS};
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
 use crate::reader::threads::{Leaves, Slot};
@@ -82,7 +83,7 @@ impl Env {
                 fences: Fences::new(),
                 asking: Asking::new(),
                 // SAFETY: the caller's promise.
-                home: unsafe { Domain::new(0, Readers::Threads, UNNAMED, place) },
+                home: unsafe { Domain::new(0, Readers::Threads, Settings::new(&config, PROCESS), place) },
                 // SAFETY: the caller's promise.
                 state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
                 registry: Registry::new(),

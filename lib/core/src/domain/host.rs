@@ -48,6 +48,11 @@ pub trait Host: Keeper {
         None
     }
 
+    /// The number of callbacks that do not return.
+    fn stuck(&self) -> u64 {
+        0
+    }
+
     /// The name of the calling worker's turns.
     fn turn(&self) -> TurnId {
         TurnId::MIN

@@ -2,7 +2,7 @@
 //!
 //! | | files |
 //! |---|---|
-//! | data | `life`, `state`, `settings`, `list`, `env`, `host`, `report`, `counters`, `numbers` |
+//! | data | `life`, `state`, `settings`, `list`, `env`, `host`, `report`, `counters`, `statistics` |
 //! | a grace period | `driver`, `waiting`, `waiters`, `points`, `readers`, `sections`, `stall` |
 //! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `gate`, `budget` |
 //! | the worker | `pass`, `drain`, `pressure` |
@@ -23,7 +23,6 @@ pub mod inspect;
 pub mod laziness;
 pub mod life;
 pub mod list;
-pub mod numbers;
 pub mod pass;
 pub mod points;
 pub mod pressure;
@@ -37,6 +36,7 @@ pub mod sections;
 pub mod settings;
 pub mod stall;
 pub mod state;
+pub mod statistics;
 pub mod sweep;
 pub mod tasks;
 pub mod waiters;

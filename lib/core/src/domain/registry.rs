@@ -6,8 +6,8 @@
 
 use crate::domain::env::Env;
 use crate::domain::life::{Domain, Readers};
-use crate::domain::numbers::Numbers;
 use crate::domain::settings::Settings;
+use crate::domain::state::State;
 use crate::prim::{AtomicPtr, Ordering, arena};
 use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
@@ -62,9 +62,10 @@ impl Domain {
             }
             false => UNNAMED,
         };
+        let settings = Settings::new(&State::config(), in_telemetry);
         // SAFETY: fresh memory of that size and alignment, never freed.
         let new: &'static Domain = unsafe {
-            place.write(Domain::new(number, readers, in_telemetry, env));
+            place.write(Domain::new(number, readers, settings, env));
             &*place
         };
         registry.add(new);
@@ -97,10 +98,9 @@ impl Domain {
             parked: _,
             state: _, // see `forget_state`
         } = self;
-        match parked {
-            Some(settings) => settings.before = Numbers::ZERO, // counters start at zero
+        if parked.is_none() {
             // SAFETY: the caller's promise.
-            None => unsafe { settings.renew() },
+            unsafe { settings.renew() };
         }
         let forget = |[made, attached]: [&AtomicPtr<Queue>; 2]| {
             // SAFETY: null, or a queue; queues live forever.

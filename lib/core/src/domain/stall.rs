@@ -19,7 +19,6 @@
 //! so no number changes its meaning. A slot whose generation differs from the first scan belongs to a reader
 //! that has left since: it is not named. That is checked after the names were read.
 
-use crate::domain::numbers::Number;
 use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
@@ -164,17 +163,6 @@ impl fmt::Display for Seconds {
 const MOST: usize = 64;
 
 impl State {
-    /// Sets the time after which stalls are reported, also for the grace period in flight; zero: never.
-    pub fn set_stall_after(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let asleep = self.lock().engine.set_stall_ns(ns);
-        // A driver that sleeps until another time wakes, and uses the new one.
-        if asleep {
-            self.rouse_driver(false);
-        }
-        self.call_worker_if_interested(); // its deadline changes too
-    }
-
     /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
     pub fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
         if !self.env().host.is_heard() {
@@ -196,13 +184,9 @@ impl State {
         let readers = seen.flat_map(|&(cpu, stamp)| self.stalled_readers(cpu, stamp, age));
         let readers = readers.take(MOST).collect();
         let (queued, queued_bytes) = self.held();
-        let before = match self.is_home() {
-            true => 0,
-            false => self.domain().settings().before.get(Number::GracePeriods),
-        };
         Some(StallReport {
             domain: self.name(),
-            grace_period: stalled.grace_period.wrapping_sub(before),
+            grace_period: stalled.grace_period,
             report: stalled.nth,
             age,
             readers,

@@ -400,16 +400,6 @@ impl Core {
         (&mut self.engine, readers.under(&self.lock))
     }
 
-    pub fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
-        self.due_from = now_ns(); // what the new times would have flushed already
-        self.engine.set_flush_times(lazy_ns, prompt_ns);
-    }
-
-    pub fn set_drained(&mut self, drained: bool) {
-        self.due_from = now_ns(); // what was left to the program
-        self.engine.set_drained(drained);
-    }
-
     /// The grace period's fence has ended.
     pub fn fence_ended(&mut self, time: Option<FenceTime>) {
         if let Some(FenceTime { took_ns, ended_ns }) = time {

@@ -119,6 +119,10 @@ impl Host for Process {
         process().workers.overflow_look()
     }
 
+    fn stuck(&self) -> u64 {
+        self.workers.watch.stuck()
+    }
+
     fn turn(&self) -> TurnId {
         turn_of_worker(WORKER.get() as u32)
     }

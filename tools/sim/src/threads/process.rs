@@ -75,7 +75,7 @@ impl Process {
 
     /// Whether others than its owner free what is retired.
     pub fn set_offload(self, offload: bool) {
-        self.state().set_offload(offload);
+        self.0.env.home.set(|it| it.offload = offload);
     }
 
     /// The calling fiber is a thread of this process from now on.

@@ -34,7 +34,7 @@ fn home() -> (&'static Program, &'static State) {
 fn done(state: &'static State, numbers: [usize; 3]) -> (&'static Queue, &'static AtomicU32) {
     let runs = counter();
     let [code, own, heads] = numbers;
-    state.set_workers_run(true);
+    state.domain().set(|it| it.workers_run = true);
     (0..code).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
     (0..own).for_each(|_| state.put(OWN, counting(runs), Urgency::Hurry));
     (0..heads).for_each(|_| state.put_head(runs, Urgency::Hurry));
@@ -201,7 +201,7 @@ fn a_thread_yields_only_where_it_may_be_waited_for() {
     program.unlock(section);
     program.env.marked(|| state.give_way());
     assert_eq!(yields(), 1);
-    state.set_budget(u64::MAX, 2);
+    state.domain().set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 2));
     let runs = counter();
     (0..5).for_each(|_| state.put(CODE, counting(runs), Urgency::Lazy));
     let before = yields();
@@ -229,7 +229,7 @@ fn each_report_is_delivered_once() {
         (0, 0),
         "the parent's, in the child of a fork: nothing is known of it"
     );
-    state.set_budget(u64::MAX, 0);
+    state.domain().set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 0));
     (0..2).for_each(|_| state.put(PLAIN, memory(), Urgency::Lazy));
     assert_eq!(delivered(), (0, 1));
     assert_eq!(delivered(), (0, 0));
@@ -240,7 +240,7 @@ fn each_report_is_delivered_once() {
 #[test]
 fn a_report_has_the_amount_that_exceeded_the_budget() {
     let (program, state) = home();
-    state.set_budget(u64::MAX, 3);
+    state.domain().set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 3));
     (0..4).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
     let full = Fullness::of(&state.lock());
     assert_eq!((full.held_callbacks, full.budget_callbacks), (4, 3));
@@ -249,7 +249,7 @@ fn a_report_has_the_amount_that_exceeded_the_budget() {
     assert!(matches!(refused, Err(Refusal::Full(said)) if said.held_callbacks == 5));
     // The worker comes late.
     state.drain(ALWAYS);
-    state.set_budget(u64::MAX, u64::MAX);
+    state.domain().set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, u64::MAX));
     assert_eq!(state.held(), (0, 0));
     state.deliver_reports();
     let reports = program.reports();

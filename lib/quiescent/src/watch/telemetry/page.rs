@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use quiescent_core::domain::env::Env;
+use quiescent_core::domain::statistics::Statistics;
 use quiescent_core::os;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
@@ -182,7 +183,7 @@ pub(super) fn start(env: &'static Env) -> io::Result<()> {
 fn make(env: &'static Env, forks: u32, names: &Names) -> io::Result<()> {
     let page: *mut Page = SHARED.make(NAME, size_of::<Page>())?.cast().as_ptr();
     // SAFETY: zeroed memory of its size, aligned to pages; words of zeroes are a page.
-    unsafe { &*page }.describe(forks, names);
+    unsafe { &*page }.describe(env, forks, names);
     PAGE.store(page, Ordering::Release);
     env.common.meter.open(prim::coarse_ns()); // the clock of the queues
     super::publish::publish(env);
@@ -224,7 +225,7 @@ pub(crate) fn place_of(name: &'static str) -> u32 {
 }
 
 impl Page {
-    fn describe(&self, forks: u32, names: &Names) {
+    fn describe(&self, env: &'static Env, forks: u32, names: &Names) {
         let header = &self.header;
         let parts = [
             std::mem::offset_of!(Page, counters),
@@ -251,9 +252,12 @@ impl Page {
         for (place, name) in self.places.iter().zip(names) {
             place.set(name);
         }
-        for (place, name) in self.counters.iter().zip(super::publish::NAMES) {
-            place.name.set(name);
-        }
+        let mut counters = self.counters.iter();
+        Statistics::publish(&env.home, &mut |name, inside, _| {
+            if let Some(place) = counters.next() {
+                write_to(&place.name, format_args!("{name}{inside}"));
+            }
+        });
         self.rows[OTHERS].name.set("(others)");
         header.magic.store(MAGIC, Ordering::Release);
     }
