@@ -57,7 +57,7 @@ use crate::domain::state::{Core, State};
 use crate::prim::counters::count;
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 
-pub use crate::domain::gate::{Awaited, Look, Seen, Ticket, Who};
+pub use crate::domain::gate::{Look, Seen, Ticket, Who};
 
 impl State {
     /// Waits until everything queued before this call has been freed or run.
@@ -85,33 +85,24 @@ impl State {
         }
     }
 
-    /// The state of a future that waits for everything queued before this call.
-    pub fn awaited(&self) -> Awaited {
-        Awaited {
-            ticket: self.ticket(),
-            place: 0,
-        }
-    }
-
-    /// As [`barrier`](State::barrier), but never waits: `waker` is woken when the caller should poll again.
+    /// As [`barrier`](State::barrier), but never waits: `waker` is woken when the caller should poll again; its
+    /// `place` in the list is 0 for none.
     pub fn poll_barrier(
         &'static self,
-        awaited: &mut Awaited,
+        ticket: &mut Ticket,
+        place: &mut u64,
         waker: &Waker,
     ) -> Poll<Result<(), SyncError>> {
         let mut who = Who::Passing;
         loop {
-            let error = match self.look(&mut awaited.ticket, who) {
-                Look::Over => {
-                    self.forget(awaited);
-                    return Poll::Ready(Ok(()));
-                }
-                Look::Free => match self.begin(&awaited.ticket, Host::start_worker) {
+            let error = match self.look(ticket, who) {
+                Look::Over => return Poll::Ready(Ok(())),
+                Look::Free => match self.begin(ticket, Host::start_worker) {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
                 Look::InFlight(_) if who == Who::Passing => {
-                    if self.wakers.put(&mut awaited.place, (), waker) {
+                    if self.wakers.put(place, (), waker) {
                         who = Who::Task;
                         continue;
                     }
@@ -137,11 +128,6 @@ impl State {
             waker.wake_by_ref(); // a busy loop, but correct
             return Poll::Pending;
         }
-    }
-
-    /// The future is dropped or done.
-    pub fn forget(&self, awaited: &mut Awaited) {
-        self.wakers.remove(std::mem::take(&mut awaited.place));
     }
 
     /// A ticket for everything queued before this call.

@@ -38,8 +38,6 @@ use std::time::Duration;
 
 #[cfg(not(quiescent_model))]
 use super::cookie::Cookie;
-#[cfg(not(quiescent_model))]
-use super::future;
 use super::handle::{Global, Handle};
 use super::queueing::{self, Given};
 use super::refused::{Refusal, Refused};
@@ -361,7 +359,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`try_grace_period`](crate::try_grace_period()), with the value still retired.
     #[cfg(not(quiescent_model))]
     pub async fn try_wait_async(self) -> Result<Box<T>, NotWaited<T, D>> {
-        match future::Waits::of(Cookie::<D>::start(self.domain.core_domain())).await {
+        match Cookie::<D>::start(self.domain.core_domain())
+            .as_wait()
+            .await
+        {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }
