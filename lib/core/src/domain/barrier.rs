@@ -85,8 +85,8 @@ impl State {
         }
     }
 
-    /// As [`barrier`](State::barrier), but never waits: `waker` is woken when the caller should poll again; its
-    /// `place` in the list is 0 for none.
+    /// As [`barrier`](State::barrier), but never waits: `waker` is woken when the caller should poll again;
+    /// its `place` in the list is 0 for none.
     pub fn poll_barrier(
         &'static self,
         ticket: &mut Ticket,

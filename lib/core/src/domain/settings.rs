@@ -115,8 +115,8 @@ impl State {
         }
     }
 
-    /// Called after a change of settings: moves deadlines; owners apply the rest at their next push. `look`: a
-    /// sleeping driver may have new work, too.
+    /// Called after a change of settings: moves deadlines; owners apply the rest at their next push. `look`:
+    /// a sleeping driver may have new work, too.
     pub fn settings_changed(&'static self, look: bool) {
         let mut earliest: Option<u64> = None;
         for queue in self.queues() {

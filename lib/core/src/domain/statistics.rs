@@ -142,16 +142,16 @@ figures! {
         kick = value(&it.counters.woken_kick);
         /// A source of memory pressure reported.
         pressure = value(&it.counters.woken_pressure);
-        /// More than 10 000 callbacks were ready and no thread was running them: the *overflow worker* was woken
-        /// beside the worker. It slept again when fewer than 100 were left.
+        /// More than 10 000 callbacks were ready and no thread was running them: the *overflow worker* was
+        /// woken beside the worker. It slept again when fewer than 100 were left.
         backlog = it.counts.backlogs;
     }
 }
 
 figures! {
-    /// What ended the laziness of queues: how often the callbacks of a queue were assigned to a grace period, by
-    /// cause. A thread that returns while its queue is being detached does it in a hurry itself: that counts as
-    /// both.
+    /// What ended the laziness of queues: how often the callbacks of a queue were assigned to a grace period,
+    /// by cause. A thread that returns while its queue is being detached does it in a hurry itself: that
+    /// counts as both.
     Flushes of it: credit::Flushes {
         /// The flush time of lazy items.
         lazy = it.of(Cause::Lazy);
@@ -185,8 +185,8 @@ statistics! {
         grace_periods_sole: u64 = it.counts.sole;
         /// Scans over readers.
         scans: u64 = it.counts.scans;
-        /// Groups of 64 threads that scans inspected: those with a thread that had not been found outside of its
-        /// sections.
+        /// Groups of 64 threads that scans inspected: those with a thread that had not been found outside of
+        /// its sections.
         leaves_scanned: u64 = it.counts.leaves_scanned;
         /// Times a stall report was due (`set_stall_after`). It was made if a
         /// reader still blocked the grace period then.
@@ -200,8 +200,8 @@ statistics! {
         /// Process-wide fences that were issued, for all domains and `Srcu`s; the other counters
         /// say how many were needed. (None where readers execute the fence.)
         fences_issued: u64 = it.env.fences.issued();
-        /// Times that a fence issued for another purpose was enough: one by another thread at the same time, or
-        /// one for several domains at once.
+        /// Times that a fence issued for another purpose was enough: one by another thread at the same time,
+        /// or one for several domains at once.
         fences_shared: u64 = value(&it.counters.fences_shared);
         /// Threads that were woken because their grace period ended, or to drive the next one.
         wakeups: u64 = value(&it.counters.wakeups);
@@ -211,8 +211,9 @@ statistics! {
         sleeps: u64 = value(&it.counters.sleeps);
         /// Times a driver whose grace period had ended passed its role to another waiter.
         hand_overs: u64 = value(&it.counters.hand_overs);
-        /// Times a waiter took the role from a driver that had made no progress for 0.1 s (stopped or starved),
-        /// or found it free without having been asked, as the waiter that was asked to drive did not run.
+        /// Times a waiter took the role from a driver that had made no progress for 0.1 s (stopped or
+        /// starved), or found it free without having been asked, as the waiter that was asked to drive did
+        /// not run.
         takeovers: u64 = it.counts.takeovers + value(&it.counters.found_free);
         /// Callbacks and destructors run by the reclaimer.
         callbacks: u64 = value(&it.counters.callbacks);
@@ -232,8 +233,8 @@ statistics! {
         pressure_events: u64 = value(&it.counters.pressure_events);
         /// Times the program called `memory_is_low`.
         pressure_calls: u64 = value(&it.counters.pressure_calls);
-        /// Passes of the worker that took everything queued because memory was low: at most ten a second, however
-        /// often it was reported.
+        /// Passes of the worker that took everything queued because memory was low: at most ten a second,
+        /// however often it was reported.
         pressure_passes: u64 = it.counts.pressure;
         /// Times the worker could not start, or could not continue (the fence was refused). Queued items are
         /// kept.
@@ -247,20 +248,21 @@ statistics! {
         /// Times a thread yielded its processor once: near the budget a thread that queues callbacks, to the
         /// threads that run them; beyond it every thread that retires, to readers and workers.
         gave_way: u64 = value(&it.counters.gave_way);
-        /// Objects lost because there was no memory for a place in a queue: they leak, and closures among them
-        /// never run.
+        /// Objects lost because there was no memory for a place in a queue: they leak, and closures among
+        /// them never run.
         leaked: u64 = value(&it.counters.leaked);
-        /// Callbacks, including destructors, that were queued or being run at the fork that made this process.
-        /// The parent runs them; this process does not.
+        /// Callbacks, including destructors, that were queued or being run at the fork that made this
+        /// process. The parent runs them; this process does not.
         not_inherited: u64 = value(&it.counters.not_inherited);
         /// Sections opened by threads that found no slot and share two counters.
         unregistered_sections: u64 = value(&it.env.threads.unregistered);
-        /// Callbacks and objects queued by threads without a queue of their own, into a queue that they share.
+        /// Callbacks and objects queued by threads without a queue of their own, into a queue that they
+        /// share.
         unregistered_queued: u64 = value(&it.counters.unregistered_queued);
         /// Threads registered now.
         registered: u32 = it.env.threads.slots.registered();
-        /// Threads of this library: the worker, once something was queued; a stand-by, from the worker's first
-        /// callback on; the overflow worker, once there was a backlog.
+        /// Threads of this library: the worker, once something was queued; a stand-by, from the worker's
+        /// first callback on; the overflow worker, once there was a backlog.
         helper_threads: u64 = value(&it.counters.helpers);
         /// The budget in bytes, and in callbacks: see `set_budget`.
         budget_bytes: u64 = it.budget.0;
@@ -273,20 +275,20 @@ statistics! {
         /// Times that the worker, or a waiter that slept, ran more than 75 ms later than it was due, in any
         /// domain. The worker is due at the deadline of what is queued, and from the moment at which it was
         /// called; a waiter from the end of its grace period, or from when it was asked to drive. (A deadline
-        /// that a new setting has moved into the past counts from that moment.) It is measured where they run.
-        /// So a processor that was not to be had counts, a thread that was stopped before it woke another, a
-        /// callback that kept the worker from others, and a lost wake-up that a time-out replaced. One round of
-        /// the worker counts once, however much was due. A driver that sleeps for a reader counts in `stalls`.
+        /// that a new setting has moved into the past counts from that moment.) It is measured where they
+        /// run. So a processor that was not to be had counts, a thread that was stopped before it woke
+        /// another, a callback that kept the worker from others, and a lost wake-up that a time-out replaced.
+        /// One round of the worker counts once, however much was due. A driver that sleeps for a reader
+        /// counts in `stalls`.
         late_wakeups: u64 = value(&it.counters.late_wakeups);
         /// Callbacks and objects that are queued or being run.
         queued: u64 = held.0;
-        /// Their bytes, as the budget counts them: sizes rounded up as allocators do (plus a word, then to 16),
-        /// 16 bytes of queue for each, and what the objects own: as declared
-        /// (weights), or 1 KiB for a value with a destructor. Intrusive callbacks
-        /// count no bytes.
+        /// Their bytes, as the budget counts them: sizes rounded up as allocators do (plus a word, then to
+        /// 16), 16 bytes of queue for each, and what the objects own: as declared (weights), or 1 KiB for a
+        /// value with a destructor. Intrusive callbacks count no bytes.
         queued_bytes: u64 = held.1;
-        /// An upper bound on how long the oldest of it has been queued, as far as known. What is being run does
-        /// not count.
+        /// An upper bound on how long the oldest of it has been queued, as far as known. What is being run
+        /// does not count.
         oldest: Duration = it.state.map_or(Duration::ZERO, State::oldest);
         /// Callbacks that did not return within a second. Each has a thread to itself since then.
         callbacks_stuck: u64 = it.env.host.stuck();
@@ -299,8 +301,8 @@ statistics! {
         forks: u64 = value(&it.counters.forks);
         /// Readers that block the grace period in flight now.
         holdouts: u32 = it.holdouts;
-        /// Whether a grace period is in flight or requested. One that no thread needs any more stays as it is,
-        /// and nothing runs for it; the next waiter completes it.
+        /// Whether a grace period is in flight or requested. One that no thread needs any more stays as it
+        /// is, and nothing runs for it; the next waiter completes it.
         busy: bool = it.busy;
         /// The fence mode.
         fence_mode: FenceMode = it.env.threads.mode.resolve();
@@ -350,9 +352,9 @@ statistics! {
         budget_bytes: u64 = it.budget.0;
         /// See `budget_bytes`.
         budget_callbacks: u64 = it.budget.1;
-        /// Threads that have read here. Threads that used the same slot one after the other count once; included
-        /// are threads that read in a dropped domain whose records this one reuses. (Not counted in an
-        /// `Srcu`.)
+        /// Threads that have read here. Threads that used the same slot one after the other count once;
+        /// included are threads that read in a dropped domain whose records this one reuses. (Not counted in
+        /// an `Srcu`.)
         readers: u32 = it.domain.records();
         /// Whether a grace period is in flight or requested.
         busy: bool = it.busy;

@@ -92,10 +92,9 @@ future! {
     /// Resolves when everything that was queued in a domain before the future was made has been freed or run.
     /// Made by [`barrier_async`] and [`RcuDomain::barrier_async`](crate::RcuDomain::barrier_async).
     ///
-    /// # Panics
-    /// When polled inside a section of the same thread in the same domain while there is something to wait for
-    /// (the future would never be ready there), and if something is queued and `membarrier(2)` is refused after
-    /// start-up.
+    /// # Panics When polled inside a section of the same thread in the same domain while there is something
+    /// to wait for (the future would never be ready there), and if something is queued and `membarrier(2)` is
+    /// refused after start-up.
     BarrierFuture
 }
 
@@ -104,8 +103,7 @@ future! {
     /// Resolves after a full grace period of its domain. Made by [`grace_period`],
     /// [`RcuDomain::grace_period`](crate::RcuDomain::grace_period) and [`Cookie::wait_async`].
     ///
-    /// # Panics
-    /// When polled inside a section of the same thread in the same domain before the grace period has ended (it
-    /// would wait for itself), and if `membarrier(2)` is refused after start-up.
+    /// # Panics When polled inside a section of the same thread in the same domain before the grace period
+    /// has ended (it would wait for itself), and if `membarrier(2)` is refused after start-up.
     GracePeriod
 }
