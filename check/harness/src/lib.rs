@@ -1,4 +1,4 @@
-//! Test tools for the engine of *quiescent*. Not part of the product.
+//! Test tools for the engine of kernels, `quiescent-kernel`. Not part of the product.
 //!
 //! | module | contents |
 //! |---|---|
@@ -9,19 +9,20 @@
 //!
 //! ```
 //! use quiescent_harness::host::TestHost;
+//! use quiescent_kernel::EarlyQs;
 //!
-//! let mut machine = TestHost::threads(2);
+//! let mut machine = TestHost::kernel(2, 1000, EarlyQs::Init);
 //! machine.enter(1); // CPU 1 opens a section
 //! let ticket = machine.wait_for_gp(0);
-//! machine.drive(0, ticket, 50);
+//! machine.drive(ticket, 50);
 //! assert!(!machine.satisfied(ticket), "CPU 1 blocks the grace period");
 //! machine.exit(1);
-//! machine.drive(0, ticket, 50);
+//! machine.drive(ticket, 50);
 //! assert!(machine.satisfied(ticket));
 //! ```
 
 #[doc(hidden)]
-pub use quiescent_engine; // for macros
+pub use quiescent_kernel; // for macros
 
 pub mod host;
 pub mod models;

@@ -20,7 +20,7 @@ use quiescent_harness::search::model::State;
 use quiescent_harness::search::{large, small};
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use quiescent_engine::EarlyQs;
+use quiescent_kernel::EarlyQs;
 
 /// Searches all configurations, as many at once as there are processors; returns the union of the marks
 /// reached.
@@ -81,9 +81,9 @@ fn explored(list: &[Bounds]) -> Vec<Report> {
 
 #[test]
 fn every_interleaving_within_small_bounds_is_right() {
-    let mut reached = search(&small::threads());
+    let mut reached = Marks::default();
     for early_qs in [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init] {
-        let marks = search(&small::kernel(early_qs));
+        let marks = search(&small::normal(early_qs));
         let early = marks.has(Mark::EarlyReport);
         assert_eq!(
             early,
@@ -102,7 +102,7 @@ fn every_interleaving_within_small_bounds_is_right() {
 #[ignore = "minutes, and some gigabytes of memory"]
 fn every_interleaving_within_larger_bounds_is_right() {
     let reached = search(&large::deep());
-    assert!(reached.has(Mark::CreditChanged) && reached.has(Mark::HandOver));
+    assert!(reached.has(Mark::CreditChanged) && reached.has(Mark::ExpAgain));
 }
 
 /// Larger machines are not searched completely: random paths are taken.
@@ -158,7 +158,7 @@ fn the_last_cpu_stays_for_a_preempted_task() {
             absent,
             preempts: 1,
             departures: 1,
-            ..Bounds::KERNEL
+            ..Bounds::SMALL
         };
         let mut state = State::new(&bounds);
         for &action in actions {

@@ -2,7 +2,6 @@
 //! fork, end their thread. Each runs once, never inside a section of its thread, never inside another.
 
 use std::cell::Cell;
-use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
@@ -39,8 +38,6 @@ enum Deed {
     Wait,
     Panic,
     Fork,
-    /// Ends its thread, if that is the worker's.
-    End,
 }
 
 /// Counted when it is dropped.
@@ -90,8 +87,6 @@ impl Drop for Value {
                 callback::panic();
             }
             Deed::Fork => fork(),
-            Deed::End if is_worker() => end_thread(),
-            Deed::End => {}
         }
     }
 }
@@ -126,8 +121,7 @@ fn deed(world: &World, numbers: &mut Numbers) -> Deed {
     let forks = world.options.cast.of(Role::Fork) > 0;
     match numbers.below(20_000) {
         0 if forks => Deed::Fork,
-        1 if honest => Deed::End,
-        2..20 if honest && world.options.panics => Deed::Panic,
+        1..20 if honest && world.options.panics => Deed::Panic,
         20..400 => Deed::Retire,
         400..600 => Deed::Wait,
         600..3000 => Deed::Lock,
@@ -146,7 +140,6 @@ fn retire(tide: &'static Tide, deed: Deed, numbers: &mut Numbers) {
     // SAFETY: just made, never published.
     let retired = unsafe { Retired::from_raw(value) };
     match numbers.below(64) {
-        _ if deed == Deed::End => retired.on_worker().retire(),
         0 => retired.on_worker().retire(),
         1 => retired.retire_no_reclaim(),
         2 => drop(retired.try_retire()),
@@ -176,21 +169,4 @@ fn fork() {
             }
         }
     }
-}
-
-unsafe extern "C-unwind" {
-    fn pthread_exit(value: *mut c_void) -> !;
-}
-
-fn end_thread() {
-    // SAFETY: on the library's threads only, which allow for it.
-    unsafe { pthread_exit(std::ptr::null_mut()) }
-}
-
-/// Is this a thread of the library?
-fn is_worker() -> bool {
-    let mut name = [0u8; 16];
-    // SAFETY: room for the name of a thread.
-    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    name.starts_with(b"quiescent\0")
 }

@@ -33,6 +33,16 @@
     quiescent_model,
     allow(rustdoc::broken_intra_doc_links, rustdoc::private_intra_doc_links)
 )]
+// Without a feature its parts have no callers.
+#![cfg_attr(
+    not(all(
+        feature = "telemetry",
+        feature = "fork",
+        feature = "pressure",
+        feature = "helpers"
+    )),
+    allow(dead_code, unused_imports)
+)]
 
 // First, because later modules use its macros.
 #[macro_use]
@@ -44,4 +54,5 @@ pub mod queue;
 pub mod reader;
 
 #[cfg(all(test, not(quiescent_model)))]
+#[path = "../../../check/models/inside/core/testing.rs"]
 mod testing;

@@ -1,24 +1,37 @@
-//! The grace-period engine of *quiescent*: every RCU decision, once.
+//! The grace period of threads: every RCU decision of *quiescent*, once.
 //!
-//! An independent implementation of the Linux kernel's tree-RCU grace-period engine as a pure state machine:
-//! no clock, no threads, no unsafe code, no floating point, no hashing. A host keeps a [`Global`] under one
-//! lock, answers the few queries of [`Host`], and carries out the [`Effects`]. The thread host (crate
-//! `quiescent`) and the machine model run this same code.
+//! A pure state machine: no clock, no threads, no unsafe code, no floating point, no hashing. A host keeps a
+//! [`Global`] a domain under one lock and a [`Cpu`] a queue under a lock of its own, answers the few queries
+//! of [`Host`], and does what is returned ([`Next`], [`Refill`](credit::Refill)). The hosts are the library
+//! (crate `quiescent-core`), the machine models that run the library's own code, and the tests of
+//! `check/harness/threads`.
 //!
-//! # Folders
-//! * `common`: what both kinds of hosts run. Numbers, shapes and the interface: [`seq`], [`polled`]
-//!   (cookies), [`geometry`], [`event`] (trace events), [`config`], [`host`]. The tree, the grace period and
-//!   its scans, [`exp`] (expedited grace periods), [`blocked`] (preempted readers), [`waiters`], [`takeover`]
-//!   (of the driver role), [`stall`], [`cblist`], [`barrier`]. Data that [`Cpu`] and [`Global`] keep for the
-//!   other folders.
-//! * `kernel`: the actions of a kernel's CPU ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`], [`flood`],
-//!   [`urgency`], [`watching`]), and of its offload threads ([`offload`]).
-//! * `threads`: the policy of the thread host: [`credit`], [`batch`], [`budget`], [`pool`] (workers),
-//!   [`pressure`] (low memory), [`owner`], [`indexed`] (readers that may sleep).
-//! * [`record`]: calls and answers as values.
+//! # Invariants
+//! * A grace period ends only after every section has ended that was open at its start ([`gp`](Global)).
+//! * A waiter is satisfied, and a callback is done, only by a grace period that started after it was queued
+//!   ([`Waiters`], [`cblist`]).
+//! * A driver sleeps only if every holdout will see its flag; a driver that does not run is replaced
+//!   ([`driver`]).
+//! * What is queued has a deadline, and the worker's timer is set no later ([`credit`]). Where nothing is
+//!   queued no thread is woken.
+//! * What is held stays near the budget, and is counted exactly where nothing is queued ([`budget`]).
 //!
-//! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md`
-//! has the whole picture; comments cite its heading "Rules" as "rule R1" to "rule R8".
+//! # An hour's reading
+//! | file | what it has |
+//! |---|---|
+//! | `host` | the interface: queries, and the driver's next action |
+//! | `seq` | numbers of grace periods, cookies |
+//! | `gp` | the grace period: requests, start, scans, waits, end; [`Global`] |
+//! | `leaves`, `waiters` | who still owes, a word a leaf; the FIFO of callers |
+//! | `driver`, `stall` | the role and its takeover; reports of readers that block |
+//! | `indexed` | readers that may sleep: two counts in place of threads |
+//! | `cblist`, `barrier` | the list of callbacks as cut positions; waiting for all of them |
+//! | `cpu`, `credit`, `deadline` | a queue: how far its owner goes alone, when a grace period is requested |
+//! | `batch`, `budget` | how many callbacks share a grace period; the limit of what is held |
+//! | `pool`, `pressure`, `owner`, `config` | a second worker; low memory and the timer; numbers; settings |
+//!
+//! `seq`, `cblist` and `barrier` are a kernel's too (crate `quiescent-kernel`). `docs/architecture.md` has
+//! the whole picture; comments cite its heading "Rules" as "rule R1" to "rule R11".
 //!
 //! ```
 //! use quiescent_engine::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};
@@ -32,14 +45,11 @@
 //!     fn cpus(&self) -> u32 {
 //!         2
 //!     }
-//!     fn present(&self, _: LeafId) -> u64 {
-//!         0b11
+//!     fn present(&self, leaf: LeafId) -> u64 {
+//!         if leaf == 0 { 0b11 } else { 0 }
 //!     }
 //!     fn observe(&self, cpu: CpuId) -> Seen {
 //!         Seen { outside: cpu == 0 || !self.reads, stamp: 0 }
-//!     }
-//!     fn own_quiescent(&self, _: CpuId) -> bool {
-//!         false
 //!     }
 //! }
 //!
@@ -47,12 +57,12 @@
 //!     let mut next = Next::Again;
 //!     loop {
 //!         next = match next {
-//!             Next::Again | Next::Spin(_) => engine.step(Now::default(), host).next,
+//!             Next::Again | Next::Spin(_) | Next::Report => engine.step(Now::default(), host, 32),
 //!             Next::Fence(_) => engine.fenced(), // the host executes one before
 //!             Next::FlagHoldouts { .. } => engine.flagged(0),
 //!             Next::Grow(cpus) => {
-//!                 let tree = Global::new_tree(engine.config(), cpus).expect("two fit");
-//!                 let _ = engine.grow(tree);
+//!                 let leaves = Global::new_leaves(engine.config(), cpus).expect("two fit");
+//!                 let _ = engine.grow(leaves);
 //!                 Next::Again
 //!             }
 //!             Next::Sleep(_) | Next::Done | Next::HandOver => return,
@@ -61,7 +71,7 @@
 //! }
 //!
 //! let mut engine = Global::new(Config::threads());
-//! let (ticket, _) = engine.wait_for_gp(0, false, &Two { reads: true });
+//! let ticket = engine.wait_for_gp(false);
 //! assert!(engine.try_drive(Some(0), Interest::Waiter(ticket)));
 //! drive(&mut engine, &Two { reads: true });
 //! assert!(ticket >= engine.waiters().done(), "the second thread blocks the grace period");
@@ -75,19 +85,32 @@
 
 extern crate alloc;
 
+pub mod batch;
+pub mod budget;
 mod common;
-mod threads;
+pub mod config;
+pub mod cpu;
+pub mod credit;
+mod deadline;
+pub mod driver;
+mod gp;
+pub mod host;
+pub mod indexed;
+mod leaves;
+pub mod owner;
+pub mod pool;
+pub mod pressure;
+pub mod stall;
+mod waiters;
 
-pub use common::{barrier, cblist, config, cpu, host, seq, stall, takeover, waiters};
-pub use threads::{batch, budget, credit, indexed, owner, pool, pressure};
+pub use common::{barrier, cblist, seq};
 
 pub use cblist::CbList;
-pub use common::counts::Counts;
-pub use common::fqs::Wait;
-pub use common::global::{Global, Interest, Phase};
-pub use common::leaves::{Leaves, OutOfMemory};
 pub use config::{Config, Pace, Readers};
 pub use cpu::{Cpu, LANES, Lane};
-pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Seen};
+pub use driver::Look;
+pub use gp::{Counts, Global, Interest, Phase, Wait};
+pub use host::{CpuId, FenceCause, Host, LeafId, Next, Now, Pos, Seen};
+pub use leaves::{Leaves, OutOfMemory};
 pub use seq::Seq;
-pub use takeover::Look;
+pub use waiters::Waiters;

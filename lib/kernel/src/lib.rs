@@ -1,29 +1,48 @@
-//! The grace-period engine of *quiescent*: every RCU decision, once.
+//! Tree RCU as a kernel or an RTOS hosts it: every decision about grace periods and callbacks, as a state
+//! machine without a clock, threads, CPUs or unsafe code.
 //!
-//! An independent implementation of the Linux kernel's tree-RCU grace-period engine as a pure state machine:
-//! no clock, no threads, no unsafe code, no floating point, no hashing. A host keeps a [`Global`] under one
-//! lock, answers the few queries of [`Host`], and carries out the [`Effects`]. The thread host (crate
-//! `quiescent`) and the machine model run this same code.
+//! The system is the one that the literature describes for kernels: a combining tree of quiescent states, a
+//! grace-period thread that scans CPUs which do not report, expedited grace periods that interrupt them,
+//! preempted readers queued at the leaves, callback lists in segments, offloaded and lazy callbacks, and the
+//! rules of the scheduling-clock tick. `docs/kernel-behaviour.md` states the behaviour that it follows, with
+//! names and defaults of Linux 6.12. It is an independent implementation. Programs do not need it: grace
+//! periods of threads are crate `quiescent`.
+//!
+//! Three hosts are part of this project: the machine model (`tools/sim`), the test host with the exhaustive
+//! search of small machines (`check/harness`), and an RTOS for one processor (`examples/rtos`), which runs on
+//! a Cortex-M, too.
+//!
+//! # What a host does
+//! * It keeps one [`Global`] under a lock, and a [`Cpu`] for each CPU under a lock of its own that is taken
+//!   first. At boot it gives the engine a tree ([`Global::grow`]) and, if tasks can be preempted in sections,
+//!   a table of them ([`Global::grow_tasks`]).
+//! * It keeps each CPU's context-tracking word ([`watching`]), and answers the queries of [`Host`].
+//! * It reports: each tick ([`Cpu::tick`]), the soft interrupt that a tick asks for ([`Cpu::core`] and a
+//!   batch of [`callbacks`]), context switches and the end of sections in which a task was preempted
+//!   ([`blocked`]), CPUs that leave ([`Global::departed`]).
+//! * It has a grace-period thread, which takes the role of the driver ([`Global::try_drive`]) and does what
+//!   each [`Next`] says: step again, issue a fence, sleep some ticks.
+//! * It carries out the [`Effects`] of each call, after it has dropped its lock.
+//! * It keeps callbacks and waiters in FIFOs; the engine names them by position.
 //!
 //! # Folders
-//! * `common`: what both kinds of hosts run. Numbers, shapes and the interface: [`seq`], [`polled`]
-//!   (cookies), [`geometry`], [`event`] (trace events), [`config`], [`host`]. The tree, the grace period and
-//!   its scans, [`exp`] (expedited grace periods), [`blocked`] (preempted readers), [`waiters`], [`takeover`]
-//!   (of the driver role), [`stall`], [`cblist`], [`barrier`]. Data that [`Cpu`] and [`Global`] keep for the
-//!   other folders.
-//! * `kernel`: the actions of a kernel's CPU ([`callbacks`], [`report`], [`tick`], [`fast_no_hz`], [`flood`],
-//!   [`urgency`], [`watching`]), and of its offload threads ([`offload`]).
-//! * `threads`: the policy of the thread host: [`credit`], [`batch`], [`budget`], [`pool`] (workers),
-//!   [`pressure`] (low memory), [`owner`], [`indexed`] (readers that may sleep).
-//! * [`record`]: calls and answers as values.
+//! * `periods`: the tree, normal and expedited ([`exp`]) grace periods, scans, preempted readers
+//!   ([`blocked`]), waiters, cookies ([`polled`]), [`stall`] reports, trace [`event`]s, the interface
+//!   ([`host`]) and the tunables ([`config`]).
+//! * `actions`: what a CPU does: [`callbacks`], quiescent-state reports ([`report`]), the [`tick`], floods
+//!   ([`flood`]), the pressure of a grace period on CPUs that do not answer ([`urgency`]), idle CPUs with
+//!   callbacks ([`fast_no_hz`]), offloaded and lazy callbacks ([`offload`]).
 //!
-//! `record` imports `kernel` and `threads`, these import `common` and not each other. `docs/architecture.md`
-//! has the whole picture; comments cite its heading "Rules" as "rule R1" to "rule R8".
+//! What an engine of threads has too is imported from crate `quiescent-engine`: sequence numbers ([`seq`]),
+//! the list of callbacks ([`cblist`]) and the [`barrier`].
+//!
+//! `actions` imports `periods`, and not the other way round. Comments cite the heading "Rules" of
+//! `docs/architecture.md` as "rule R1" to "rule R8".
 //!
 //! ```
-//! use quiescent_kernel::{Config, CpuId, Global, Host, Interest, LeafId, Next, Now, Seen};
+//! use quiescent_kernel::{Config, CpuId, Global, Host, LeafId, Next, Now, Seen};
 //!
-//! /// Two registered threads; the second one is in a section, or not.
+//! /// Two CPUs; the second one is in a section, or idle.
 //! struct Two {
 //!     reads: bool,
 //! }
@@ -38,35 +57,31 @@
 //!     fn observe(&self, cpu: CpuId) -> Seen {
 //!         Seen { outside: cpu == 0 || !self.reads, stamp: 0 }
 //!     }
-//!     fn own_quiescent(&self, _: CpuId) -> bool {
-//!         false
+//! }
+//!
+//! /// The grace-period thread, for some ticks.
+//! fn thread(engine: &mut Global, now: &mut Now, host: &Two) {
+//!     for _ in 0..50 {
+//!         match engine.step(*now, host).next {
+//!             Next::Fence => _ = engine.fenced(), // the host executes one before
+//!             Next::Sleep(ticks) => now.jiffies += ticks,
+//!             _ => {}
+//!         }
 //!     }
 //! }
 //!
-//! fn drive(engine: &mut Global, host: &Two) {
-//!     let mut next = Next::Again;
-//!     loop {
-//!         next = match next {
-//!             Next::Again | Next::Spin(_) => engine.step(Now::default(), host).next,
-//!             Next::Fence(_) => engine.fenced(), // the host executes one before
-//!             Next::FlagHoldouts { .. } => engine.flagged(0),
-//!             Next::Grow(cpus) => {
-//!                 let tree = Global::new_tree(engine.config(), cpus).expect("two fit");
-//!                 let _ = engine.grow(tree);
-//!                 Next::Again
-//!             }
-//!             Next::Sleep(_) | Next::Done | Next::HandOver => return,
-//!         };
-//!     }
-//! }
+//! let config = Config::kernel_6_12(2, 1000);
+//! let mut engine = Global::new(config);
+//! let tree = Global::new_tree(&config, 2)?;
+//! assert!(engine.grow(tree).is_ok() && engine.try_drive(None));
 //!
-//! let mut engine = Global::new(Config::threads());
-//! let (ticket, _) = engine.wait_for_gp(0, false, &Two { reads: true });
-//! assert!(engine.try_drive(Some(0), Interest::Waiter(ticket)));
-//! drive(&mut engine, &Two { reads: true });
-//! assert!(ticket >= engine.waiters().done(), "the second thread blocks the grace period");
-//! drive(&mut engine, &Two { reads: false });
+//! let mut now = Now::default();
+//! let (ticket, _) = engine.wait_for_gp(0, &Two { reads: true });
+//! thread(&mut engine, &mut now, &Two { reads: true });
+//! assert!(ticket >= engine.waiters().done(), "the second CPU blocks the grace period");
+//! thread(&mut engine, &mut now, &Two { reads: false });
 //! assert!(ticket < engine.waiters().done());
+//! # Ok::<(), quiescent_kernel::TreeError>(())
 //! ```
 
 #![no_std]
@@ -75,27 +90,23 @@
 
 extern crate alloc;
 
-mod common;
-mod kernel;
-mod threads;
+mod actions;
+mod periods;
 
-pub use common::{
-    barrier, blocked, cblist, config, cpu, event, exp, geometry, host, limits, polled, seq, stall,
-    takeover, waiters,
+pub use actions::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
+pub use periods::{
+    blocked, config, cpu, event, exp, geometry, host, limits, polled, stall, waiters,
 };
-pub use kernel::{callbacks, fast_no_hz, flood, offload, report, tick, urgency, watching};
-pub use threads::{batch, budget, credit, indexed, owner, pool, pressure};
+pub use quiescent_engine::{barrier, cblist, seq};
 
 pub use blocked::{TaskId, Tasks};
 pub use cblist::CbList;
-pub use common::counts::Counts;
-pub use common::fqs::Wait;
-pub use common::global::{Global, Interest, Phase};
-pub use common::tree::{Tree, TreeError};
-pub use config::{Config, EarlyQs, Pace, Readers};
-pub use cpu::{Cpu, LANES, Lane};
-pub use host::{CpuId, Effects, FenceCause, Host, LeafId, Next, Now, Pos, Published, Seen, Until};
+pub use config::{Config, EarlyQs};
+pub use cpu::Cpu;
+pub use host::{CpuId, Effects, Host, LeafId, Next, Now, Pos, Published, Seen};
+pub use periods::counts::Counts;
+pub use periods::global::{Global, Phase};
+pub use periods::tree::{Tree, TreeError};
 pub use polled::FullCookie;
 pub use seq::Seq;
-pub use takeover::Look;
 pub use urgency::Nudge;

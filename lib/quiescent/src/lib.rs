@@ -86,7 +86,7 @@
 //! | prompt | | [`defer()`] | after [`tuning::PROMPT`] at the latest |
 //! | hurry | [`Retired::retire_hurry`] | [`defer_hurry`] | at once |
 //!
-//! Do not use lazy for a callback that another thread waits for. [`stats::breakers`] lists the callbacks that
+//! Do not use lazy for a callback that another thread waits for. `quiescent top` lists the callbacks that
 //! wake the worker most; [`tuning::set_flush_times`] changes the times. [`Retired::retire_no_reclaim`],
 //! [`tuning::set_offload`] and [`tuning::set_drained`] are for threads and programs with deadlines:
 //! [guide](guide::event_loops).
@@ -203,6 +203,16 @@
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]
+// Without a feature its parts have no callers.
+#![cfg_attr(
+    not(all(
+        feature = "telemetry",
+        feature = "fork",
+        feature = "pressure",
+        feature = "helpers"
+    )),
+    allow(dead_code, unused_imports, rustdoc::broken_intra_doc_links)
+)]
 // Links to items that these primitives leave out are broken.
 #![cfg_attr(
     quiescent_model,
@@ -216,8 +226,9 @@ mod watch;
 mod workers;
 
 #[cfg(quiescent_model)]
+#[path = "../../../check/models/inside/quiescent/check.rs"]
 pub mod check;
-#[cfg(not(quiescent_model))]
+#[cfg(feature = "telemetry")]
 pub use api::telemetry;
 
 use api::statistics;
@@ -259,10 +270,8 @@ pub mod stats {
     #[cfg(not(quiescent_model))]
     pub use crate::api::guarantees::{Guarantees, guarantees};
     pub use crate::api::refused::Fullness;
-    pub use crate::api::statistics::breakers;
     pub use crate::api::statistics::{
         DomainStatistics, Flushes, Holdout, Statistics, WorkerWakeups, holdouts,
     };
-    pub use quiescent_core::domain::laziness::Breaker;
     pub use quiescent_core::os::pressure::{PressureSource, PressureSources};
 }

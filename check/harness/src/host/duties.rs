@@ -3,14 +3,14 @@
 //! The [notes and reports](TestHost::note) of [`KernelCpu`](super::KernelCpu) are shorter, and do not use the
 //! numbers that a CPU has noticed. A test uses one of the two for a CPU, not both.
 
-use super::{Cpu, TestHost};
+use super::TestHost;
 use crate::replay::{CpuInput, Input, Output, World};
-use quiescent_engine::callbacks::{Called, Noticed};
-use quiescent_engine::host::{CpuId, Next};
-use quiescent_engine::limits::{Around, Context};
-use quiescent_engine::report::HurryAnswer;
-use quiescent_engine::tick::{At, Interrupted, Ticked};
-use quiescent_engine::urgency::Nudge;
+use quiescent_kernel::callbacks::{Called, Noticed};
+use quiescent_kernel::host::{CpuId, Next};
+use quiescent_kernel::limits::{Around, Context};
+use quiescent_kernel::report::HurryAnswer;
+use quiescent_kernel::tick::{At, Interrupted, Ticked};
+use quiescent_kernel::urgency::Nudge;
 
 impl TestHost {
     /// Makes any call of a CPU, and wakes the grace-period thread if the call requests that.
@@ -30,7 +30,7 @@ impl TestHost {
             }
             _ => false,
         };
-        self.woken |= wake && self.kthread.is_some();
+        self.woken |= wake;
         self.tell_owed();
         output
     }
@@ -43,7 +43,7 @@ impl TestHost {
     }
 
     /// The engine's state of a CPU that has had a callback or made a pass.
-    pub fn cpu(&self, cpu: CpuId) -> Option<&quiescent_engine::cpu::Cpu> {
+    pub fn cpu(&self, cpu: CpuId) -> Option<&quiescent_kernel::cpu::Cpu> {
         self.world.cpus.get(&cpu)
     }
 
@@ -73,7 +73,7 @@ impl TestHost {
     /// (preemptible), or in a section with preemption off.
     pub fn at(&self, cpu: CpuId) -> At {
         let depth = self.machine.depth(cpu);
-        let idle = matches!(&self.machine.cpus[cpu as usize], Cpu::Kernel(cpu) if !cpu.is_awake());
+        let idle = !self.machine.cpus[cpu as usize].is_awake();
         At {
             now: self.machine.now,
             from: if idle {
@@ -95,9 +95,7 @@ impl TestHost {
 
     /// A tick on `cpu` that finds it in the given state.
     pub fn tick_at(&mut self, cpu: CpuId, at: At) -> Ticked {
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
-            kernel.tick();
-        }
+        self.machine.cpus[cpu as usize].tick();
         match self.on(cpu, CpuInput::Tick { at }) {
             Output::Ticked(ticked) => ticked,
             other => unreachable!("{other:?}"),
@@ -162,10 +160,8 @@ impl TestHost {
         let Output::Answered(answer) = self.on(cpu, input) else {
             unreachable!("what such a call returns");
         };
-        if let (true, Cpu::Kernel(kernel)) =
-            (answer.momentary_eqs, &mut self.machine.cpus[cpu as usize])
-        {
-            kernel.momentary_eqs();
+        if answer.momentary_eqs {
+            self.machine.cpus[cpu as usize].momentary_eqs();
         }
         answer
     }
@@ -174,12 +170,11 @@ impl TestHost {
     /// idle.
     pub fn set_busy(&mut self, cpu: CpuId, busy: bool) {
         self.busy[cpu as usize] = busy;
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
-            if busy {
-                kernel.wake();
-            } else {
-                kernel.sleep();
-            }
+        let kernel = &mut self.machine.cpus[cpu as usize];
+        if busy {
+            kernel.wake();
+        } else {
+            kernel.sleep();
         }
     }
 

@@ -5,10 +5,10 @@
 
 use super::TestHost;
 use crate::replay::{ExpInput, Input, Output};
-use quiescent_engine::blocked::{Disabled, Later};
-use quiescent_engine::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
-use quiescent_engine::host::CpuId;
-use quiescent_engine::seq::Seq;
+use quiescent_kernel::blocked::{Disabled, Later};
+use quiescent_kernel::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
+use quiescent_kernel::host::CpuId;
+use quiescent_kernel::seq::Seq;
 
 /// A driver that sleeps for longer than this many ticks waits for a stall: it stays asleep until it is woken,
 /// or until the test lets [its sleep time out](TestHost::exp_sleep_out).
@@ -270,7 +270,7 @@ impl TestHost {
     /// The interrupt of an expedited grace period arrives at `cpu`.
     pub fn interrupt(&mut self, cpu: CpuId) -> Handled {
         let disabled = self.exp.disabled_on(cpu) != Disabled::Nothing;
-        let at = match (self.kernel_cpu(cpu).depth(), disabled) {
+        let at = match (self.machine.cpus[cpu as usize].depth(), disabled) {
             (0, false) => Interrupted::Quiescent,
             (0, true) => Interrupted::Disabled,
             _ => Interrupted::Section,
@@ -350,7 +350,7 @@ impl TestHost {
     }
 
     /// Starts an expedited poll on `cpu`.
-    pub fn start_poll_expedited(&mut self, cpu: CpuId) -> quiescent_engine::exp::ExpPoll {
+    pub fn start_poll_expedited(&mut self, cpu: CpuId) -> quiescent_kernel::exp::ExpPoll {
         let leaf = self.machine.leaf_of(cpu);
         match self.apply(Input::Exp(ExpInput::StartPoll { leaf })) {
             Output::ExpPoll(poll) => poll,

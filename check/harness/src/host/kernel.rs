@@ -5,10 +5,10 @@
 //! noted. *Reporting* takes the leaf's lock and may come much later, even in another grace period; the engine
 //! then has to refuse it.
 
-use quiescent_engine::host::{Published, Seen};
-use quiescent_engine::seq::Seq;
-use quiescent_engine::tick::Interrupted;
-use quiescent_engine::watching::Watching;
+use quiescent_kernel::host::{Published, Seen};
+use quiescent_kernel::seq::Seq;
+use quiescent_kernel::tick::Interrupted;
+use quiescent_kernel::watching::Watching;
 
 /// One modelled CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -2,29 +2,19 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::{KernelCpu, Reader};
-use quiescent_engine::event::Event;
-use quiescent_engine::geometry::{Geometry, GeometryParams};
-use quiescent_engine::host::{CpuId, Host, LeafId, Now, Seen};
-
-/// A CPU of either flavour.
-#[derive(Clone, Debug)]
-pub(super) enum Cpu {
-    Thread(Reader),
-    Kernel(KernelCpu),
-}
+use super::KernelCpu;
+use quiescent_kernel::event::Event;
+use quiescent_kernel::geometry::{Geometry, GeometryParams};
+use quiescent_kernel::host::{CpuId, Host, LeafId, Now, Seen};
 
 /// CPUs, time, and the trace.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
-    pub cpus: Vec<Cpu>,
+    pub cpus: Vec<KernelCpu>,
     pub present: Vec<bool>,
     /// Callbacks that each CPU owes, as other CPUs read it without a lock.
     pub owed: Vec<u64>,
     pub nohz_full: Vec<bool>,
-    /// Leaves that may be occupied, in groups of 64; initially all. The engine clears those that it finds
-    /// empty.
-    pub occupied: Vec<u64>,
     /// Counts queries of the presence of a leaf, and of readers' words.
     pub looks: Cell<(u64, u64)>,
     /// The shape of the engine's tree, once there is one; it numbers the leaves.
@@ -36,7 +26,7 @@ pub(super) struct Machine {
 impl Machine {
     /// # Panics
     /// If no tree can have that shape.
-    pub fn new(cpus: Vec<Cpu>, params: GeometryParams) -> Machine {
+    pub fn new(cpus: Vec<KernelCpu>, params: GeometryParams) -> Machine {
         let present = vec![true; cpus.len()];
         let owed = vec![0; cpus.len()];
         let nohz_full = vec![false; cpus.len()];
@@ -47,7 +37,6 @@ impl Machine {
             present,
             owed,
             nohz_full,
-            occupied: Vec::new(),
             looks: Cell::new((0, 0)),
             geometry,
             now: Now::default(),
@@ -71,26 +60,8 @@ impl Machine {
         }
     }
 
-    /// A CPU arrives at the leaf of `cpu`. Leaves of CPUs for which there is no tree yet count as occupied.
-    pub fn occupy(&mut self, cpu: CpuId) {
-        let leaf = self.leaf_of(cpu);
-        if let Some(group) = self.occupied.get_mut(leaf / 64) {
-            *group |= 1 << (leaf % 64);
-        }
-    }
-
-    /// The engine has found a leaf to be empty.
-    pub fn vacate(&mut self, leaf: LeafId) {
-        let groups = self.occupied.len().max(leaf / 64 + 1);
-        self.occupied.resize(groups, u64::MAX);
-        self.occupied[leaf / 64] &= !(1 << (leaf % 64));
-    }
-
     pub fn depth(&self, cpu: CpuId) -> u32 {
-        match &self.cpus[cpu as usize] {
-            Cpu::Thread(reader) => reader.depth(),
-            Cpu::Kernel(cpu) => cpu.depth(),
-        }
+        self.cpus[cpu as usize].depth()
     }
 }
 
@@ -102,10 +73,7 @@ impl Host for Machine {
     fn observe(&self, cpu: CpuId) -> Seen {
         let (leaves, words) = self.looks.get();
         self.looks.set((leaves, words + 1));
-        match &self.cpus[cpu as usize] {
-            Cpu::Thread(reader) => reader.seen(),
-            Cpu::Kernel(cpu) => cpu.seen(),
-        }
+        self.cpus[cpu as usize].seen()
     }
 
     fn present(&self, leaf: LeafId) -> u64 {
@@ -115,10 +83,6 @@ impl Host for Machine {
         (span.lo..=span.hi)
             .filter(|&cpu| self.present[cpu as usize])
             .fold(0, |mask, cpu| mask | 1 << (cpu - span.lo))
-    }
-
-    fn occupied(&self, group: usize) -> u64 {
-        self.occupied.get(group).copied().unwrap_or(u64::MAX)
     }
 
     fn own_quiescent(&self, cpu: CpuId) -> bool {

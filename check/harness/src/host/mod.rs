@@ -1,9 +1,7 @@
 //! The test fixture that owns time: a small machine around a [`Global`], driven by hand.
 //!
-//! A [`TestHost`] is one of two machines. In `threads` a CPU is a registered thread with a reader word
-//! ([`Reader`]) and a wake flag, waiters drive, and the policy is that of the thread host. In `kernel` a CPU
-//! is a context-tracking word with ticks ([`KernelCpu`]), and a grace-period thread drives on a CPU that the
-//! test chooses.
+//! Each CPU is a context-tracking word with ticks ([`KernelCpu`]), and a grace-period thread drives on a CPU
+//! that the test chooses.
 //!
 //! Nothing happens by itself: readers enter and exit, time passes and the driver steps on the test's request,
 //! one action after the other. Every call of the engine goes through [`replay`](crate::replay), so that a run
@@ -25,50 +23,36 @@ mod offloading;
 mod run;
 mod silent;
 mod tasks;
-mod threads;
 
 use crate::replay::{Entry, Input, Output, Recording, World};
-use machine::{Cpu, Machine};
-use quiescent_engine::config::{Config, EarlyQs};
-use quiescent_engine::event::{Event, GpEvent};
-use quiescent_engine::host::{CpuId, Effects, Next, Pos};
-use quiescent_engine::polled::FullCookie;
-use quiescent_engine::stall::Stalled;
-use quiescent_engine::urgency::Nudge;
-use quiescent_engine::{Global, Interest};
+use machine::Machine;
+use quiescent_kernel::Global;
+use quiescent_kernel::config::{Config, EarlyQs};
+use quiescent_kernel::event::{Event, GpEvent};
+use quiescent_kernel::host::{CpuId, Effects, Next, Pos};
+use quiescent_kernel::polled::FullCookie;
+use quiescent_kernel::urgency::Nudge;
 
 pub use expedited::Doing;
 pub use kernel::KernelCpu;
 pub use offloading::{OgStep, Wakeups};
 pub use silent::Silent;
-pub use threads::Reader;
 
 /// Counters of what the test host has done for the engine. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Fences between the start of a grace period and its first scan.
-    pub fences_gp: u32,
-    /// Fences between setting wake flags and the last scan before sleeping.
-    pub fences_flag: u32,
-    /// Spins.
-    pub spins: u32,
+    pub fences: u32,
     /// Sleeps that began.
     pub sleeps: u32,
-    /// Wake-ups of the driver by readers that found their wake flag set.
-    pub wakes: u32,
-    /// Times a driver left with [`Next::HandOver`].
-    pub hand_overs: u32,
     /// CPUs interrupted for expedited grace periods.
     pub interrupts: u32,
-    /// Reports of stalls.
-    pub stalls: u32,
 }
 
 /// The driver, and its next action.
 #[derive(Clone, Copy, Debug)]
 struct Role {
     cpu: CpuId,
-    interest: Interest,
     next: Next,
 }
 
@@ -78,20 +62,18 @@ pub struct TestHost {
     world: World,
     machine: Machine,
     role: Option<Role>,
-    /// CPU of the grace-period thread; none in the thread flavour.
-    kthread: Option<CpuId>,
+    /// CPU of the grace-period thread.
+    kthread: CpuId,
     ticking: Vec<bool>,
     /// CPUs that stay awake and take no tick.
     busy: Vec<bool>,
-    /// The sleeping driver was woken, or a wake-up is pending for it.
+    /// A wake-up is pending for the grace-period thread.
     woken: bool,
     /// The work item has to wake the waiters up to this position.
     work: Option<Pos>,
     done: Done,
     /// The engine's requests to CPUs.
     nudges: Vec<Nudge>,
-    /// Stalls that the driver reported.
-    stalled: Vec<Stalled>,
     recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
     exp: expedited::Expediting,
@@ -99,20 +81,6 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    /// `n` registered threads, all outside, with the thread host's policy.
-    pub fn threads(n: u32) -> TestHost {
-        TestHost::threads_with(n, Config::threads())
-    }
-
-    /// `n` registered threads, all outside, with the given policy.
-    pub fn threads_with(n: u32, config: Config) -> TestHost {
-        TestHost::new(
-            (0..n).map(|_| Cpu::Thread(Reader::default())).collect(),
-            config,
-            None,
-        )
-    }
-
     /// A machine of `n` idle CPUs with Linux 6.12's defaults at `hz` ticks a second, its
     /// grace-period thread on CPU 0.
     pub fn kernel(n: u32, hz: u32, early_qs: EarlyQs) -> TestHost {
@@ -127,23 +95,15 @@ impl TestHost {
 
     /// A machine of `n` idle CPUs with the given tunables.
     pub fn kernel_with(n: u32, config: Config) -> TestHost {
-        TestHost::new(
-            (0..n).map(|_| Cpu::Kernel(KernelCpu::idle())).collect(),
-            config,
-            Some(0),
-        )
-    }
-
-    fn new(cpus: Vec<Cpu>, config: Config, kthread: Option<CpuId>) -> TestHost {
+        let cpus = vec![KernelCpu::idle(); n as usize];
         TestHost {
             ticking: vec![false; cpus.len()],
             busy: vec![false; cpus.len()],
             machine: Machine::new(cpus, config.geometry),
             world: World::new(Global::new(config)),
             nudges: Vec::new(),
-            stalled: Vec::new(),
             role: None,
-            kthread,
+            kthread: 0,
             woken: false,
             work: None,
             done: Done::default(),
@@ -162,41 +122,22 @@ impl TestHost {
             self.machine.present[cpu as usize],
             "CPU {cpu} reads while it is away"
         );
-        match &mut self.machine.cpus[cpu as usize] {
-            Cpu::Thread(reader) => reader.enter(),
-            Cpu::Kernel(cpu) => cpu.enter(),
-        }
+        self.machine.cpus[cpu as usize].enter();
     }
 
-    /// `cpu` closes its innermost section. A thread that sees its wake flag wakes the driver; a
-    /// kernel's CPU goes idle unless it [ticks](TestHost::set_ticking).
+    /// `cpu` closes its innermost section, and goes idle unless it [ticks](TestHost::set_ticking).
     pub fn exit(&mut self, cpu: CpuId) {
-        match &mut self.machine.cpus[cpu as usize] {
-            Cpu::Thread(reader) => {
-                if reader.exit() && reader.take_flag() {
-                    self.woken = true;
-                    self.done.wakes += 1;
-                }
-            }
-            Cpu::Kernel(kernel) => {
-                if kernel.exit() {
-                    self.section_ended(cpu);
-                    self.idle(cpu);
-                }
-            }
+        if self.machine.cpus[cpu as usize].exit() {
+            self.section_ended(cpu);
+            self.idle(cpu);
         }
     }
 
-    /// A thread registers, or a CPU comes online: the first one that is away, or a new one. Returns
-    /// its number.
+    /// A CPU comes online: the first one that is away, or a new one. Returns its number.
     pub fn register(&mut self) -> CpuId {
         let away = self.machine.present.iter().position(|present| !present);
         let cpu = away.unwrap_or_else(|| {
-            let fresh = match self.kthread {
-                None => Cpu::Thread(Reader::default()),
-                Some(_) => Cpu::Kernel(KernelCpu::idle()),
-            };
-            self.machine.cpus.push(fresh);
+            self.machine.cpus.push(KernelCpu::idle());
             self.machine.present.push(false);
             self.ticking.push(false);
             self.busy.push(false);
@@ -205,15 +146,12 @@ impl TestHost {
             self.machine.cpus.len() - 1
         });
         self.machine.present[cpu] = true;
-        self.machine.occupy(cpu as CpuId);
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu] {
-            kernel.online();
-            kernel.sleep();
-        }
+        self.machine.cpus[cpu].online();
+        self.machine.cpus[cpu].sleep();
         cpu as CpuId
     }
 
-    /// `cpu` leaves. A kernel's CPU reports first and leaves awake, as from the end of the idle loop.
+    /// `cpu` leaves. It reports first and leaves awake, as from the end of the idle loop.
     ///
     /// # Panics
     /// If it is in a section.
@@ -223,11 +161,9 @@ impl TestHost {
             0,
             "CPU {cpu} leaves from inside a section"
         );
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
-            kernel.wake();
-            let output = self.apply(Input::Departed { cpu });
-            self.carry_out_output(output);
-        }
+        self.machine.cpus[cpu as usize].wake();
+        let output = self.apply(Input::Departed { cpu });
+        self.carry_out_output(output);
         self.machine.present[cpu as usize] = false;
         self.ticking[cpu as usize] = false;
     }
@@ -238,41 +174,16 @@ impl TestHost {
         self.ticking[cpu as usize] = false;
     }
 
-    /// Clears the wake flag of `cpu`, as the unlock of a signal handler does.
-    pub fn clear_flag(&mut self, cpu: CpuId) {
-        if let Cpu::Thread(reader) = &mut self.machine.cpus[cpu as usize] {
-            reader.take_flag();
-        }
-    }
-
     // Requests and polls.
 
-    /// `cpu` waits for a grace period: the ticket of a `synchronize` caller.
+    /// `cpu` waits for a grace period: the ticket of a `synchronize_rcu` caller.
     pub fn wait_for_gp(&mut self, cpu: CpuId) -> Pos {
-        self.request(cpu, false)
-    }
-
-    /// `cpu` waits for an expedited grace period; returns its ticket.
-    pub fn wait_for_gp_expedited(&mut self, cpu: CpuId) -> Pos {
-        self.request(cpu, true)
-    }
-
-    fn request(&mut self, cpu: CpuId, expedited: bool) -> Pos {
         let leaf = self.machine.leaf_of(cpu);
-        match self.apply(Input::WaitForGp { leaf, expedited }) {
+        match self.apply(Input::WaitForGp { leaf }) {
             Output::Ticket(ticket, effects) => {
                 self.carry_out(effects);
                 ticket
             }
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    /// The same in one call, if `cpu` is the only participant; else false, and nothing has happened.
-    pub fn sole_gp(&mut self, cpu: CpuId) -> bool {
-        let (cpu, expedited) = (Some(cpu), false);
-        match self.apply(Input::SoleGp { cpu, expedited }) {
-            Output::Sole(published) => published.is_some(),
             other => unreachable!("{other:?}"),
         }
     }
@@ -317,7 +228,7 @@ impl TestHost {
     }
 
     /// The time.
-    pub fn now(&self) -> quiescent_engine::host::Now {
+    pub fn now(&self) -> quiescent_kernel::host::Now {
         self.machine.now
     }
 
@@ -328,11 +239,6 @@ impl TestHost {
             .iter()
             .map(|e| format!("{}: {}", e.name(), e.text("rcu_preempt")))
             .collect()
-    }
-
-    /// The stalls that a driver reported since the last call.
-    pub fn take_stalled(&mut self) -> Vec<Stalled> {
-        std::mem::take(&mut self.stalled)
     }
 
     /// Records every call of the engine from now on.
@@ -367,19 +273,14 @@ impl TestHost {
     }
 
     fn carry_out(&mut self, effects: Effects) {
-        self.woken |= effects.wake_gp && self.kthread.is_some();
+        self.woken |= effects.wake_gp;
         self.work = self.work.max(effects.deferred_until);
         self.exp.woken |= effects.wake_exp;
-        self.done.stalls += u32::from(effects.stall.is_some());
         self.nudges.extend(effects.nudge);
-        self.stalled.extend(effects.stall);
         effects
             .gp_end
             .into_iter()
             .for_each(|end| self.wake_queue(end));
-        if let Some(leaf) = effects.vacated {
-            self.machine.vacate(leaf);
-        }
     }
 
     fn trace_cpuqs(&self) {

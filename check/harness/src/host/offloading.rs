@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::TestHost;
 use crate::replay::{Input, OffloadInput, Output};
-use quiescent_engine::host::CpuId;
-use quiescent_engine::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
+use quiescent_kernel::host::CpuId;
+use quiescent_kernel::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
 
 /// The woken threads that have not run yet, and the timers.
 #[derive(Clone, Debug, Default)]
@@ -145,7 +145,7 @@ impl TestHost {
     ///
     /// # Panics
     /// If none of its CPUs was chosen.
-    pub fn group(&self, group: GroupId) -> &quiescent_engine::offload::Group {
+    pub fn group(&self, group: GroupId) -> &quiescent_kernel::offload::Group {
         &self.world.groups[&group]
     }
 

@@ -1,27 +1,18 @@
 //! Driving: performs the engine's requests, and lets time pass.
 
-use super::{Cpu, Role, TestHost};
+use super::{Role, TestHost};
 use crate::replay::{Input, Output};
-use quiescent_engine::host::{CpuId, FenceCause, Next, Pos, Until};
-use quiescent_engine::{Global, Interest, Phase};
+use quiescent_kernel::host::{CpuId, Next, Pos};
+use quiescent_kernel::{Global, Phase};
 
 impl TestHost {
     /// Takes the driver role for `cpu`; false if it is taken.
-    pub fn try_drive(&mut self, cpu: CpuId, interest: Interest) -> bool {
-        let output = self.apply(Input::TryDrive {
-            cpu: Some(cpu),
-            interest,
-        });
-        let got = output == Output::Done(true);
+    pub fn try_drive(&mut self, cpu: CpuId) -> bool {
+        let got = self.apply(Input::TryDrive { cpu: Some(cpu) }) == Output::Done(true);
         if got {
-            self.role = Some(Role {
-                cpu,
-                interest,
-                next: Next::Again,
-            });
-            if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
-                kernel.wake();
-            }
+            let next = Next::Again;
+            self.role = Some(Role { cpu, next });
+            self.machine.cpus[cpu as usize].wake();
         }
         got
     }
@@ -30,29 +21,10 @@ impl TestHost {
     ///
     /// # Panics
     /// If the driver role is free.
-    pub fn leave(&mut self) -> Next {
+    pub fn leave(&mut self) {
         let role = self.role.take().expect("leave: the driver role is free");
         self.pause(role.cpu);
-        match self.apply(Input::Leave) {
-            Output::Next(next) => {
-                self.done.hand_overs += u32::from(next == Next::HandOver);
-                next
-            }
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    /// Turns this machine into the child of a fork: there is no driver and no waiter, and the only thread is
-    /// `cpu`. All sections of the other threads are over.
-    pub fn fork(&mut self, cpu: CpuId) {
-        self.role = None;
-        for other in (0..self.machine.present.len()).filter(|&other| other != cpu as usize) {
-            while self.machine.depth(other as CpuId) > 0 {
-                self.exit(other as CpuId);
-            }
-            self.vanish(other as CpuId);
-        }
-        let _ = self.apply(Input::Forked);
+        self.apply(Input::Leave);
     }
 
     /// The driver's next action, if there is a driver.
@@ -60,9 +32,8 @@ impl TestHost {
         self.role.map(|role| role.next)
     }
 
-    /// The driver performs its next action, up to the engine's next answer, which is returned. A driver that
-    /// sleeps and was not woken stays asleep; a kernel's driver wakes when its timer fires, which lets the
-    /// time pass.
+    /// The driver performs its next action, up to the engine's next answer, which is returned. A driver
+    /// that sleeps wakes when its timer fires, which lets the time pass.
     ///
     /// # Panics
     /// If the driver role is free.
@@ -72,24 +43,19 @@ impl TestHost {
             .expect("step: the driver role is free, call try_drive first");
         let next = match role.next {
             Next::Done if !self.woken => return Next::Done,
-            Next::Sleep(until) if !self.sleep(role.cpu, until) => return role.next,
-            Next::Fence(cause) => {
-                match cause {
-                    FenceCause::GpStart => self.done.fences_gp += 1,
-                    FenceCause::Flag => self.done.fences_flag += 1,
-                }
+            Next::Sleep(ticks) => {
+                self.sleep(role.cpu, ticks);
+                self.engine_step()
+            }
+            Next::Fence => {
+                self.done.fences += 1;
                 self.ask(Input::Fenced)
             }
             Next::Grow(cpus) => {
                 self.grow(cpus);
                 Next::Again
             }
-            Next::FlagHoldouts { arm } => self.flag_holdouts(arm),
-            Next::Spin(_) => {
-                self.done.spins += 1;
-                self.engine_step()
-            }
-            Next::Again | Next::Sleep(_) | Next::Done | Next::HandOver => self.engine_step(),
+            Next::Again | Next::Done => self.engine_step(),
         };
         if let Some(role) = &mut self.role {
             role.next = next;
@@ -119,7 +85,6 @@ impl TestHost {
     pub(super) fn adopt_geometry(&mut self) {
         let tree = self.world.global.tree().expect("it was just put there");
         self.machine.geometry = tree.geometry().clone();
-        self.machine.occupied.clear(); // leaves may have other numbers now
     }
 
     fn ask(&mut self, input: Input) -> Next {
@@ -142,96 +107,45 @@ impl TestHost {
         }
     }
 
-    fn flag_holdouts(&mut self, arm: bool) -> Next {
-        if arm {
-            self.woken = false; // the sleeper is declared: a reader that clears a flag from now on wakes it
-        }
-        let mut newly = 0;
-        for cpu in self.world.global.holdouts() {
-            if let Cpu::Thread(reader) = &mut self.machine.cpus[cpu as usize] {
-                newly += u32::from(reader.set_flag());
-            }
-        }
-        self.ask(Input::Flagged { newly })
-    }
-
-    /// The driving thread goes to sleep: a kernel's CPU idles unless it has another reason to stay awake.
+    /// The driving thread goes to sleep: its CPU idles unless it has another reason to stay awake.
     fn pause(&mut self, cpu: CpuId) {
-        let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize]
-            && !awake
-        {
-            kernel.sleep();
+        if !self.ticking[cpu as usize] && !self.busy[cpu as usize] {
+            self.machine.cpus[cpu as usize].sleep();
         }
     }
 
-    /// True if the sleep is over.
-    fn sleep(&mut self, cpu: CpuId, until: Until) -> bool {
+    fn sleep(&mut self, cpu: CpuId, ticks: u64) {
         self.done.sleeps += 1;
-        match until {
-            Until::Ns(until) if !self.woken && self.machine.now.ns < until => return false,
-            Until::Ns(_) => {}
-            Until::Jiffies(ticks) => {
-                for _ in 0..ticks {
-                    if self.woken {
-                        break;
-                    }
-                    self.pass_tick();
-                }
+        for _ in 0..ticks {
+            if self.woken {
+                break;
             }
+            self.pass_tick();
         }
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
-            kernel.wake();
-        }
-        true
+        self.machine.cpus[cpu as usize].wake();
     }
 
-    /// Drives on behalf of `ticket` until it is satisfied, nothing can be done, or `max_steps` are over;
-    /// returns the steps taken. A thread leaves the role afterwards; a kernel's grace-period thread, for
-    /// which `cpu` only waits, keeps it.
-    ///
-    /// Never hangs: a driver that sleeps without a waker ends the call.
-    pub fn drive(&mut self, cpu: CpuId, ticket: Pos, max_steps: u32) -> u32 {
-        let (cpu, interest) = match self.kthread {
-            Some(kthread) => (kthread, Interest::GpThread),
-            None => (cpu, Interest::Waiter(ticket)),
-        };
-        self.run(cpu, interest, max_steps, |host| host.satisfied(ticket))
+    /// Drives until `ticket` is satisfied, nothing can be done, or `max_steps` are over; returns the steps
+    /// taken. The grace-period thread keeps the role.
+    pub fn drive(&mut self, ticket: Pos, max_steps: u32) -> u32 {
+        self.run(max_steps, |host| host.satisfied(ticket))
     }
 
-    /// Drives as a poller until the engine asks it to sleep or leave; returns the steps taken.
-    pub fn help(&mut self, cpu: CpuId, max_steps: u32) -> u32 {
-        match self.kthread {
-            Some(kthread) => self.run(kthread, Interest::GpThread, max_steps, |_| false),
-            None => self.run(cpu, Interest::Poller, max_steps, |_| false),
-        }
+    /// Drives until nothing can be done; returns the steps taken.
+    pub fn help(&mut self, max_steps: u32) -> u32 {
+        self.run(max_steps, |_| false)
     }
 
-    fn run(
-        &mut self,
-        cpu: CpuId,
-        interest: Interest,
-        max_steps: u32,
-        content: impl Fn(&TestHost) -> bool,
-    ) -> u32 {
-        if self.role.is_none() && !self.try_drive(cpu, interest) {
+    fn run(&mut self, max_steps: u32, content: impl Fn(&TestHost) -> bool) -> u32 {
+        if self.role.is_none() && !self.try_drive(self.kthread) {
             return 0;
         }
         let mut steps = 0;
         while steps < max_steps && !content(self) {
-            let before = self.asked();
-            let next = self.step();
             steps += 1;
-            let stuck = matches!(next, Next::Sleep(Until::Ns(_))) && before == Some(next);
-            if stuck || matches!(next, Next::Done | Next::HandOver) {
+            if self.step() == Next::Done {
                 break;
             }
-        }
-        if self
-            .role
-            .is_some_and(|role| role.interest != Interest::GpThread)
-        {
-            let _ = self.leave();
         }
         steps
     }
@@ -248,21 +162,11 @@ impl TestHost {
     }
 
     /// The grace-period thread moves to another CPU. It takes effect when it drives next.
-    ///
-    /// # Panics
-    /// In the thread flavour, which has none.
     pub fn kthread_on(&mut self, cpu: CpuId) {
-        assert!(
-            self.kthread.is_some(),
-            "threads have no grace-period thread"
-        );
-        self.kthread = Some(cpu);
+        self.kthread = cpu;
         if self.role.is_some() {
-            let _ = self.leave();
-            assert!(
-                self.try_drive(cpu, Interest::GpThread),
-                "the role was just left"
-            );
+            self.leave();
+            assert!(self.try_drive(cpu), "the role was just left");
         }
     }
 
@@ -271,34 +175,28 @@ impl TestHost {
         self.woken = true;
     }
 
-    /// Lets a kernel's CPU take ticks from now on (it stays awake), or stops its tick.
+    /// Lets a CPU take ticks from now on (it stays awake), or stops its tick.
     pub fn set_ticking(&mut self, cpu: CpuId, ticking: bool) {
         self.ticking[cpu as usize] = ticking;
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] {
-            if ticking {
-                kernel.wake();
-            } else {
-                kernel.sleep();
-            }
+        let kernel = &mut self.machine.cpus[cpu as usize];
+        if ticking {
+            kernel.wake();
+        } else {
+            kernel.sleep();
         }
     }
 
-    /// A tick: a kernel's CPU notes its quiescent state, if it is in no section.
+    /// A tick: a CPU notes its quiescent state, if it is in no section.
     pub fn note(&mut self, cpu: CpuId) {
         let published = self.world.global.published();
-        if let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize]
-            && kernel.note(published)
-        {
+        if self.machine.cpus[cpu as usize].note(published) {
             self.trace_cpuqs();
         }
     }
 
     /// The CPU reports its noted quiescent state, if it has one.
     pub fn report(&mut self, cpu: CpuId) {
-        let Cpu::Kernel(kernel) = &mut self.machine.cpus[cpu as usize] else {
-            return;
-        };
-        if let Some(noted) = kernel.take_noted() {
+        if let Some(noted) = self.machine.cpus[cpu as usize].take_noted() {
             let output = self.apply(Input::ReportQs { cpu, noted });
             self.carry_out_output(output);
         }

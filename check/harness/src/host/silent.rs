@@ -1,6 +1,6 @@
 //! A host for calls that make no queries.
 
-use quiescent_engine::Host;
+use quiescent_kernel::Host;
 
 /// The queries of a [`Host`] that only calls of the driver make, for hosts of tests that do not drive.
 #[macro_export]
@@ -9,13 +9,13 @@ macro_rules! asked_by_the_driver_only {
         fn cpus(&self) -> u32 {
             unreachable!("asked by the driver only")
         }
-        fn observe(&self, _: $crate::quiescent_engine::CpuId) -> $crate::quiescent_engine::Seen {
+        fn observe(&self, _: $crate::quiescent_kernel::CpuId) -> $crate::quiescent_kernel::Seen {
             unreachable!("asked by the driver only")
         }
-        fn present(&self, _: $crate::quiescent_engine::LeafId) -> u64 {
+        fn present(&self, _: $crate::quiescent_kernel::LeafId) -> u64 {
             unreachable!("asked by the driver only")
         }
-        fn own_quiescent(&self, _: $crate::quiescent_engine::CpuId) -> bool {
+        fn own_quiescent(&self, _: $crate::quiescent_kernel::CpuId) -> bool {
             unreachable!("asked by the driver only")
         }
     };

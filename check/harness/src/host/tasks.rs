@@ -1,12 +1,12 @@
-//! Tasks that were preempted in a section (kernel flavour).
+//! Tasks that were preempted in a section.
 //!
 //! A section belongs to the CPU on which it was opened until its task is preempted there. Then it belongs to
 //! the task: the task may continue, and end the section, on any CPU, and may be preempted again.
 
-use super::{Cpu, KernelCpu, TestHost};
+use super::TestHost;
 use crate::replay::{Input, Output};
-use quiescent_engine::blocked::{Disabled, TaskId, Unlocked};
-use quiescent_engine::host::CpuId;
+use quiescent_kernel::blocked::{Disabled, TaskId, Unlocked};
+use quiescent_kernel::host::CpuId;
 
 /// A task that was preempted in a section that is still open.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,9 +36,9 @@ impl TestHost {
     /// section.
     ///
     /// # Panics
-    /// In the thread flavour, or if the CPU is in no section.
+    /// If the CPU is in no section.
     pub fn preempt(&mut self, cpu: CpuId) -> TaskId {
-        let depth = self.kernel_cpu(cpu).switch_out();
+        let depth = self.machine.cpus[cpu as usize].switch_out();
         assert!(
             depth > 0,
             "CPU {cpu} is in no section: no reader can be preempted"
@@ -71,7 +71,7 @@ impl TestHost {
         );
         entry.on = Some(cpu);
         let depth = std::mem::take(&mut entry.depth);
-        self.kernel_cpu(cpu).switch_in(depth);
+        self.machine.cpus[cpu as usize].switch_in(depth);
     }
 
     /// The outermost section on `cpu` was closed: takes the slow path, if its task was preempted in it or has
@@ -125,14 +125,7 @@ impl TestHost {
         let disabled = self.exp.disabled_on(cpu) != Disabled::Nothing;
         let awake = self.ticking[cpu as usize] || self.busy[cpu as usize];
         if !disabled && !awake {
-            self.kernel_cpu(cpu).sleep();
-        }
-    }
-
-    pub(super) fn kernel_cpu(&mut self, cpu: CpuId) -> &mut KernelCpu {
-        match &mut self.machine.cpus[cpu as usize] {
-            Cpu::Kernel(kernel) => kernel,
-            Cpu::Thread(_) => panic!("CPU {cpu} is a thread: only a kernel's CPUs switch tasks"),
+            self.machine.cpus[cpu as usize].sleep();
         }
     }
 }

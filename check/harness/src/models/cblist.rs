@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use quiescent_engine::cblist::{CbList, Segment};
-use quiescent_engine::host::Pos;
-use quiescent_engine::seq::{Seq, Word};
+use quiescent_kernel::cblist::{CbList, Segment};
+use quiescent_kernel::host::Pos;
+use quiescent_kernel::seq::{Seq, Word};
 
 /// All entries have the same size, so that the share of a part is exact.
 const BYTES: u64 = 8;
@@ -43,7 +43,7 @@ impl Model {
     }
 
     /// The rule of stamping, callback by callback. The list's two slots are two different stamps.
-    fn accelerate(&mut self, s: Seq, only_new: bool) -> bool {
+    fn accelerate(&mut self, s: Seq) -> bool {
         let pending = self.done();
         if pending == self.queue.len() {
             return false;
@@ -55,7 +55,7 @@ impl Model {
         };
         let mut slots: Vec<Wait> = self.queue.range(pending..first).map(|cb| cb.wait).collect();
         slots.dedup();
-        if slots.len() == 2 || (first == self.queue.len() && only_new) {
+        if slots.len() == 2 || first == self.queue.len() {
             return false;
         }
         for cb in self.queue.range_mut(first..) {
@@ -242,8 +242,8 @@ pub fn run(actions: &[(u8, u8, u8)]) -> Result<(), String> {
             }
             3..=5 => {
                 let s = Seq::from_raw(near(0) & !3);
-                let want = cpu.accelerate(s, only_new);
-                same("accelerate", cpu.list.accelerate(s, only_new), want)?;
+                let want = cpu.accelerate(s);
+                same("accelerate", cpu.list.accelerate(s), want)?;
             }
             6 => {
                 let seq = Seq::from_raw(near(which & 1).wrapping_sub(8));

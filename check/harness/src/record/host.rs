@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use crate::record::{Answer, Input, Output};
-use quiescent_engine::event::Event;
-use quiescent_engine::host::{CpuId, Host, LeafId, Seen};
+use quiescent_kernel::event::Event;
+use quiescent_kernel::host::{CpuId, Host, LeafId, Seen};
 
 /// One recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +60,6 @@ impl<H: Host> Host for Recording<'_, H> {
     fn present(&self, leaf: LeafId) -> u64 {
         let value = self.host.present(leaf);
         self.keep(value, Answer::Present(leaf, value))
-    }
-
-    fn occupied(&self, group: usize) -> u64 {
-        let value = self.host.occupied(group);
-        self.keep(value, Answer::Occupied(group, value))
     }
 
     fn own_quiescent(&self, cpu: CpuId) -> bool {

@@ -2,71 +2,43 @@
 //!
 //! Read-only calls have no input, except those whose answer is a decision (is this queue due?).
 
-use quiescent_engine::Interest;
-use quiescent_engine::barrier::{Begin, Visit};
-use quiescent_engine::blocked::{Disabled, TaskId, Unlocked};
-use quiescent_engine::callbacks::{Adopted, Called, Noticed};
-use quiescent_engine::cpu::{LANES, Lane};
-use quiescent_engine::credit::{Cause, Queued, Refill, Urgency};
-use quiescent_engine::exp::{
+use quiescent_kernel::barrier::{Begin, Visit};
+use quiescent_kernel::blocked::{Disabled, TaskId, Unlocked};
+use quiescent_kernel::callbacks::{Adopted, Called, Noticed};
+use quiescent_kernel::exp::{
     Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted,
 };
-use quiescent_engine::fast_no_hz::IdleLook;
-use quiescent_engine::host::{CpuId, Effects, LeafId, Next, Now, Pos, Published, Seen};
-use quiescent_engine::limits::{Batch, Context};
-use quiescent_engine::offload::{self, Call, GroupId};
-use quiescent_engine::polled::FullCookie;
-use quiescent_engine::pool::TurnId;
-use quiescent_engine::pressure::Low;
-use quiescent_engine::report::{HurryAnswer, QsReported};
-use quiescent_engine::seq::Seq;
-use quiescent_engine::takeover::Look;
-use quiescent_engine::tick::{At, Ticked};
+use quiescent_kernel::fast_no_hz::IdleLook;
+use quiescent_kernel::host::{CpuId, Effects, LeafId, Next, Now, Pos, Seen};
+use quiescent_kernel::limits::{Batch, Context};
+use quiescent_kernel::offload::{self, Call, GroupId};
+use quiescent_kernel::polled::FullCookie;
+use quiescent_kernel::report::{HurryAnswer, QsReported};
+use quiescent_kernel::seq::Seq;
+use quiescent_kernel::tick::{At, Ticked};
 
 /// One call of the engine. Calls that are not about a CPU's callbacks or the barrier are calls of
-/// [`Global`](quiescent_engine::Global).
+/// [`Global`](quiescent_kernel::Global).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
     reason = "each variant is the method of the same name, with its parameters"
 )]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "most inputs of a record are reports of all lanes"
-)]
 pub enum Input {
     WaitForGp {
         leaf: LeafId,
-        expedited: bool,
-    },
-    SoleGp {
-        cpu: Option<CpuId>,
-        expedited: bool,
     },
     StartPoll {
         leaf: LeafId,
     },
     TryDrive {
         cpu: Option<CpuId>,
-        interest: Interest,
     },
     Step {
         now: Now,
     },
     Fenced,
-    Flagged {
-        newly: u32,
-    },
     Leave,
-    TakeOver {
-        cpu: Option<CpuId>,
-        interest: Interest,
-        now_ns: u64,
-        sleeping: bool,
-    },
-    Resume {
-        epoch: u32,
-    },
     Grow {
         cpus: u32,
     },
@@ -92,48 +64,11 @@ pub enum Input {
     WaitersWoken {
         pos: Pos,
     },
-    Arm {
-        deadline_ns: u64,
-    },
-    Disarm,
-    SetBudget {
-        bytes: u64,
-        count: u64,
-    },
-    SweepsAll,
-    CallsOverflow,
-    StandDown {
-        idle: bool,
-    },
-    SetWorkers {
-        workers: u32,
-    },
-    FenceEnded {
-        took_ns: u64,
-        now_ns: u64,
-    },
-    SetFlushTimes {
-        lazy_ns: u64,
-        prompt_ns: u64,
-    },
-    SetDrained {
-        drained: bool,
-    },
-    MemoryLow {
-        now: Now,
-    },
-    TakePressure {
-        now: Now,
-    },
-    Calm,
     SetFqsWaits {
         first: u64,
         next: u64,
     },
     ForceQs,
-    SetStallNs {
-        ns: u64,
-    },
     SetStallTimeout {
         seconds: u64,
     },
@@ -143,7 +78,6 @@ pub enum Input {
     },
     /// A call about expedited grace periods.
     Exp(ExpInput),
-    Forked,
     /// A call of this CPU.
     Cpu(CpuId, CpuInput),
     /// A call about offloading.
@@ -152,64 +86,14 @@ pub enum Input {
     Barrier(BarrierInput),
 }
 
-/// One call of a [`Cpu`](quiescent_engine::Cpu); the global state and the barrier, where it takes them, are those
-/// of its domain.
+/// One call of a [`Cpu`](quiescent_kernel::Cpu); the global state and the barrier, where it takes them, are
+/// those of its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
     reason = "each variant is the method of the same name, with its parameters"
 )]
 pub enum CpuInput {
-    // Calls of a thread host.
-    Refill {
-        queued: [Queued; LANES],
-        urgency: Urgency,
-        now: Now,
-    },
-    Taken {
-        queued: [Queued; LANES],
-        cause: Cause,
-        now: Now,
-    },
-    Admit {
-        queued: [Queued; LANES],
-        bytes: u64,
-        now: Now,
-    },
-    Untold,
-    Tell,
-    TakeTurn {
-        who: TurnId,
-    },
-    EndTurn {
-        who: TurnId,
-    },
-    Advance,
-    Extract {
-        lane: Lane,
-        max: u64,
-    },
-    Ran {
-        lane: Lane,
-        start: Pos,
-        end: Pos,
-    },
-    Due {
-        now: Now,
-        low: bool,
-    },
-    Deadline,
-    Retime {
-        now_ns: u64,
-    },
-    Hurry,
-    VisitBarrier,
-    Forked {
-        queued: [Queued; LANES],
-        run_code: bool,
-        now: Now,
-    },
-    // Calls of a kernel.
     Call {
         bytes: u64,
         ns: u64,
@@ -233,7 +117,6 @@ pub enum CpuInput {
     },
     Credited,
     EntrainBarrier,
-    BarrierShareDone,
     Tick {
         at: At,
     },
@@ -309,7 +192,7 @@ pub enum OffloadInput {
         gone: CpuId,
         tick: u64,
     },
-    /// [`Shrink::visit`](crate::offload::Shrink::visit) of a scan that continues.
+    /// [`Shrink::visit`](quiescent_kernel::offload::Shrink::visit) of a scan that continues.
     Shrink {
         cpu: CpuId,
         tick: u64,
@@ -359,7 +242,7 @@ pub enum ExpInput {
     PollWork { leaf: LeafId },
 }
 
-/// One call of the [`Barrier`](crate::barrier::Barrier).
+/// One call of the [`Barrier`](quiescent_kernel::barrier::Barrier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(
     missing_docs,
@@ -371,7 +254,6 @@ pub enum BarrierInput {
     VisitedAll,
     OneDone,
     End,
-    Forked,
 }
 
 /// The result of a call.
@@ -387,13 +269,6 @@ pub enum Output {
     Next(Next),
     /// Also for calls that return nothing: true.
     Done(bool),
-    Refill(Refill),
-    /// Start and end of a range of positions.
-    Range(Pos, Pos),
-    Deadline(Option<u64>),
-    Due(Option<Cause>),
-    Low(Low),
-    Count(u64),
     Begin(Begin),
     Visit(Visit),
     Seq(Seq),
@@ -424,9 +299,8 @@ pub enum Output {
     Handled(Handled),
     ExpWake(Option<ExpWake>),
     ExpPoll(ExpPoll),
-    Sole(Option<Published>),
-    Look(Look),
-    /// A call about callbacks was given to a [`Global`](quiescent_engine::Global) alone. No call returns this.
+    /// A call about callbacks was given to a [`Global`](quiescent_kernel::Global) alone. No call returns
+    /// this.
     Elsewhere,
 }
 
@@ -437,7 +311,6 @@ pub enum Answer {
     Cpus(u32),
     Observe(CpuId, Seen),
     Present(LeafId, u64),
-    Occupied(usize, u64),
     OwnQuiescent(CpuId, bool),
     NohzFull(CpuId, bool),
     OwedCallbacks(CpuId, u64),

@@ -1,7 +1,7 @@
 //! Inputs as values: records a host's calls and the engine's queries, and replays them bit for bit.
 //!
-//! Every call that changes a [`Global`], a [`Cpu`](quiescent_engine::Cpu) or a
-//! [`Barrier`](quiescent_engine::barrier::Barrier) has an [`Input`]; [`apply`] and [`World::apply`] make the
+//! Every call that changes a [`Global`], a [`Cpu`](quiescent_kernel::Cpu) or a
+//! [`Barrier`](quiescent_kernel::barrier::Barrier) has an [`Input`]; [`apply`] and [`World::apply`] make the
 //! call and return an [`Output`]. A host that records wraps its own [`Host`] in [`Recording`], which keeps
 //! the answers in the order of the queries. A recorded run is a list of [`Entry`]s; [`replay`] and
 //! [`World::replay`] make the same calls on an engine in the initial state, and compare every output. If the
@@ -15,8 +15,8 @@
 
 use std::cell::RefCell;
 
-use quiescent_engine::Global;
-use quiescent_engine::host::{CpuId, Host, LeafId, Seen};
+use quiescent_kernel::Global;
+use quiescent_kernel::host::{CpuId, Host, LeafId, Seen};
 
 mod offload;
 mod world;
@@ -82,14 +82,6 @@ impl Host for Replaying<'_> {
     fn present(&self, leaf: LeafId) -> u64 {
         let pick = |a| match a {
             Answer::Present(l, mask) if l == leaf => Some(mask),
-            _ => None,
-        };
-        self.next(pick, 0)
-    }
-
-    fn occupied(&self, group: usize) -> u64 {
-        let pick = |a| match a {
-            Answer::Occupied(g, mask) if g == group => Some(mask),
             _ => None,
         };
         self.next(pick, 0)
@@ -200,8 +192,6 @@ mod tests {
             assert_eq!(strays(Answer::Observe(1, seen), observe), other);
             let present = |h: &Replaying<'_>| _ = h.present(of);
             assert_eq!(strays(Answer::Present(1, 3), present), other);
-            let occupied = |h: &Replaying<'_>| _ = h.occupied(of);
-            assert_eq!(strays(Answer::Occupied(1, 3), occupied), other);
             let own = |h: &Replaying<'_>| _ = h.own_quiescent(cpu);
             assert_eq!(strays(Answer::OwnQuiescent(1, true), own), other);
             let full = |h: &Replaying<'_>| _ = h.nohz_full(cpu);
@@ -213,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_recording_passes_events_on() {
-        use quiescent_engine::event::Event;
+        use quiescent_kernel::event::Event;
 
         struct Counts(std::cell::Cell<u32>);
         impl Host for Counts {
@@ -224,8 +214,8 @@ mod tests {
         }
         let host = Counts(std::cell::Cell::new(0));
         Recording::new(&host).trace(&Event::GracePeriod {
-            gp_seq: quiescent_engine::seq::Seq::ZERO,
-            event: quiescent_engine::event::GpEvent::Start,
+            gp_seq: quiescent_kernel::seq::Seq::ZERO,
+            event: quiescent_kernel::event::GpEvent::Start,
         });
         assert_eq!(host.0.get(), 1);
     }

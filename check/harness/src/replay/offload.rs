@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{OffloadInput, Output, World};
-use quiescent_engine::cpu::Cpu;
-use quiescent_engine::host::{CpuId, Host};
-use quiescent_engine::offload::{Group, GroupId, Shrink, group_of, stride};
+use quiescent_kernel::cpu::Cpu;
+use quiescent_kernel::host::{CpuId, Host};
+use quiescent_kernel::offload::{Group, GroupId, Shrink, group_of, stride};
 
 fn group_mut(groups: &mut BTreeMap<GroupId, Group>, group: GroupId) -> &mut Group {
     groups.get_mut(&group).expect("some member was chosen")

@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 
 use super::{BarrierInput, CpuInput, Diverged, Entry, ExpInput, Input, Output, compare};
-use quiescent_engine::Global;
-use quiescent_engine::barrier::Barrier;
-use quiescent_engine::blocked::Tasks;
-use quiescent_engine::cpu::Cpu;
-use quiescent_engine::host::{CpuId, Host};
-use quiescent_engine::offload::{Group, GroupId};
+use quiescent_kernel::Global;
+use quiescent_kernel::barrier::Barrier;
+use quiescent_kernel::blocked::Tasks;
+use quiescent_kernel::cpu::Cpu;
+use quiescent_kernel::host::{CpuId, Host};
+use quiescent_kernel::offload::{Group, GroupId};
 
 /// The engine's state of a domain: the shared state, every CPU's, and the barrier's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// Grace periods and the group's timer.
+    /// Grace periods.
     pub global: Global,
     /// Callbacks. A CPU that has had none is not in the map; the first call for it adds it.
     pub cpus: BTreeMap<CpuId, Cpu>,
@@ -62,49 +62,6 @@ impl World {
         let cpu = self.cpus.entry(id).or_insert_with(|| Cpu::new(id));
         let global = &mut self.global;
         match input {
-            CpuInput::Refill {
-                queued,
-                urgency,
-                now,
-            } => Output::Refill(cpu.refill(global, &queued, urgency, now, host)),
-            CpuInput::Taken { queued, cause, now } => {
-                Output::Done(cpu.taken(global, &queued, cause, now, host))
-            }
-            CpuInput::Advance => {
-                cpu.advance(global);
-                Output::Done(true)
-            }
-            CpuInput::Admit { queued, bytes, now } => {
-                Output::Done(cpu.admit(global, &queued, bytes, now))
-            }
-            CpuInput::Untold => Output::Done(cpu.unreported()),
-            CpuInput::Tell => {
-                cpu.tell(global);
-                Output::Done(true)
-            }
-            CpuInput::TakeTurn { who } => Output::Done(cpu.take_turn(global, who)),
-            CpuInput::EndTurn { who } => {
-                cpu.end_turn(global, who);
-                Output::Done(true)
-            }
-            CpuInput::Extract { lane, max } => {
-                let range = cpu.extract(lane, max);
-                Output::Range(range.start, range.end)
-            }
-            CpuInput::Ran { lane, start, end } => Output::Done(cpu.ran(lane, start..end)),
-            CpuInput::Due { now, low } => Output::Due(cpu.due(now, low)),
-            CpuInput::Deadline => Output::Deadline(cpu.deadline()),
-            CpuInput::Retime { now_ns } => Output::Deadline(cpu.retime(global, now_ns)),
-            CpuInput::Hurry => {
-                cpu.hurry();
-                Output::Done(true)
-            }
-            CpuInput::VisitBarrier => Output::Visit(cpu.visit_barrier(&mut self.barrier)),
-            CpuInput::Forked {
-                queued,
-                run_code,
-                now,
-            } => Output::Count(cpu.forked(global, &queued, run_code, now)),
             CpuInput::Call { bytes, ns } => Output::Called(cpu.call(global, bytes, ns, host)),
             CpuInput::NoteGpChanges => Output::Noticed(cpu.note_gp_changes(global, host)),
             CpuInput::Stamp => Output::Done(cpu.stamp(global, host)),
@@ -125,7 +82,6 @@ impl World {
                 Output::Done(true)
             }
             CpuInput::EntrainBarrier => Output::Visit(cpu.entrain_barrier(&mut self.barrier)),
-            CpuInput::BarrierShareDone => Output::Done(cpu.barrier_share_done()),
             CpuInput::Adopt { .. } => Output::Elsewhere, // needs two CPUs: see `apply`
             input => apply_to_machine_cpu(cpu, global, input, host),
         }
@@ -193,10 +149,6 @@ fn apply_to_barrier(barrier: &mut Barrier, input: BarrierInput) -> Output {
             barrier.end();
             Output::Done(true)
         }
-        BarrierInput::Forked => {
-            barrier.forked();
-            Output::Done(true)
-        }
     }
 }
 
@@ -204,31 +156,21 @@ fn apply_to_barrier(barrier: &mut Barrier, input: BarrierInput) -> Output {
 /// a call about callbacks yields [`Output::Elsewhere`], since a [`Global`] does not have them.
 pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
     match input {
-        Input::WaitForGp { leaf, expedited } => {
-            let (ticket, effects) = global.wait_for_gp(leaf, expedited, host);
+        Input::WaitForGp { leaf } => {
+            let (ticket, effects) = global.wait_for_gp(leaf, host);
             Output::Ticket(ticket, effects)
         }
-        Input::SoleGp { cpu, expedited } => Output::Sole(global.sole_gp(cpu, expedited, host)),
         Input::StartPoll { leaf } => {
             let (cookie, effects) = global.start_poll(leaf, host);
             Output::Cookie(cookie, effects)
         }
-        Input::TryDrive { cpu, interest } => Output::Done(global.try_drive(cpu, interest)),
+        Input::TryDrive { cpu } => Output::Done(global.try_drive(cpu)),
         Input::Step { now } => Output::Effects(global.step(now, host)),
         Input::Fenced => Output::Next(global.fenced()),
-        Input::FenceEnded { took_ns, now_ns } => {
-            global.fence_ended(took_ns, now_ns);
+        Input::Leave => {
+            global.leave();
             Output::Done(true)
         }
-        Input::Flagged { newly } => Output::Next(global.flagged(newly)),
-        Input::Leave => Output::Next(global.leave()),
-        Input::TakeOver {
-            cpu,
-            interest,
-            now_ns,
-            sleeping,
-        } => Output::Look(global.take_over(cpu, interest, now_ns, sleeping)),
-        Input::Resume { epoch } => Output::Done(global.resume(epoch)),
         Input::Grow { cpus } => Output::Done(match Global::new_tree(global.config(), cpus) {
             Ok(tree) => global.grow(tree).is_ok(),
             Err(_) => false,
@@ -252,36 +194,11 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
             global.waiters_woken(pos);
             Output::Done(true)
         }
-        Input::Arm { deadline_ns } => Output::Deadline(global.arm(deadline_ns)),
-        Input::Disarm => {
-            global.disarm();
+        Input::SetFqsWaits { first, next } => {
+            global.set_fqs_waits(first, next);
             Output::Done(true)
         }
-        Input::SetBudget { bytes, count } => Output::Done(global.set_budget(bytes, count)),
-        Input::SweepsAll => Output::Done(global.sweeps_all()),
-        Input::CallsOverflow => Output::Done(global.calls_overflow()),
-        Input::StandDown { idle } => Output::Done(global.stand_down(idle)),
-        Input::SetWorkers { workers } => {
-            global.set_workers(workers);
-            Output::Done(true)
-        }
-        Input::SetFlushTimes { lazy_ns, prompt_ns } => {
-            global.set_flush_times(lazy_ns, prompt_ns);
-            Output::Done(true)
-        }
-        Input::SetDrained { drained } => {
-            global.set_drained(drained);
-            Output::Done(true)
-        }
-        Input::MemoryLow { now } => Output::Low(global.memory_low(now)),
-        Input::TakePressure { now } => Output::Done(global.take_pressure(now)),
-        Input::Calm => {
-            global.calm();
-            Output::Done(true)
-        }
-        Input::SetFqsWaits { first, next } => Output::Done(global.set_fqs_waits(first, next)),
         Input::ForceQs => Output::Effects(global.force_qs()),
-        Input::SetStallNs { ns } => Output::Done(global.set_stall_ns(ns)),
         Input::SetStallTimeout { seconds } => Output::Done(global.set_stall_timeout(seconds)),
         Input::ResetStalls => {
             global.reset_stalls();
@@ -289,10 +206,6 @@ pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
         }
         Input::IrqWorkRan { cpu } => {
             global.irq_work_ran(cpu);
-            Output::Done(true)
-        }
-        Input::Forked => {
-            global.forked();
             Output::Done(true)
         }
         Input::Cpu(..) | Input::Barrier(_) | Input::Offload(_) => Output::Elsewhere,

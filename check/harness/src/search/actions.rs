@@ -1,33 +1,29 @@
 //! The possible next actions, and the check of states in which only the driver can continue.
 
-use quiescent_engine::{Next, Phase, Until};
+use quiescent_kernel::{Next, Phase};
 
-use crate::search::bounds::{Bounds, Flavour};
+use crate::search::bounds::Bounds;
 use crate::search::marks::Pad;
-use crate::search::model::{Caller, Cpu, State, Task, Word};
+use crate::search::model::{Cpu, State};
 
-/// One indivisible action. The number is a CPU or an agent: the thread of a CPU, or the outsider.
+/// One indivisible action. The number is a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A section is opened (or nested).
     Enter(u8),
     /// The innermost section is closed.
     Exit(u8),
-    /// A thread checks its wake flag after its last section.
-    Look(u8),
-    /// A thread that found its flag set wakes the driver.
-    Wake(u8),
-    /// A kernel's CPU goes idle.
+    /// A CPU goes idle.
     Idle(u8),
-    /// A tick: a kernel's CPU notes a quiescent state.
+    /// A tick: a CPU notes a quiescent state.
     Note(u8),
     /// The CPU reports the quiescent state that it noted.
     Report(u8),
-    /// The task in a section is preempted, and the CPU notes a quiescent state (kernel).
+    /// The task in a section is preempted, and the CPU notes a quiescent state.
     Preempt(u8),
     /// A preempted task continues, on this CPU.
     Resume(u8, u8),
-    /// A task requests an expedited grace period on this CPU (kernel).
+    /// A task requests an expedited grace period on this CPU.
     Expedite(u8),
     /// That caller performs its next action.
     ExpStep(u8),
@@ -35,32 +31,24 @@ pub enum Action {
     ExpRefused(u8),
     /// The interrupt of an expedited grace period arrives.
     Interrupt(u8),
-    /// A CPU arrives; a thread registers.
+    /// A CPU arrives.
     Arrive(u8),
-    /// A thread leaves; a kernel's CPU reports that it is leaving.
+    /// A CPU reports that it is leaving.
     Depart(u8),
-    /// The second half of a kernel CPU's departure.
+    /// The second half of its departure.
     Gone(u8),
     /// A `synchronize` caller takes its ticket.
     Wait(u8),
-    /// It tries to take the driver role.
-    Take(u8),
     /// A cookie is taken and its grace period requested.
     StartPoll(u8),
-    /// A poller takes the driver role.
-    Help(u8),
-    /// The driver performs its next action.
+    /// The grace-period thread performs its next action.
     Drive,
     /// The grace-period thread's timer fires.
     Timer,
     /// The grace-period thread is woken without a reason.
     Stray,
-    /// The driver leaves before the engine asks it to.
+    /// The grace-period thread leaves its CPU.
     Leave,
-    /// A waiter or a poller takes the role of a driver that does not run.
-    TakeOver(u8),
-    /// The replaced driver runs again.
-    ComeBack,
     /// The grace-period thread continues, on this CPU.
     Move(u8),
     /// The work item wakes the waiters that were left to it.
@@ -86,17 +74,16 @@ impl State {
             self.reader_actions(i, bounds, &mut all);
             self.task_actions(i, &mut all);
         }
-        for agent in (0..self.callers.len()).filter(|&i| Bounds::is_in(bounds.callers, i)) {
-            self.request_actions(agent, bounds, &mut all);
+        for i in (0..self.machine.cpus.len()).filter(|&i| Bounds::is_in(bounds.callers, i)) {
+            self.request_actions(i, &mut all);
         }
         self.expedite_actions(bounds, &mut all);
-        if self.may_leave(bounds) {
+        if self.may_leave() {
             all.push(Action::Leave);
         }
         if self.budget.strays > 0 && self.sleeps_ticks() {
             all.push(Action::Stray);
         }
-        self.takeover_actions(bounds, &mut all);
         let free = all.len();
         self.forced_actions(bounds, &mut all);
         Actions {
@@ -117,15 +104,12 @@ impl State {
             }
             return;
         }
-        if bounds.flavour == Flavour::Threads && !self.is_free(i) {
-            return;
-        }
         match cpu.depth() {
             0 if cpu.sections > 0 => all.push(Action::Enter(n)),
             1 if self.budget.nests > 0 => all.push(Action::Enter(n)),
             _ => {}
         }
-        if matches!(&cpu.word, Word::Kernel(kernel) if kernel.has_noted()) {
+        if cpu.word.has_noted() {
             all.push(Action::Report(n)); // possibly from an interrupt, and in a section
         }
         if cpu.depth() > 0 {
@@ -135,97 +119,58 @@ impl State {
         if self.budget.departures > 0 && self.may_depart(i) {
             all.push(Action::Depart(n));
         }
-        if let Word::Kernel(kernel) = &cpu.word {
-            if kernel.is_awake() && !self.runs_kthread(i) {
-                all.push(Action::Idle(n));
-            }
-            let in_flight = self.engine.published().global.state() != 0;
-            if cpu.notes > 0 && in_flight && kernel.is_awake() {
-                all.push(Action::Note(n));
-            }
+        if cpu.word.is_awake() && !self.runs_kthread(i) {
+            all.push(Action::Idle(n));
+        }
+        let in_flight = self.engine.published().global.state() != 0;
+        if cpu.notes > 0 && in_flight && cpu.word.is_awake() {
+            all.push(Action::Note(n));
         }
     }
 
-    /// Is this thread neither waiting nor driving, nor in the middle of an unlock?
-    pub fn is_free(&self, agent: usize) -> bool {
-        let between = |cpu: &Cpu| cpu.looking || cpu.waking;
-        self.callers[agent] == Caller::No
-            && !self.drives(agent)
-            && !self.machine.cpus.get(agent).is_some_and(between)
-    }
-
-    /// A kernel's CPU departs awake, and not while the grace-period thread runs on it. The last CPU does not
+    /// A CPU departs awake, and not while the grace-period thread runs on it. The last CPU does not
     /// depart while a preempted task still has to run.
     fn may_depart(&self, i: usize) -> bool {
-        match &self.machine.cpus[i].word {
-            Word::Thread(_) => true,
-            Word::Kernel(kernel) => kernel.is_awake() && !self.drives(i) && !self.is_needed(i),
-        }
+        self.machine.cpus[i].word.is_awake() && !self.drives(i) && !self.is_needed(i)
     }
 
-    fn request_actions(&self, agent: usize, bounds: &Bounds, all: &mut Vec<Action>) {
-        let n = agent as u8;
-        let cpu = self.machine.cpus.get(agent);
-        if cpu.is_some_and(|cpu| !cpu.present || cpu.leaving) {
+    fn request_actions(&self, i: usize, all: &mut Vec<Action>) {
+        let cpu = &self.machine.cpus[i];
+        if !cpu.present || cpu.leaving {
             return;
         }
-        let outside = cpu.is_none_or(|cpu| cpu.depth() == 0);
-        let threads = bounds.flavour == Flavour::Threads;
-        if threads && !self.is_free(agent) {
-            return;
-        }
-        if outside && self.budget.waits > 0 {
-            all.push(Action::Wait(n));
+        if cpu.depth() == 0 && self.budget.waits > 0 {
+            all.push(Action::Wait(i as u8));
         }
         if self.budget.polls > 0 {
-            all.push(Action::StartPoll(n));
-        }
-        let wanted = threads && !self.oracle.all_satisfied();
-        if self.budget.helps > 0 && wanted && !self.engine.is_driven() {
-            all.push(Action::Help(n));
+            all.push(Action::StartPoll(i as u8));
         }
     }
 
-    fn may_leave(&self, bounds: &Bounds) -> bool {
-        let Some(role) = self.role else { return false };
-        // The grace-period thread only moves in the middle of a grace period.
-        self.budget.leaves > 0
-            && !matches!(
-                role.task,
-                Task::Do(Next::Done | Next::HandOver) | Task::Flag { .. }
-            )
-            && (bounds.flavour == Flavour::Threads || self.engine.phase() != Phase::Idle)
+    /// The grace-period thread moves in the middle of a grace period only.
+    fn may_leave(&self) -> bool {
+        let works = self.role.is_some_and(|role| role.next != Next::Done);
+        self.budget.leaves > 0 && works && self.engine.phase() != Phase::Idle
     }
 
     fn sleeps_ticks(&self) -> bool {
-        let task = self.role.map(|role| role.task);
-        matches!(task, Some(Task::Do(Next::Sleep(Until::Jiffies(_)))))
+        self.role
+            .is_some_and(|role| matches!(role.next, Next::Sleep(_)))
     }
 
     /// Does the grace-period thread run on this CPU?
     fn runs_kthread(&self, i: usize) -> bool {
-        let waits = |task| matches!(task, Task::Do(Next::Done | Next::Sleep(_)));
+        let waits = |next| matches!(next, Next::Done | Next::Sleep(_));
         self.role
-            .is_some_and(|role| role.agent == i && !waits(role.task))
+            .is_some_and(|role| role.cpu == i && !waits(role.next))
     }
 
     /// Actions that happen without a choice.
     fn forced_actions(&self, bounds: &Bounds, all: &mut Vec<Action>) {
         for (i, cpu) in self.machine.cpus.iter().enumerate() {
             let n = i as u8;
-            if cpu.looking {
-                all.push(Action::Look(n));
-            }
-            if cpu.waking {
-                all.push(Action::Wake(n));
-            }
             if cpu.leaving {
                 all.push(Action::Gone(n));
-            }
-        }
-        for (i, caller) in self.callers.iter().enumerate() {
-            if matches!(caller, Caller::Awake(_)) {
-                all.push(Action::Take(i as u8));
             }
         }
         if self.work.is_some() {
@@ -235,13 +180,10 @@ impl State {
         if self.may_drive() {
             all.push(Action::Drive);
         }
-        if self.stale.is_some() {
-            all.push(Action::ComeBack);
-        }
         if self.sleeps_ticks() && self.budget.timers > 0 {
             all.push(Action::Timer);
         }
-        if self.role.is_none() && bounds.flavour == Flavour::Kernel {
+        if self.role.is_none() {
             let cpus = 0..self.machine.cpus.len();
             all.extend(
                 cpus.filter(|&i| Bounds::is_in(bounds.callers, i))
@@ -253,11 +195,8 @@ impl State {
 
     fn may_drive(&self) -> bool {
         let Some(role) = self.role else { return false };
-        let kernel = matches!(role.interest, quiescent_engine::Interest::GpThread);
-        let runs = match role.task {
-            Task::Do(Next::Sleep(Until::Ns(_))) => !self.armed,
-            Task::Do(Next::Sleep(Until::Jiffies(_))) => self.woken,
-            Task::Do(Next::Done) if kernel => self.woken,
+        let runs = match role.next {
+            Next::Sleep(_) | Next::Done => self.woken,
             _ => true,
         };
         let phase = self.engine.phase();
@@ -266,7 +205,7 @@ impl State {
         runs && !impatient && !self.waits_for_departure(phase)
     }
 
-    /// A kernel's CPU holds a lock from its report until its bit is cleared; the visit of its leaf and the
+    /// A departing CPU holds a lock from its report until its bit is cleared; the visit of its leaf and the
     /// set-up of the leaf wait for that lock.
     fn waits_for_departure(&self, phase: Phase) -> bool {
         let first_leaf = self
@@ -289,41 +228,26 @@ impl State {
         let pad = Pad::default();
         self.budget.timers = u8::MAX;
         for _ in 0..ENOUGH {
-            let waiting = self.callers.iter().any(|caller| *caller != Caller::No);
-            let waiting = waiting || self.exp.has_callers();
+            let waiting = self.exp.has_callers();
             if !waiting && self.oracle.all_satisfied() {
                 return Ok(());
             }
-            let outsider = self.callers.len() as u8 - 1;
             let all = self.actions(bounds).all;
             let pick = |wanted: fn(&Action) -> bool| all.iter().copied().find(wanted);
             let calm =
                 |a: &Action| matches!(a, Action::Exit(_) | Action::Resume(..) | Action::Idle(_));
             let after = |a: &Action| {
-                use Action::{Drive, ExpStep, Gone, Interrupt, Look, Move, Take, Wake, Work};
+                use Action::{Drive, ExpStep, Gone, Interrupt, Move, Work};
                 matches!(
                     a,
-                    ExpStep(_)
-                        | Interrupt(_)
-                        | Look(_)
-                        | Wake(_)
-                        | Gone(_)
-                        | Work
-                        | Take(_)
-                        | Move(_)
-                        | Drive
+                    ExpStep(_) | Interrupt(_) | Gone(_) | Work | Move(_) | Drive
                 )
             };
             let timer = |a: &Action| matches!(a, Action::Timer);
             let action = pick(calm).or_else(|| pick(after)).or_else(|| pick(timer));
             let action = match action {
                 Some(action) => action,
-                // A stopped driver has to run only to end a section of its own.
-                None if self.stale.is_some() && (self.stopped_inside() || !self.others_wait()) => {
-                    Action::ComeBack
-                }
                 None if waiting => return Err(format!("b: every thread sleeps: {self:?}")),
-                None if self.role.is_none() => Action::Help(outsider),
                 None => return Err(format!("b: the driver is stuck: {self:?}")),
             };
             self.apply(action, bounds, &pad)?;

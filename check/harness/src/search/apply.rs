@@ -1,11 +1,11 @@
 //! Performs an action.
 
-use quiescent_engine::{Global, Interest, Next, Phase, Until};
+use quiescent_kernel::{Global, Next, Phase};
 
 use crate::search::actions::Action;
-use crate::search::bounds::{Bounds, Broken, Flavour};
+use crate::search::bounds::{Bounds, Broken};
 use crate::search::marks::{Mark, Pad};
-use crate::search::model::{Caller, Eyes, State, Task, Word};
+use crate::search::model::{Eyes, State};
 use crate::search::notice;
 
 impl State {
@@ -17,30 +17,13 @@ impl State {
         match action {
             Action::Enter(i) => self.enter(i.into()),
             Action::Exit(i) => self.exit(i.into(), pad),
-            Action::Look(i) => {
-                let cpu = &mut self.machine.cpus[usize::from(i)];
-                cpu.looking = false;
-                if let Word::Thread(reader) = &mut cpu.word {
-                    cpu.waking = reader.take_flag();
-                }
-            }
-            Action::Wake(i) => {
-                self.machine.cpus[usize::from(i)].waking = false;
-                if bounds.broken != Broken::NoWake {
-                    pad.set_if(Mark::Woken, std::mem::take(&mut self.armed));
-                }
-            }
             Action::Idle(i) => {
-                if let Word::Kernel(kernel) = &mut self.machine.cpus[usize::from(i)].word {
-                    kernel.sleep();
-                }
+                self.machine.cpus[usize::from(i)].word.sleep();
             }
             Action::Note(i) => {
                 let cpu = &mut self.machine.cpus[usize::from(i)];
                 cpu.notes -= 1;
-                if let Word::Kernel(kernel) = &mut cpu.word {
-                    kernel.note(self.engine.published());
-                }
+                cpu.word.note(self.engine.published());
             }
             Action::Report(i) => self.report(i.into(), bounds, pad),
             Action::Preempt(i) => self.preempt(i.into(), pad),
@@ -59,16 +42,11 @@ impl State {
                 (cpu.leaving, cpu.present) = (false, false);
             }
             Action::Wait(i) => self.wait(i.into(), bounds, pad),
-            Action::Take(i) => self.take(i.into(), pad),
             Action::StartPoll(i) => self.start_poll(i.into(), pad),
-            Action::Help(i) => {
-                self.budget.helps = self.budget.helps.saturating_sub(1);
-                self.take_role(i.into(), Interest::Poller, pad);
-            }
             Action::Drive => self.drive(pad)?,
             Action::Timer => {
                 self.budget.timers -= 1;
-                if let Some(Task::Do(Next::Sleep(Until::Jiffies(ticks)))) = self.task() {
+                if let Some(Next::Sleep(ticks)) = self.role.map(|role| role.next) {
                     self.step(ticks, pad)?;
                 }
             }
@@ -79,15 +57,12 @@ impl State {
             }
             Action::Leave => {
                 self.budget.leaves -= 1;
-                self.leave(pad)?;
+                self.leave();
             }
-            Action::TakeOver(i) => self.take_over(i.into(), pad),
-            Action::ComeBack => self.come_back(pad)?,
-            Action::Move(i) => self.take_role(i.into(), Interest::GpThread, pad),
+            Action::Move(i) => self.take_role(i.into(), pad),
             Action::Work => {
                 let pos = self.work.take().expect("the work item was queued");
                 self.engine.waiters_woken(pos);
-                self.wake_callers(pos);
             }
         }
         notice::phase(self.scans, &self.engine, pad);
@@ -104,31 +79,17 @@ impl State {
         } else {
             self.budget.nests -= 1;
         }
-        match &mut cpu.word {
-            Word::Thread(reader) => reader.enter(),
-            Word::Kernel(kernel) => kernel.enter(),
-        }
+        cpu.word.enter();
     }
 
     fn exit(&mut self, i: usize, pad: &Pad) {
-        let cpu = &mut self.machine.cpus[i];
-        let closed = match &mut cpu.word {
-            Word::Thread(reader) => {
-                cpu.looking = reader.exit();
-                cpu.looking
-            }
-            Word::Kernel(kernel) => kernel.exit(),
-        };
-        if closed {
+        if self.machine.cpus[i].word.exit() {
             self.section_ended(i, pad);
         }
     }
 
     fn report(&mut self, i: usize, bounds: &Bounds, pad: &Pad) {
-        let Word::Kernel(kernel) = &mut self.machine.cpus[i].word else {
-            return;
-        };
-        let Some(mut noted) = kernel.take_noted() else {
+        let Some(mut noted) = self.machine.cpus[i].word.take_noted() else {
             return;
         };
         if bounds.broken == Broken::StaleNote {
@@ -150,23 +111,13 @@ impl State {
         self.budget.arrivals -= 1;
         pad.set_if(Mark::ArrivedInGp, self.engine.phase() != Phase::Idle);
         let cpu = &mut self.machine.cpus[i];
-        if let Word::Kernel(kernel) = &mut cpu.word {
-            kernel.online();
-        }
+        cpu.word.online();
         cpu.present = true;
-        self.machine.occupy(i);
-        self.machine.known = self.machine.known.max(i as u32 + 1);
-        self.oracle.arrived(i);
     }
 
     fn depart(&mut self, i: usize, bounds: &Bounds, pad: &Pad) {
         self.budget.departures -= 1;
-        let cpu = &mut self.machine.cpus[i];
-        if let Word::Thread(_) = cpu.word {
-            cpu.present = false;
-            return;
-        }
-        cpu.leaving = true;
+        self.machine.cpus[i].leaving = true;
         self.exp.pending &= !(1 << i); // from here on the CPU receives none
         if bounds.broken == Broken::SilentDeparture {
             return;
@@ -183,40 +134,24 @@ impl State {
         self.woken |= effects.wake_gp;
     }
 
-    /// The leaf where a request enters the tree. The engine handles leaves that the tree does not have yet.
-    fn leaf_of(&self, agent: usize) -> usize {
-        let outsider = agent == self.machine.cpus.len();
-        if outsider {
-            0
-        } else {
-            self.machine.leaf_of(agent)
-        }
-    }
-
-    fn wait(&mut self, agent: usize, bounds: &Bounds, pad: &Pad) {
+    fn wait(&mut self, i: usize, bounds: &Bounds, pad: &Pad) {
         self.budget.waits -= 1;
-        let leaf = self.leaf_of(agent);
+        let leaf = self.machine.leaf_of(i);
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
-        let (ticket, effects) = self.engine.wait_for_gp(leaf, false, &eyes);
+        let (ticket, effects) = self.engine.wait_for_gp(leaf, &eyes);
         self.oracle.ticket(ticket);
-        match bounds.flavour {
-            Flavour::Threads => self.callers[agent] = Caller::Awake(ticket),
-            Flavour::Kernel => {
-                self.woken |= effects.wake_gp && bounds.broken != Broken::DeafThread;
-            }
-        }
+        self.woken |= effects.wake_gp && bounds.broken != Broken::DeafThread;
     }
 
-    fn start_poll(&mut self, agent: usize, pad: &Pad) {
+    fn start_poll(&mut self, i: usize, pad: &Pad) {
         self.budget.polls -= 1;
         pad.set_if(Mark::CookieInFlight, self.engine.phase() != Phase::Idle);
-        let leaf = self.leaf_of(agent);
+        let leaf = self.machine.leaf_of(i);
         let merged = self.engine.polled().state();
         let eyes = Eyes::new(&self.machine, self.engine.phase(), pad);
         let (cookie, effects) = self.engine.start_poll(leaf, &eyes);
         self.oracle.cookie(cookie, merged);
-        self.woken |=
-            effects.wake_gp && self.role.is_some_and(|r| r.interest == Interest::GpThread);
+        self.woken |= effects.wake_gp && self.role.is_some();
     }
 }
 

@@ -2,14 +2,8 @@
 
 use std::fmt;
 
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::{Config, EarlyQs, Pace};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    Threads,
-    Kernel,
-}
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::{Config, EarlyQs};
 
 /// A planted defect of the host, which the rules must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,31 +11,22 @@ pub enum Broken {
     No,
     /// A kernel's CPU departs without a report.
     SilentDeparture,
-    /// A reader clears its flag and does not wake the driver.
-    NoWake,
-    /// A driver inside a section reports that it is outside.
+    /// The grace-period thread reports that its CPU is outside, although it is in a section.
     OwnQuiescent,
     /// A quiescent state is reported under the current number, not the number for which it was noted.
     StaleNote,
-    /// The leaf of a newly registered thread does not show the thread.
-    HiddenArrival,
     /// The grace-period thread is never woken for a request.
     DeafThread,
     /// A task is preempted in a section, and the engine is not notified.
     UnreportedReader,
     /// The interrupt of an expedited grace period is accepted and never arrives.
     LostInterrupt,
-    /// A driver that has lost the role continues as if it had it.
-    Oblivious,
-    /// It stops, but only after it has reported the requested fence and made one more step.
-    StaleFence,
 }
 
 /// The number of each kind of action in one search.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub name: &'static str,
-    pub flavour: Flavour,
     /// CPUs: present, absent, and those that never come.
     pub cpus: u32,
     /// CPUs that are absent at first.
@@ -51,52 +36,47 @@ pub struct Bounds {
     /// CPUs a leaf and children an inner node.
     pub fanout: u32,
     pub early_qs: EarlyQs,
-    /// Ticks before the first scan (kernel).
+    /// Ticks before the first scan.
     pub first_fqs: u64,
     pub direct_wakes_max: u32,
     /// Sections that each of the `readers` may open.
     pub sections: u8,
     /// CPUs that may open sections.
     pub readers: u32,
-    /// CPUs that may request (bit `cpus`: the outsider), or on which the grace-period thread may run.
+    /// CPUs that may request, or on which the grace-period thread may run.
     pub callers: u32,
     pub nests: u8,
-    /// Preemptions of a task in a section (kernel).
+    /// Preemptions of a task in a section.
     pub preempts: u8,
-    /// Requests for expedited grace periods (kernel).
+    /// Requests for expedited grace periods.
     pub expedites: u8,
     /// Interrupts of them that a present CPU refuses.
     pub refusals: u8,
     pub waits: u8,
     pub polls: u8,
-    /// Times that a poller drives.
-    pub helps: u8,
-    /// Times that the driver leaves before the engine asks it to.
+    /// Times that the grace-period thread leaves its CPU.
     pub leaves: u8,
-    /// Takeovers from a driver that makes no calls (threads).
-    pub takeovers: u8,
     pub arrivals: u8,
     pub departures: u8,
-    /// Quiescent states that each CPU notes (kernel).
+    /// Quiescent states that each CPU notes.
     pub notes: u8,
-    /// Times that the timer of the grace-period thread fires (kernel).
+    /// Times that the timer of the grace-period thread fires.
     pub timers: u8,
     pub strays: u8,
     pub broken: Broken,
 }
 
 impl Bounds {
-    /// A small search of the thread flavour.
-    pub const THREADS: Bounds = Bounds {
-        name: "threads",
-        flavour: Flavour::Threads,
+    /// A small search.
+    pub const SMALL: Bounds = Bounds {
+        name: "small",
         cpus: 2,
         absent: 0,
         ghosts: 0,
         fanout: 64,
         early_qs: EarlyQs::Off,
-        first_fqs: 0,
-        direct_wakes_max: u32::MAX,
+        first_fqs: 3,
+        direct_wakes_max: 5,
         sections: 1,
         readers: u32::MAX,
         callers: 0b1,
@@ -106,25 +86,13 @@ impl Bounds {
         refusals: 0,
         waits: 1,
         polls: 0,
-        helps: 0,
         leaves: 0,
-        takeovers: 0,
         arrivals: 0,
         departures: 0,
         notes: 0,
-        timers: 0,
+        timers: 3,
         strays: 0,
         broken: Broken::No,
-    };
-
-    /// A small search of the kernel flavour.
-    pub const KERNEL: Bounds = Bounds {
-        name: "kernel",
-        flavour: Flavour::Kernel,
-        first_fqs: 3,
-        timers: 3,
-        direct_wakes_max: 5,
-        ..Bounds::THREADS
     };
 
     pub fn config(&self) -> Config {
@@ -133,34 +101,17 @@ impl Bounds {
             inner_fanout: self.fanout,
             exact: true,
         };
-        match self.flavour {
-            Flavour::Threads => Config {
-                geometry,
-                early_qs: self.early_qs,
-                pace: Pace::Direct {
-                    spin: 1,
-                    spins_before_flag: 1,
-                    spins_after_flag: 1,
-                    expedited_factor: 1,
-                    stall_ns: u64::MAX,
-                },
-                takeover_after_ns: Some(0), // a takeover is possible at any time
-                ..Config::threads()
-            },
-            Flavour::Kernel => Config {
-                geometry,
-                early_qs: self.early_qs,
-                pace: Pace::Jiffies {
-                    first_fqs: self.first_fqs,
-                    next_fqs: 3,
-                },
-                // Ages of grace periods would multiply the states, and grant no credit: `tests/urgency.rs`
-                // tests them.
-                escalation: None,
-                direct_wakes_max: self.direct_wakes_max,
-                wait_markers: if self.direct_wakes_max == 0 { 1 } else { 5 },
-                ..Config::kernel_6_12(self.cpus, 1000)
-            },
+        Config {
+            geometry,
+            early_qs: self.early_qs,
+            first_fqs: self.first_fqs,
+            next_fqs: 3,
+            // Ages of grace periods would multiply the states, and grant no credit: `tests/urgency.rs`
+            // tests them.
+            escalation: None,
+            direct_wakes_max: self.direct_wakes_max,
+            wait_markers: if self.direct_wakes_max == 0 { 1 } else { 5 },
+            ..Config::kernel_6_12(self.cpus, 1000)
         }
     }
 
@@ -172,15 +123,7 @@ impl Bounds {
 
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let flavour = match self.flavour {
-            Flavour::Threads => "threads",
-            Flavour::Kernel => "kernel",
-        };
-        write!(
-            f,
-            "{flavour} \"{}\" early_qs {:?},",
-            self.name, self.early_qs
-        )?;
+        write!(f, "\"{}\" early_qs {:?},", self.name, self.early_qs)?;
         let in_use = self.cpus - self.ghosts.count_ones();
         write!(
             f,
@@ -196,9 +139,7 @@ impl fmt::Display for Bounds {
             ("refusal", self.refusals),
             ("wait", self.waits),
             ("poll", self.polls),
-            ("help", self.helps),
             ("leave", self.leaves),
-            ("takeover", self.takeovers),
             ("arrival", self.arrivals),
             ("departure", self.departures),
             ("note a CPU", self.notes),

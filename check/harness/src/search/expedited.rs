@@ -1,7 +1,7 @@
 //! Expedited grace periods: their callers, interrupts and wake-ups.
 
-use quiescent_engine::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
-use quiescent_engine::{Now, Phase, Seq};
+use quiescent_kernel::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
+use quiescent_kernel::{Now, Phase, Seq};
 
 use crate::search::actions::Action;
 use crate::search::bounds::{Bounds, Broken};

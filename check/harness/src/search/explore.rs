@@ -166,9 +166,6 @@ pub fn explore(bounds: &Bounds) -> Result<Report, String> {
     let (mut transitions, mut deepest, mut settled) = (0, 0, 0);
     while let Some((at, depth, state)) = queue.pop_front() {
         deepest = depth;
-        if let Err(why) = guarded(|| state.check_sole(bounds, &pad)) {
-            return Err(found.violation(bounds, at, None, &why));
-        }
         let Actions { all, only_forced } = state.actions(bounds);
         if only_forced {
             settled += 1;
@@ -215,7 +212,6 @@ pub fn walk(bounds: &Bounds, bytes: &[u8]) -> Result<Marks, String> {
         };
         path.push(action);
         guarded(|| state.apply(action, bounds, &pad))
-            .and_then(|()| guarded(|| state.check_sole(bounds, &pad)))
             .map_err(|why| format!("{why}\nin {bounds:?}\nafter {path:?}"))?;
     }
     guarded(|| state.settle(bounds)).map_err(|why| format!("{why}\nafter {path:?}"))?;

@@ -24,14 +24,7 @@ marks! {
     Hotplug,
     InitInner,
     InitLeaf,
-    WaitTicks,
-    WaitBefore,
-    WaitFlag,
-    WaitAfter,
-    WaitArming,
-    WaitFence,
-    WaitArmed,
-    WaitAsleep,
+    Wait,
     ScanFirst,
     ScanLater,
     CleanupInner,
@@ -43,7 +36,7 @@ marks! {
     CreditChanged,
     /// The driver's CPU was reported early.
     EarlyReport,
-    /// The driver was inside a section and was not reported.
+    /// The driver's CPU was inside a section and was not reported.
     OwnRefused,
     /// A CPU's own report counted.
     OwnReport,
@@ -110,27 +103,7 @@ marks! {
     ArrivedInGp,
     /// A grace period ended without a scan.
     NoScan,
-    /// The driver was the only participant: no fence.
-    Sole,
-    /// It could have passed its grace period in one call.
-    InOneCall,
-    /// There was no participant.
-    NoParticipant,
-    Grow,
-    /// Flags were newly set just before the driver slept: another fence.
-    Reflag,
-    Slept,
-    Woken,
     StrayWake,
-    /// A poller left because holdouts were flagged.
-    PollerLeft,
-    HandOver,
-    /// The role was taken from a driver that did not run; that a reader had woken; that was about to leave.
-    TakenOver,
-    TakenOverWoken,
-    TakenOverAtTheEnd,
-    /// The driver slept, as the engine requested.
-    TakeoverRefused,
     ResumeFence,
     ResumeHotplug,
     ResumeInit,

@@ -20,6 +20,4 @@ pub mod model;
 mod notice;
 mod oracle;
 pub mod small;
-mod sole;
-mod takeover;
 mod tasks;

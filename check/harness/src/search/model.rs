@@ -1,59 +1,40 @@
 //! The environment of the engine, small enough for a complete search.
 //!
-//! A *CPU* is a reader word: a kernel's or a thread's. In the thread flavour it is also a thread: a thread
-//! that waits or drives does nothing else, and one more thread (the *outsider*) is not registered at all. In
-//! the kernel flavour a grace-period thread runs on one of the CPUs, and requests come from tasks that the
-//! model does not follow further; it follows readers once they were preempted.
+//! A *CPU* is a context-tracking word with sections and ticks. A grace-period thread runs on one of the CPUs,
+//! and requests come from tasks that the model does not follow further; it follows readers once they were
+//! preempted.
 //!
 //! Memory is sequentially consistent: each action is visible to all threads at once. An action is split where
-//! the order of its parts matters: a reader's unlock, its load of the flag and its wake-up of the driver are
-//! three actions, a kernel CPU's departure is two, the flagging of holdouts one for each, and every step of
-//! the engine is one.
+//! the order of its parts matters: a CPU's departure is two actions, and every step of the engine is one.
 
 use std::cell::Cell;
 
-use crate::host::{KernelCpu, Reader};
-use quiescent_engine::event::{Event, FutureEvent};
-use quiescent_engine::{CpuId, Global, Host, Interest, LeafId, Next, Phase, Pos, Seen, Tasks};
+use crate::host::KernelCpu;
+use quiescent_kernel::event::{Event, FutureEvent};
+use quiescent_kernel::{CpuId, Global, Host, LeafId, Next, Phase, Pos, Seen, Tasks};
 
-use crate::search::bounds::{Bounds, Broken, Flavour};
+use crate::search::bounds::{Bounds, Broken};
 use crate::search::expedited::Expediting;
 use crate::search::marks::{Mark, Pad};
 use crate::search::oracle::Oracle;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
-    Thread(Reader),
-    Kernel(KernelCpu),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpu {
-    pub word: Word,
+    pub word: KernelCpu,
     pub present: bool,
-    /// Has reported its departure, but is still present (kernel).
+    /// Has reported its departure, but is still present.
     pub leaving: bool,
-    /// Closed its last section and has not checked its flag yet (thread).
-    pub looking: bool,
-    /// Found its flag set and has not woken the driver yet (thread).
-    pub waking: bool,
     pub sections: u8,
     pub notes: u8,
 }
 
 impl Cpu {
     pub fn depth(&self) -> u32 {
-        match &self.word {
-            Word::Thread(reader) => reader.depth(),
-            Word::Kernel(cpu) => cpu.depth(),
-        }
+        self.word.depth()
     }
 
     pub fn seen(&self) -> Seen {
-        match &self.word {
-            Word::Thread(reader) => reader.seen(),
-            Word::Kernel(cpu) => cpu.seen(),
-        }
+        self.word.seen()
     }
 }
 
@@ -72,13 +53,7 @@ pub struct Machine {
     pub cpus: Vec<Cpu>,
     /// Tasks that were preempted in a section.
     pub tasks: Vec<Preempted>,
-    /// CPUs that hide (see [`Broken::HiddenArrival`]).
-    hidden: u32,
     always_quiescent: bool,
-    /// All numbers of CPUs that ever took part are below this.
-    pub known: u32,
-    /// Leaves that may be occupied. The engine clears those that it finds empty.
-    occupied: u64,
     fanout: u32,
 }
 
@@ -97,19 +72,6 @@ impl Machine {
 
     pub fn leaf_of(&self, cpu: usize) -> LeafId {
         cpu / self.fanout as usize
-    }
-
-    /// A CPU arrives at the leaf of this CPU.
-    pub fn occupy(&mut self, cpu: usize) {
-        self.occupied |= 1 << self.leaf_of(cpu);
-    }
-
-    /// The engine has found a leaf empty. A CPU may have arrived since.
-    pub fn vacate(&mut self, leaf: LeafId) {
-        let there = |cpu: &usize| self.cpus[*cpu].present && self.leaf_of(*cpu) == leaf;
-        if !(0..self.cpus.len()).any(|cpu| there(&cpu)) {
-            self.occupied &= !(1 << leaf);
-        }
     }
 }
 
@@ -136,7 +98,7 @@ impl<'a> Eyes<'a> {
 
 impl Host for Eyes<'_> {
     fn cpus(&self) -> u32 {
-        self.machine.known
+        self.machine.cpus.len() as u32
     }
 
     fn observe(&self, cpu: CpuId) -> Seen {
@@ -144,17 +106,10 @@ impl Host for Eyes<'_> {
     }
 
     fn present(&self, leaf: LeafId) -> u64 {
-        let all = u64::from(self.machine.mask(|cpu| cpu.present) & !self.machine.hidden);
+        let all = u64::from(self.machine.mask(|cpu| cpu.present));
         let lowest = leaf as u32 * self.machine.fanout;
         let width = u64::MAX >> (64 - self.machine.fanout);
         all.checked_shr(lowest).unwrap_or(0) & width
-    }
-
-    fn occupied(&self, group: usize) -> u64 {
-        match group {
-            0 => self.machine.occupied,
-            _ => 0,
-        }
     }
 
     fn own_quiescent(&self, cpu: CpuId) -> bool {
@@ -208,37 +163,13 @@ impl Host for Eyes<'_> {
     }
 }
 
-/// A `synchronize` caller (threads).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Caller {
-    /// No caller, or one that has returned.
-    No,
-    /// Is about to try to drive.
-    Awake(Pos),
-    /// Sleeps until it is satisfied or asked to drive.
-    Asleep(Pos),
-    /// Drives.
-    Driving(Pos),
-}
-
-/// The driver's next action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Task {
-    Do(Next),
-    /// Sets the flags of these holdouts, one by one.
-    Flag {
-        todo: u32,
-        newly: u32,
-    },
-}
-
+/// The grace-period thread, while it has the role of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Role {
-    /// The driving thread, or the CPU on which the grace-period thread runs.
-    pub agent: usize,
-    pub interest: Interest,
-    pub task: Task,
-    pub epoch: u32,
+    /// The CPU on which it runs.
+    pub cpu: usize,
+    /// Its next action.
+    pub next: Next,
 }
 
 /// What is left of the bounds, except for the counts of each CPU.
@@ -250,9 +181,7 @@ pub struct Budget {
     pub refusals: u8,
     pub waits: u8,
     pub polls: u8,
-    pub helps: u8,
     pub leaves: u8,
-    pub takeovers: u8,
     pub arrivals: u8,
     pub departures: u8,
     pub timers: u8,
@@ -265,16 +194,10 @@ pub struct State {
     pub engine: Global,
     pub machine: Machine,
     pub role: Option<Role>,
-    /// The driver that has lost the role and has not noticed (threads).
-    pub stale: Option<Role>,
-    /// The driver has declared that it sleeps (threads).
-    pub armed: bool,
-    /// A wake-up is pending for the grace-period thread (kernel).
+    /// A wake-up is pending for the grace-period thread.
     pub woken: bool,
     /// Waiters that were left to the work item.
     pub work: Option<Pos>,
-    /// One for each CPU, and one for the outsider.
-    pub callers: Vec<Caller>,
     pub budget: Budget,
     /// Scans begun in the grace period in flight; 2 stands for more.
     pub scans: u8,
@@ -284,19 +207,14 @@ pub struct State {
 }
 
 impl State {
-    /// All CPUs are outside and nothing is requested; a kernel has its tree and its grace-period thread.
+    /// All CPUs are outside and nothing is requested; there is a tree and a grace-period thread.
     pub fn new(bounds: &Bounds) -> State {
         let away = bounds.absent | bounds.ghosts;
         let cpus: Vec<Cpu> = (0..bounds.cpus as usize)
             .map(|i| Cpu {
-                word: match bounds.flavour {
-                    Flavour::Threads => Word::Thread(Reader::default()),
-                    Flavour::Kernel => Word::Kernel(KernelCpu::idle()),
-                },
+                word: KernelCpu::idle(),
                 present: !Bounds::is_in(away, i),
                 leaving: false,
-                looking: false,
-                waking: false,
                 sections: if Bounds::is_in(bounds.readers, i) {
                     bounds.sections
                 } else {
@@ -314,42 +232,20 @@ impl State {
             let table = Tasks::new(bounds.preempts.into()).expect("a small table");
             assert!(engine.grow_tasks(table).is_ok());
         }
-        let mut known = bounds.cpus;
-        let mut role = None;
-        match bounds.flavour {
-            // An absent CPU numbered above all present ones is unknown to the engine until it arrives.
-            Flavour::Threads => known -= (away << (32 - known)).leading_ones(),
-            Flavour::Kernel => {
-                let tree = Global::new_tree(engine.config(), known).expect("a small tree");
-                assert!(engine.grow(tree).is_ok() && engine.try_drive(Some(0), Interest::GpThread));
-                let task = Task::Do(Next::Again);
-                role = Some(Role {
-                    agent: 0,
-                    interest: Interest::GpThread,
-                    task,
-                    epoch: 0,
-                });
-            }
-        }
+        let tree = Global::new_tree(engine.config(), bounds.cpus).expect("a small tree");
+        assert!(engine.grow(tree).is_ok() && engine.try_drive(Some(0)));
         State {
             engine,
-            callers: vec![Caller::No; cpus.len() + 1],
             machine: Machine {
                 cpus,
                 tasks: vec![Preempted::default(); bounds.preempts.min(3).into()],
-                hidden: if bounds.broken == Broken::HiddenArrival {
-                    bounds.absent
-                } else {
-                    0
-                },
                 always_quiescent: bounds.broken == Broken::OwnQuiescent,
-                known,
-                occupied: u64::MAX,
                 fanout: bounds.fanout,
             },
-            role,
-            stale: None,
-            armed: false,
+            role: Some(Role {
+                cpu: 0,
+                next: Next::Again,
+            }),
             woken: false,
             work: None,
             budget: Budget {
@@ -359,9 +255,7 @@ impl State {
                 refusals: bounds.refusals,
                 waits: bounds.waits,
                 polls: bounds.polls,
-                helps: bounds.helps,
                 leaves: bounds.leaves,
-                takeovers: bounds.takeovers,
                 arrivals: bounds.arrivals,
                 departures: bounds.departures,
                 timers: bounds.timers,
@@ -374,8 +268,8 @@ impl State {
         }
     }
 
-    pub fn drives(&self, agent: usize) -> bool {
-        let is_it = |role: Role| role.agent == agent;
-        self.role.is_some_and(is_it) || self.stale.is_some_and(is_it)
+    /// Does the grace-period thread have the role, on this CPU?
+    pub fn drives(&self, cpu: usize) -> bool {
+        self.role.is_some_and(|role| role.cpu == cpu)
     }
 }

@@ -1,6 +1,6 @@
 //! The coverage marks of a step of the engine.
 
-use quiescent_engine::{Global, Next, Phase, Wait};
+use quiescent_kernel::{Global, Phase};
 
 use crate::search::marks::{Mark, Pad};
 
@@ -13,16 +13,7 @@ pub fn phase(scans: u8, engine: &Global, pad: &Pad) {
         Phase::Hotplug(_) => Mark::Hotplug,
         Phase::Init(node) if node < first_leaf => Mark::InitInner,
         Phase::Init(_) => Mark::InitLeaf,
-        Phase::Wait(wait) => match wait {
-            Wait::Ticks => Mark::WaitTicks,
-            Wait::Before => Mark::WaitBefore,
-            Wait::Flag => Mark::WaitFlag,
-            Wait::After => Mark::WaitAfter,
-            Wait::Arming => Mark::WaitArming,
-            Wait::Fence => Mark::WaitFence,
-            Wait::Armed => Mark::WaitArmed,
-            Wait::Asleep => Mark::WaitAsleep,
-        },
+        Phase::Wait => Mark::Wait,
         Phase::Scan(_) if scans < 2 => Mark::ScanFirst,
         Phase::Scan(_) => Mark::ScanLater,
         Phase::Cleanup(node) if node < first_leaf => Mark::CleanupInner,
@@ -31,15 +22,12 @@ pub fn phase(scans: u8, engine: &Global, pad: &Pad) {
     });
 }
 
-/// Marks what a step did. `present`: the participants; `deferred`: a work item is pending.
-pub fn step(before: Phase, next: Next, engine: &Global, present: u32, deferred: bool, pad: &Pad) {
+/// Marks what a step did. `deferred`: a work item is pending.
+pub fn step(before: Phase, engine: &Global, deferred: bool, pad: &Pad) {
     let after = engine.phase();
     if before == Phase::Idle {
         let started = after != Phase::Idle;
-        let grows = matches!(next, Next::Grow(_));
-        pad.set_if(Mark::NothingWanted, !started && !grows);
-        pad.set_if(Mark::Sole, started && after != Phase::Fence);
-        pad.set_if(Mark::NoParticipant, started && present == 0);
+        pad.set_if(Mark::NothingWanted, !started);
         let markers = engine.config().wait_markers;
         let waiting = engine.waiters().any_waiting();
         pad.set_if(

@@ -10,12 +10,9 @@
 //! | c | a grace period starts without a request (an expedited one may serve a request for a normal one) |
 //! | d | the tree's invariant is violated (`Tree::check`) |
 //! | e | a scan finds that an absent CPU is a holdout |
-//! | f | the driver sleeps although a holdout's flag was newly set after the last fence |
-//! | g | a grace period goes without its fence although another CPU takes part |
-//! | h | a grace period scans readers, and no fence began since it started |
-//! | i | a grace period in one call leaves anything but what its steps leave ([`sole`](super::sole)) |
+//! | f | a grace period scans readers, and no fence began since it started |
 
-use quiescent_engine::{FullCookie, Global, Phase, Pos, Seq};
+use quiescent_kernel::{FullCookie, Global, Phase, Pos, Seq};
 
 /// How far the first full grace period after a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,8 +67,6 @@ pub struct Oracle {
     expedited: bool,
     /// Requests that are not yet satisfied.
     requests: Vec<Request>,
-    /// CPUs whose wake flag was set after the last fence.
-    unfenced: u32,
     /// The grace period in flight still has to get its first fence.
     fence_owed: bool,
     /// Grace periods started.
@@ -110,28 +105,8 @@ impl Oracle {
         });
     }
 
-    pub fn flag_set(&mut self, cpu: usize) {
-        self.unfenced |= 1 << cpu;
-    }
-
     pub fn fence(&mut self) {
-        self.unfenced = 0;
         self.fence_owed = false;
-    }
-
-    /// `cpu` arrived, and executed a full fence.
-    pub fn arrived(&mut self, cpu: usize) {
-        self.unfenced &= !(1 << cpu);
-    }
-
-    /// Rule f: the driver goes to sleep until one of these holdouts wakes it.
-    pub fn sleeps(&self, mut holdouts: impl Iterator<Item = u32>) -> Result<(), String> {
-        match holdouts.find(|cpu| self.unfenced & 1 << cpu != 0) {
-            None => Ok(()),
-            Some(cpu) => Err(format!(
-                "f: sleep, but no fence since CPU {cpu}'s flag was set"
-            )),
-        }
     }
 
     pub fn all_satisfied(&self) -> bool {
@@ -146,25 +121,14 @@ impl Oracle {
             .any(|r| matches!(r.kind, Kind::Cookie { .. }) && by_exp(r))
     }
 
-    /// One step of the engine: the phases before and after it, and the CPUs inside and present during it.
-    pub fn stepped(
-        &mut self,
-        before: Phase,
-        after: Phase,
-        inside: u32,
-        others_present: u32,
-    ) -> Result<(), String> {
+    /// One step of the engine: the phases before and after it, and the CPUs inside during it.
+    pub fn stepped(&mut self, before: Phase, after: Phase, inside: u32) -> Result<(), String> {
         if before == Phase::Idle && after != Phase::Idle {
             let normal = |r: &Request| !matches!(r.kind, Kind::Expedited(_));
             if !self.expedited && !self.requests.iter().any(normal) {
                 return Err("c: a grace period starts, and every request is satisfied".into());
             }
-            if after != Phase::Fence && others_present != 0 {
-                return Err(format!(
-                    "g: no fence, but CPUs {others_present:#b} take part"
-                ));
-            }
-            self.fence_owed = after == Phase::Fence;
+            self.fence_owed = true;
             self.blocking = inside;
             self.started += 1;
             for request in &mut self.requests {
@@ -172,7 +136,7 @@ impl Oracle {
             }
         }
         if before == Phase::Hotplug(0) && self.fence_owed {
-            return Err("h: readers are scanned before the first fence".into());
+            return Err("f: readers are scanned before the first fence".into());
         }
         if after == Phase::Cleanup(0) {
             check_ended(self.blocking)?;

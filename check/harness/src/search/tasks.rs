@@ -1,19 +1,18 @@
 //! Preempted readers: a section that leaves its CPU and continues on another CPU.
 
-use quiescent_engine::blocked::{Disabled, Unlocked};
-use quiescent_engine::{Host, Phase};
+use quiescent_kernel::blocked::{Disabled, Unlocked};
+use quiescent_kernel::{Host, Phase};
 
 use crate::search::actions::Action;
 use crate::search::bounds::Broken;
 use crate::search::marks::{Mark, Pad};
-use crate::search::model::{Eyes, Preempted, State, Word};
+use crate::search::model::{Eyes, Preempted, State};
 use crate::search::oracle::of_task;
 
 impl State {
-    /// The possible actions of tasks on a kernel's CPU.
+    /// The possible actions of tasks on a CPU.
     pub fn task_actions(&self, i: usize, all: &mut Vec<Action>) {
         let cpu = &self.machine.cpus[i];
-        let Word::Kernel(_) = &cpu.word else { return };
         if !cpu.present || cpu.leaving {
             return;
         }
@@ -56,12 +55,9 @@ impl State {
         let running = self.machine.task_on(i);
         let free = self.machine.tasks.iter().position(|task| !task.used);
         let task = running.or(free).expect("there is room for it");
-        let Word::Kernel(kernel) = &mut self.machine.cpus[i].word else {
-            unreachable!("threads are not preempted");
-        };
         self.machine.tasks[task] = Preempted {
             used: true,
-            depth: kernel.switch_out(),
+            depth: self.machine.cpus[i].word.switch_out(),
             on: None,
         };
         let in_flight = self.engine.phase() != Phase::Idle;
@@ -82,18 +78,14 @@ impl State {
                 (true, false) => Mark::PreemptedNewer,
             });
         }
-        if let Word::Kernel(kernel) = &mut self.machine.cpus[i].word {
-            kernel.note(self.engine.published());
-        }
+        self.machine.cpus[i].word.note(self.engine.published());
     }
 
     pub fn resume(&mut self, task: usize, i: usize) {
         let entry = &mut self.machine.tasks[task];
         entry.on = Some(i);
         let depth = std::mem::take(&mut entry.depth);
-        if let Word::Kernel(kernel) = &mut self.machine.cpus[i].word {
-            kernel.switch_in(depth);
-        }
+        self.machine.cpus[i].word.switch_in(depth);
     }
 
     /// The outermost section on a CPU was closed: the slow path of its unlock, if its task was preempted in

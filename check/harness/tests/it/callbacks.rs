@@ -3,10 +3,10 @@
 
 mod rig;
 
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::limits::{Context, Limits};
-use quiescent_engine::{Config, Phase};
-use rig::{Rig, Seldom, Style};
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::limits::{Context, Limits};
+use quiescent_kernel::{Config, Phase};
+use rig::{Rig, Seldom};
 
 /// Four CPUs in two leaves below a root; small batches, and a flood is so many callbacks.
 fn config(only_new: bool, qhimark: u64) -> Config {
@@ -41,9 +41,9 @@ impl Random {
 }
 
 /// One run of so many actions, and then of what is left until nothing is pending.
-fn run(seed: u64, actions: u32, only_new: bool, style: Style) -> Seldom {
+fn run(seed: u64, actions: u32, only_new: bool) -> Seldom {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let mut rig = Rig::new(4, config(only_new, [5, 10_000][random.below(2)]), style);
+    let mut rig = Rig::new(4, config(only_new, [5, 10_000][random.below(2)]));
     // Some runs are slow to drive, or to notice, or queue little, so that other orders occur.
     let (drives, looks) = (1 + random.below(6), 1 + random.below(6));
     let (calls, sweeps) = (1 + random.below(8) as u64, 1 + random.below(6));
@@ -89,27 +89,23 @@ fn add(sum: &mut Seldom, one: Seldom) {
 
 #[test]
 fn no_callback_is_ready_too_early_and_none_is_lost() {
-    for style in [Style::Entrain, Style::Positions] {
-        for only_new in [true, false] {
-            let mut sum = Seldom::default();
-            for seed in 0..300 {
-                add(&mut sum, run(seed, 400, only_new, style));
-            }
-            // The runs reached the states that matter.
-            println!("{style:?}, only new {only_new}: {sum:?}");
-            let moved = sum.adopted_in_gp > 100 && sum.adopted_in_barrier > 20;
-            assert!(moved || style == Style::Positions, "{sum:?}");
-            let barriers = sum.barriers.min(sum.outlived) > 100 && sum.covered > 20;
-            assert!(barriers, "{sum:?}");
-            assert!(sum.no_slot.min(sum.put_back).min(sum.flooded) > 50);
-            assert_eq!(sum.useless > 20, !only_new, "{sum:?}");
+    for only_new in [true, false] {
+        let mut sum = Seldom::default();
+        for seed in 0..300 {
+            add(&mut sum, run(seed, 400, only_new));
         }
+        // The runs reached the states that matter.
+        println!("only new {only_new}: {sum:?}");
+        assert!(sum.adopted_in_gp > 100 && sum.adopted_in_barrier > 20);
+        assert!(sum.barriers.min(sum.outlived) > 100 && sum.covered > 20);
+        assert!(sum.no_slot.min(sum.put_back).min(sum.flooded) > 50);
+        assert_eq!(sum.useless > 20, !only_new, "{sum:?}");
     }
 }
 
 /// One callback, while all CPUs make passes all the time.
 fn one_callback(only_new: bool) -> u64 {
-    let mut rig = Rig::new(4, config(only_new, 10_000), Style::Entrain);
+    let mut rig = Rig::new(4, config(only_new, 10_000));
     rig.call(1);
     rig.settle(10);
     rig.host.engine().counts().grace_periods
@@ -125,7 +121,7 @@ fn a_callback_costs_one_grace_period_and_before_2020_two() {
 fn callbacks_queued_at_any_time_in_a_grace_period_share_the_next() {
     let phases = [Phase::Fence, Phase::Init(2), Phase::Cleanup(0), Phase::End];
     for phase in phases {
-        let mut rig = Rig::new(4, config(true, 10_000), Style::Entrain);
+        let mut rig = Rig::new(4, config(true, 10_000));
         rig.call(0);
         rig.core(0);
         assert!(rig.host.run_until(phase, 200), "{phase:?}");
@@ -147,14 +143,12 @@ fn callbacks_queued_at_any_time_in_a_grace_period_share_the_next() {
 
 #[test]
 fn with_nothing_queued_a_barrier_is_over_at_once_and_no_grace_period_runs() {
-    for style in [Style::Entrain, Style::Positions] {
-        let mut rig = Rig::new(4, config(true, 10_000), style);
-        rig.call_barrier();
-        for _ in 0..7 {
-            rig.step_barrier(); // start, four visits, the guard, the end
-            rig.check();
-        }
-        assert_eq!(rig.seldom.barriers, 1, "{style:?}");
-        assert_eq!(rig.host.engine().counts().grace_periods, 0);
+    let mut rig = Rig::new(4, config(true, 10_000));
+    rig.call_barrier();
+    for _ in 0..7 {
+        rig.step_barrier(); // start, four visits, the guard, the end
+        rig.check();
     }
+    assert_eq!(rig.seldom.barriers, 1);
+    assert_eq!(rig.host.engine().counts().grace_periods, 0);
 }

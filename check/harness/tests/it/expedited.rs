@@ -4,11 +4,11 @@ mod cookies;
 mod funnel;
 mod readers;
 
-use quiescent_engine::Config;
-use quiescent_engine::EarlyQs;
-use quiescent_engine::exp::{ExpNext, ExpPhase, Handled};
-use quiescent_engine::geometry::GeometryParams;
 use quiescent_harness::host::{Doing, TestHost};
+use quiescent_kernel::Config;
+use quiescent_kernel::EarlyQs;
+use quiescent_kernel::exp::{ExpNext, ExpPhase, Handled};
+use quiescent_kernel::geometry::GeometryParams;
 
 /// A tree with so many CPUs a leaf and children a node.
 fn machine(cpus: u32, fanout: u32) -> TestHost {
@@ -24,9 +24,9 @@ fn machine(cpus: u32, fanout: u32) -> TestHost {
     let mut host = TestHost::kernel_with(cpus, config);
     // A kernel has its tree from boot on.
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 500);
+    host.drive(ticket, 500);
     assert!(host.satisfied(ticket));
-    host.help(0, 5);
+    host.help(5);
     host.take_trace();
     host
 }
@@ -102,7 +102,7 @@ fn a_cpu_that_is_awake_and_outside_reports_from_the_interrupt() {
 fn a_cpu_with_preemption_disabled_reports_at_its_context_switch() {
     let mut host = machine(4, 2);
     host.set_ticking(3, true);
-    host.disable(3, quiescent_engine::blocked::Disabled::Preemption);
+    host.disable(3, quiescent_kernel::blocked::Disabled::Preemption);
     let caller = host.expedite(0);
     assert!(!host.exp_drive(caller, 50));
     assert_eq!((holdouts(&host), host.rescheds()), (vec![3], &[3][..]));

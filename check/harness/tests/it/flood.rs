@@ -1,10 +1,10 @@
 //! Floods of callbacks in the test host: batches, forced scans, overload marks.
 
-use quiescent_engine::limits::{Around, Limits};
-use quiescent_engine::tick::Settings;
-use quiescent_engine::{Config, CpuId, EarlyQs, Next, Nudge, Pace, Phase, Pos, Until, Wait};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{CpuInput, Output};
+use quiescent_kernel::limits::{Around, Limits};
+use quiescent_kernel::tick::Settings;
+use quiescent_kernel::{Config, CpuId, EarlyQs, Next, Nudge, Phase, Pos};
 
 const LIMITS: Limits = Limits::kernel_6_12();
 
@@ -24,10 +24,10 @@ fn config(limits: Limits) -> Config {
 fn held(config: Config) -> (TestHost, Pos) {
     let mut host = TestHost::kernel_with(4, config);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1000);
+    host.drive(first, 1000);
     host.enter(1);
     let ticket = host.wait_for_gp(0);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+    assert!(host.run_until(Phase::Wait, 50));
     (host, ticket)
 }
 
@@ -39,13 +39,13 @@ fn ready(n: u64, limits: Limits) -> TestHost {
     }
     let _ = host.core(1);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1000);
+    host.drive(ticket, 1000);
     let _ = host.core(1);
-    assert_eq!(cpu(&host).lists()[1].ready(), n);
+    assert_eq!(cpu(&host).list().ready(), n);
     host
 }
 
-fn cpu(host: &TestHost) -> &quiescent_engine::Cpu {
+fn cpu(host: &TestHost) -> &quiescent_kernel::Cpu {
     host.cpu(1).expect("it has had a callback")
 }
 
@@ -95,7 +95,7 @@ fn a_batch_that_takes_too_long_stops_at_the_next_look_at_the_clock() {
 fn flood(limits: Limits, a_tick: u32, ticks: u32) -> (u64, Option<u64>) {
     let mut host = TestHost::kernel_with(4, config(limits));
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1000);
+    host.drive(first, 1000);
     (0..4).for_each(|cpu| host.set_busy(cpu, true));
     let (mut most, mut more) = (0, false);
     let mut tick = |host: &mut TestHost, calls: u32| {
@@ -111,7 +111,7 @@ fn flood(limits: Limits, a_tick: u32, ticks: u32) -> (u64, Option<u64>) {
                 host.batch(cpu, BUSY, 100);
             }
         }
-        more = cpu(host).lists()[1].ready() > 0;
+        more = cpu(host).list().ready() > 0;
         host.run_thread();
     };
     (0..ticks).for_each(|_| tick(&mut host, a_tick));
@@ -221,10 +221,8 @@ const URGENT: Nudge = Nudge {
 fn overloaded() -> (TestHost, Pos) {
     let limits = Limits { qovld: 2, ..LIMITS };
     let config = Config {
-        pace: Pace::Jiffies {
-            first_fqs: 10,
-            next_fqs: 10,
-        },
+        first_fqs: 10,
+        next_fqs: 10,
         ..config(limits)
     };
     let (mut host, ticket) = held(config);
@@ -283,7 +281,7 @@ fn overload_skips_the_first_two_waits_of_the_next_grace_period() {
     host.exit(1);
     host.enter(1);
     let _ = host.wait_for_gp(0);
-    host.drive(0, ticket, 50);
+    host.drive(ticket, 50);
     assert!(host.satisfied(ticket));
     // CPU 2 still owes its callbacks: the mark outlives the grace period.
     assert!(host.engine().is_overloaded(2));
@@ -296,7 +294,7 @@ fn overload_ends_one_scan_after_the_last_mark_is_gone() {
     scan_times(&mut host, 2);
     let _ = host.core(2); // stamps them
     host.exit(1);
-    host.drive(0, ticket, 50);
+    host.drive(ticket, 50);
     assert!(host.run_until(Phase::Idle, 50) && host.run_until(Phase::Fence, 2));
     assert!(host.run_until(Phase::Idle, 50), "the one that they need");
     // All are invoked; the end of the next grace period finds that the mark is out of date.
@@ -307,7 +305,7 @@ fn overload_ends_one_scan_after_the_last_mark_is_gone() {
     let ticket = host.wait_for_gp(0);
     scan_times(&mut host, 2);
     host.exit(1);
-    host.drive(0, ticket, 50);
+    host.drive(ticket, 50);
     assert!(!host.engine().is_overloaded(2));
     host.enter(1);
     let _ = host.wait_for_gp(0);
@@ -321,9 +319,9 @@ fn a_stray_wake_under_overload_shortens_what_is_left() {
     let (mut host, _) = overloaded();
     scan_times(&mut host, 2);
     host.take_trace();
-    assert_eq!(host.asked(), Some(Next::Sleep(Until::Jiffies(4))));
+    assert_eq!(host.asked(), Some(Next::Sleep(4)));
     host.stray_wake();
-    assert_eq!(host.step(), Next::Sleep(Until::Jiffies(2)), "(4 + 2) / 3");
+    assert_eq!(host.step(), Next::Sleep(2), "(4 + 2) / 3");
     let words = host.take_trace();
     let words: Vec<_> = words
         .iter()
@@ -364,7 +362,7 @@ fn a_mark_follows_the_count_with_every_callback_and_at_the_end_of_a_grace_period
     assert_eq!(marks(&mut host, 3), [false, false, true]);
     let _ = host.core(1);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1000);
+    host.drive(ticket, 1000);
     assert!(
         host.engine().is_overloaded(1),
         "the end of the grace period checked: it owes them"
@@ -398,6 +396,6 @@ fn who_takes_over_too_many_is_marked_and_the_dead_is_unmarked_at_the_next_end() 
     host.on(2, CpuInput::Adopt { gone: 1 });
     assert_eq!(marks(&host), [true, true]);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1000);
+    host.drive(ticket, 1000);
     assert_eq!(marks(&host), [false, true]);
 }

@@ -1,11 +1,11 @@
 //! An idle CPU that has callbacks, in the test host: the tick that stays on, and both dated forms of
 //! `FAST_NO_HZ`.
 
-use quiescent_engine::fast_no_hz::{FastNoHz, IdleLook, IdleNeeds, IdleRule};
-use quiescent_engine::tick::Settings;
-use quiescent_engine::{Config, CpuId, EarlyQs};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{CpuInput, Output};
+use quiescent_kernel::fast_no_hz::{FastNoHz, IdleLook, IdleNeeds, IdleRule};
+use quiescent_kernel::tick::Settings;
+use quiescent_kernel::{Config, CpuId, EarlyQs};
 
 const HZ: u32 = 1000;
 
@@ -21,7 +21,7 @@ fn machine(idle: IdleRule) -> TestHost {
     };
     let mut host = TestHost::kernel_with(4, config);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1000);
+    host.drive(first, 1000);
     let _ = host.step();
     host.run_thread();
     for cpu in 0..4 {
@@ -115,12 +115,12 @@ fn today_any_callback_keeps_the_tick_on_until_the_list_is_empty() {
     // Extracted callbacks do not keep the tick on.
     let _ = host.call(1);
     let _ = host.core(1);
-    while host.cpu(1).is_some_and(|cpu| cpu.lists()[1].ready() == 0) {
+    while host.cpu(1).is_some_and(|cpu| cpu.list().ready() == 0) {
         host.pass_jiffies(1);
         host.run_thread();
         let _ = host.core(1);
     }
-    let context = quiescent_engine::limits::Context::Softirq;
+    let context = quiescent_kernel::limits::Context::Softirq;
     host.on(1, CpuInput::BeginBatch { context });
     assert_eq!(needs(&mut host, 1), IdleNeeds::Nothing);
 }
@@ -146,7 +146,7 @@ fn before_it_sleeps_everything_is_stamped_and_asked_for_once_a_tick() {
         prepare(&mut host, 1),
         "the grace-period thread is to be woken"
     );
-    let unstamped = |host: &TestHost| host.cpu(1).map(|cpu| cpu.lists()[1].unstamped());
+    let unstamped = |host: &TestHost| host.cpu(1).map(|cpu| cpu.list().unstamped());
     assert_eq!(unstamped(&host), Some(0));
     assert!(host.engine().busy());
     // Woken for an instant, the CPU queues another callback: it makes no second check in this tick.

@@ -1,8 +1,8 @@
 //! A kernel's grace period in the test host: scans, waits, the early report, hotplug, the trace.
 
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::{Config, EarlyQs, Next, Pace, Phase, Until, Wait};
 use quiescent_harness::host::TestHost;
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::{Config, EarlyQs, Next, Phase};
 
 const HZ: u32 = 1000;
 /// The first and the later waits at 1000 ticks a second.
@@ -12,7 +12,7 @@ const WAIT: u64 = 3;
 fn one_gp(host: &mut TestHost) -> (u64, u64) {
     let (scans, start) = (host.engine().counts().scans, host.now().jiffies);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1000);
+    host.drive(ticket, 1000);
     assert!(host.satisfied(ticket), "{:?}", host.engine().phase());
     (
         host.engine().counts().scans - scans,
@@ -57,8 +57,8 @@ fn the_early_report_is_the_cpu_the_thread_runs_on() {
     let mut host = TestHost::kernel(4, HZ, EarlyQs::Init);
     host.kthread_on(2);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+    host.drive(ticket, 1);
+    assert!(host.run_until(Phase::Wait, 50));
     assert_eq!(host.engine().holdouts().collect::<Vec<_>>(), [0, 1, 3]);
 }
 
@@ -66,15 +66,15 @@ fn the_early_report_is_the_cpu_the_thread_runs_on() {
 fn a_stray_wake_keeps_the_deadline() {
     let mut host = TestHost::kernel(2, HZ, EarlyQs::Off);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
-    assert_eq!(host.asked(), Some(Next::Sleep(Until::Jiffies(WAIT))));
+    host.drive(ticket, 1);
+    assert!(host.run_until(Phase::Wait, 50));
+    assert_eq!(host.asked(), Some(Next::Sleep(WAIT)));
     host.pass_tick();
     let scans = host.engine().counts().scans;
     host.stray_wake();
     assert_eq!(
         host.step(),
-        Next::Sleep(Until::Jiffies(WAIT - 1)),
+        Next::Sleep(WAIT - 1),
         "what is left of the wait"
     );
     assert_eq!(host.engine().counts().scans, scans);
@@ -86,10 +86,8 @@ fn a_stray_wake_keeps_the_deadline() {
 #[test]
 fn no_first_wait_at_all_if_so_configured() {
     let config = Config {
-        pace: Pace::Jiffies {
-            first_fqs: 0,
-            next_fqs: 7,
-        },
+        first_fqs: 0,
+        next_fqs: 7,
         ..Config::kernel_6_12(2, HZ)
     };
     let mut host = TestHost::kernel_with(2, config);
@@ -101,20 +99,18 @@ fn no_first_wait_at_all_if_so_configured() {
     host.kthread_on(1);
     host.enter(0);
     let ticket = host.wait_for_gp(1);
-    host.drive(1, ticket, 200);
+    host.drive(ticket, 200);
     assert!(!host.satisfied(ticket) && host.now().jiffies > 7);
     host.exit(0);
-    host.drive(1, ticket, 50);
+    host.drive(ticket, 50);
     assert!(host.satisfied(ticket));
 }
 
 #[test]
 fn a_later_wait_of_zero_ticks_is_one() {
     let config = Config {
-        pace: Pace::Jiffies {
-            first_fqs: 2,
-            next_fqs: 0,
-        },
+        first_fqs: 2,
+        next_fqs: 0,
         ..Config::kernel_6_12(1, HZ)
     };
     let mut host = TestHost::kernel_with(1, config);
@@ -181,10 +177,10 @@ fn a_newer_reader_does_not_hold_a_grace_period_and_an_older_one_does() {
     let mut host = TestHost::kernel(4, HZ, EarlyQs::Init);
     host.enter(1);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+    host.drive(ticket, 1);
+    assert!(host.run_until(Phase::Wait, 50));
     host.enter(2);
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert_eq!(
         host.engine().holdouts().collect::<Vec<_>>(),
         [1, 2],
@@ -193,7 +189,7 @@ fn a_newer_reader_does_not_hold_a_grace_period_and_an_older_one_does() {
     host.exit(1);
     host.exit(2);
     host.enter(2);
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(host.satisfied(ticket), "the CPU's counter has changed");
 }
 
@@ -201,20 +197,20 @@ fn a_newer_reader_does_not_hold_a_grace_period_and_an_older_one_does() {
 fn a_report_noted_under_an_older_grace_period_does_not_count() {
     let mut host = TestHost::kernel(2, HZ, EarlyQs::Init);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+    host.drive(first, 1);
+    assert!(host.run_until(Phase::Wait, 50));
     host.set_ticking(1, true); // awake: no scan finds it idle
     host.note(1);
     host.set_ticking(1, false);
-    host.drive(0, first, 200);
+    host.drive(first, 200);
     assert!(host.satisfied(first));
     host.enter(1);
     let second = host.wait_for_gp(0);
-    host.drive(0, second, 100);
+    host.drive(second, 100);
     host.report(1);
     assert_eq!(host.engine().holdouts().collect::<Vec<_>>(), [1]);
     host.exit(1);
-    host.drive(0, second, 100);
+    host.drive(second, 100);
     assert!(host.satisfied(second));
 }
 
@@ -222,8 +218,8 @@ fn a_report_noted_under_an_older_grace_period_does_not_count() {
 fn the_last_report_ends_the_wait_at_once() {
     let mut host = TestHost::kernel(2, HZ, EarlyQs::Init);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+    host.drive(ticket, 1);
+    assert!(host.run_until(Phase::Wait, 50));
     host.enter(1);
     host.exit(1);
     host.note(1); // idle again: noted all the same
@@ -258,13 +254,13 @@ fn a_holdout_anywhere_in_two_three_and_four_levels_is_waited_for() {
             host.kthread_on(kthread);
             host.enter(holdout);
             let ticket = host.wait_for_gp(kthread);
-            host.drive(kthread, ticket, 400);
+            host.drive(ticket, 400);
             let tree = host.engine().tree().expect("a grace period is in flight");
             assert_eq!(tree.geometry().levels(), levels);
             let found: Vec<u32> = host.engine().holdouts().collect();
             assert_eq!(found, [holdout], "{cpus} CPUs");
             host.exit(holdout);
-            host.drive(kthread, ticket, 400);
+            host.drive(ticket, 400);
             assert!(
                 host.satisfied(ticket),
                 "{cpus} CPUs, {holdout} was the holdout"
@@ -316,18 +312,18 @@ fn a_cpu_that_leaves_in_any_phase_is_not_waited_for() {
         Phase::Init(0),
         Phase::Init(1),
         Phase::Init(2),
-        Phase::Wait(Wait::Ticks),
+        Phase::Wait,
         Phase::Scan(0),
         Phase::Scan(1),
     ];
     for phase in phases {
         let mut host = TestHost::kernel_with(4, small(2, 4));
         let first = host.wait_for_gp(0);
-        host.drive(0, first, 1000);
+        host.drive(first, 1000);
         let ticket = host.wait_for_gp(0);
         assert!(host.run_until(phase, 100), "{phase:?}");
         host.unregister(3); // it dies awake: no scan will ever find it idle
-        host.drive(0, ticket, 1000);
+        host.drive(ticket, 1000);
         assert!(host.satisfied(ticket), "CPU 3 left in {phase:?}");
         assert_eq!(host.engine().counts().offline_holdouts, 0);
     }
@@ -338,10 +334,37 @@ fn a_cpu_that_leaves_without_a_word_is_complained_about_and_credited() {
     let mut host = TestHost::kernel(2, HZ, EarlyQs::Init);
     host.set_ticking(1, true);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+    host.drive(ticket, 1);
+    assert!(host.run_until(Phase::Wait, 50));
     host.vanish(1);
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(host.satisfied(ticket));
     assert_eq!(host.engine().counts().offline_holdouts, 1);
+}
+
+#[test]
+fn every_node_is_visited() {
+    let mut host = TestHost::kernel(100, 1000, EarlyQs::Off);
+    // Only CPU 0 is left, and each node is still set up, scanned and ended.
+    let ticket = host.wait_for_gp(0);
+    host.drive(ticket, 10_000);
+    for cpu in 1..100 {
+        host.unregister(cpu);
+    }
+    let before = host.engine().counts();
+    host.take_trace();
+    let ticket = host.wait_for_gp(0);
+    host.drive(ticket, 10_000);
+    assert!(host.satisfied(ticket));
+    let tree = host.engine().tree().expect("it has one").geometry().clone();
+    let trace = host.take_trace();
+    let set_up = trace
+        .iter()
+        .filter(|line| line.starts_with("rcu_grace_period_init"));
+    assert_eq!(set_up.count(), tree.nodes());
+    let after = host.engine().counts();
+    let scans = after.scans - before.scans;
+    let leaves = after.leaves_scanned - before.leaves_scanned;
+    assert_eq!(leaves, scans * tree.leaves() as u64);
+    assert!(scans > 0);
 }

@@ -5,13 +5,13 @@
 mod rig;
 
 use crate::chance::Random;
-use quiescent_engine::fast_no_hz::{FastNoHz, IdleRule};
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::limits::Limits;
-use quiescent_engine::tick::Settings;
-use quiescent_engine::urgency::Escalation;
-use quiescent_engine::{Config, EarlyQs, Global};
 use quiescent_harness::replay::{Answer, CpuInput, Entry, Input, Output, World};
+use quiescent_kernel::fast_no_hz::{FastNoHz, IdleRule};
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::limits::Limits;
+use quiescent_kernel::tick::Settings;
+use quiescent_kernel::urgency::Escalation;
+use quiescent_kernel::{Config, EarlyQs, Global};
 use rig::{CPUS, Rig, Seldom};
 
 /// Seconds are short: so many ticks.

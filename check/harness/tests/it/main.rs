@@ -1,30 +1,22 @@
 //! The engine on the test host, one module for each subject.
 
-mod budget;
 mod callbacks;
 mod cblist;
 mod chance;
-mod credit;
 mod expedited;
 mod flood;
-mod forks;
 mod idle;
-mod indexed;
 mod kernel;
 mod machine;
 mod offload;
 mod offload_machine;
 mod offload_search;
-mod pool;
 mod preempted;
-mod pressure;
 mod queue;
 mod refusals;
 mod replaying;
 mod reports;
 mod requests;
-mod scale;
 mod stalls;
-mod threads;
 mod tick;
 mod urgency;

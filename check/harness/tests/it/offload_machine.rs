@@ -7,11 +7,11 @@ mod machine;
 mod rig;
 
 use crate::chance::Random;
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::limits::Limits;
-use quiescent_engine::offload::{Offload, Policy};
-use quiescent_engine::{Config, EarlyQs, Global};
 use quiescent_harness::replay::{Entry, Input, Output, World};
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::limits::Limits;
+use quiescent_kernel::offload::{Offload, Policy};
+use quiescent_kernel::{Config, EarlyQs, Global};
 use rig::{CPUS, Rig, Seldom};
 
 /// Seconds are short: so many ticks.

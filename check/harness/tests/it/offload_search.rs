@@ -12,7 +12,7 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 use model::{Budget, State};
-use quiescent_engine::offload::Policy;
+use quiescent_kernel::offload::Policy;
 
 /// Searches all states; returns their number, and the number of those in which no action is possible.
 fn search(policy: Policy, budget: Budget) -> usize {

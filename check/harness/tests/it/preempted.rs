@@ -1,9 +1,9 @@
 //! Preempted readers: the CPU is free, and the task blocks its leaf.
 
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::{Config, EarlyQs, Global, Phase, Tasks, Wait};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::replay;
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::{Config, EarlyQs, Global, Phase, Tasks};
 
 const HZ: u32 = 1000;
 
@@ -23,7 +23,7 @@ fn small(cpus: u32) -> Config {
 /// Requests a grace period and drives it into that phase.
 fn in_phase(host: &mut TestHost, phase: Phase) -> u64 {
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 0); // takes the role
+    host.drive(ticket, 0); // takes the role
     assert!(host.run_until(phase, 100), "{phase:?}");
     ticket
 }
@@ -48,12 +48,12 @@ fn a_reader_preempted_before_the_start_holds_the_grace_period_and_its_cpu_does_n
             host.enter(cpu);
             let task = host.preempt(cpu);
             let ticket = host.wait_for_gp(0);
-            host.drive(0, ticket, 500);
+            host.drive(ticket, 500);
             assert!(!host.satisfied(ticket), "{cpus} CPUs, preempted on {cpu}");
             assert_eq!((holdouts(&host), blocked(&host)), (vec![], vec![task]));
             host.resume(task, cpu);
             host.exit(cpu);
-            host.drive(0, ticket, 500);
+            host.drive(ticket, 500);
             assert!(host.satisfied(ticket), "{cpus} CPUs, preempted on {cpu}");
             assert_eq!(queued(&host), []);
         }
@@ -64,7 +64,7 @@ fn a_reader_preempted_before_the_start_holds_the_grace_period_and_its_cpu_does_n
 fn a_reader_preempted_during_the_grace_period_takes_over_from_its_cpu() {
     let mut host = TestHost::kernel_with(4, small(4));
     host.enter(3);
-    let ticket = in_phase(&mut host, Phase::Wait(Wait::Ticks));
+    let ticket = in_phase(&mut host, Phase::Wait);
     let task = host.preempt(3);
     assert_eq!(
         blocked(&host),
@@ -73,34 +73,34 @@ fn a_reader_preempted_during_the_grace_period_takes_over_from_its_cpu() {
     );
     host.report(3);
     assert!(!holdouts(&host).contains(&3), "the CPU is free");
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(!host.satisfied(ticket));
     host.resume(task, 1);
     host.exit(1);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
 }
 
 #[test]
 fn a_reader_preempted_on_a_cpu_that_has_reported_is_newer_and_blocks_nothing() {
     let mut host = TestHost::kernel_with(4, small(4));
-    let ticket = in_phase(&mut host, Phase::Wait(Wait::Ticks));
+    let ticket = in_phase(&mut host, Phase::Wait);
     host.set_ticking(3, true);
     host.note(3);
     host.report(3);
     host.enter(3);
     let task = host.preempt(3);
     assert_eq!((queued(&host), blocked(&host)), (vec![task], vec![]));
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
     // The next grace period has to wait for the task, too.
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(!host.satisfied(ticket));
     assert_eq!(blocked(&host), [task]);
     host.resume(task, 0);
     host.exit(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
 }
 
@@ -113,24 +113,24 @@ fn a_reader_preempted_in_any_phase_is_waited_for_if_it_is_older() {
         Phase::Init(0),
         Phase::Init(1),
         Phase::Init(2),
-        Phase::Wait(Wait::Ticks),
+        Phase::Wait,
         Phase::Scan(0),
         Phase::Scan(1),
     ];
     for phase in phases {
         let mut host = TestHost::kernel_with(4, small(4));
         let first = host.wait_for_gp(0);
-        host.drive(0, first, 500);
+        host.drive(first, 500);
         host.enter(2);
         let ticket = in_phase(&mut host, phase);
         let task = host.preempt(2);
         host.report(2);
-        host.drive(0, ticket, 500);
+        host.drive(ticket, 500);
         assert!(!host.satisfied(ticket), "preempted in {phase:?}");
         assert_eq!(holdouts(&host), [], "preempted in {phase:?}");
         host.resume(task, 3);
         host.exit(3);
-        host.drive(0, ticket, 500);
+        host.drive(ticket, 500);
         assert!(host.satisfied(ticket), "preempted in {phase:?}");
     }
 }
@@ -147,16 +147,16 @@ fn the_last_reader_to_leave_wakes_the_grace_period_thread() {
             host.preempt(cpu)
         });
         let ticket = host.wait_for_gp(0);
-        host.drive(0, ticket, 300);
+        host.drive(ticket, 300);
         assert_eq!(blocked(&host), [tasks[1], tasks[0]], "the newest first");
-        assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+        assert!(host.run_until(Phase::Wait, 50));
         let (scans, now) = (host.engine().counts().scans, host.now());
         host.resume(tasks[1], 2);
         host.exit(2);
         assert_eq!(blocked(&host), [tasks[0]]);
         host.resume(tasks[0], 2);
         host.exit(2);
-        host.drive(0, ticket, 20);
+        host.drive(ticket, 20);
         assert!(host.satisfied(ticket), "fan-out {fanout}");
         let after = (host.engine().counts().scans, host.now());
         assert_eq!((scans, now), after, "no need to wait for the timer");
@@ -174,12 +174,12 @@ fn a_section_nested_and_preempted_twice_ends_once() {
     assert_eq!(host.preempt(0), task, "it is already queued");
     assert_eq!(queued(&host), [task]);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(!host.satisfied(ticket));
     host.resume(task, 1);
     host.exit(1);
     assert_eq!(queued(&host), []);
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(host.satisfied(ticket));
 }
 
@@ -208,14 +208,14 @@ fn inits(host: &mut TestHost) -> Vec<String> {
 fn a_leaf_whose_cpus_are_gone_stays_in_the_tree_for_its_readers() {
     let mut host = TestHost::kernel_with(4, small(4));
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 300);
+    host.drive(first, 300);
     host.enter(3);
     let task = host.preempt(3);
     host.unregister(2);
     host.unregister(3);
     host.take_trace();
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(
         !host.satisfied(ticket),
         "the reader is still in its section"
@@ -223,11 +223,11 @@ fn a_leaf_whose_cpus_are_gone_stays_in_the_tree_for_its_readers() {
     assert_eq!(inits(&mut host), ["0 0 3 3", "1 0 1 3", "1 2 3 0"]);
     host.resume(task, 0);
     host.exit(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
     host.take_trace();
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
     let gone = ["0 0 3 1", "1 0 1 3", "1 2 3 0"];
     assert_eq!(inits(&mut host), gone, "no reader blocks the leaf any more");
@@ -241,14 +241,14 @@ fn a_cpu_that_comes_back_takes_the_leaf_over_from_its_readers() {
     host.unregister(2);
     host.unregister(3);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert_eq!(host.register(), 2);
     host.resume(task, 2);
     host.exit(2);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     host.take_trace();
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
     assert_eq!(inits(&mut host), ["0 0 3 3", "1 0 1 3", "1 2 3 1"]);
 }
@@ -265,7 +265,7 @@ fn readers_that_leave_before_their_deserted_leaf_is_set_up_are_not_waited_for() 
         let ticket = in_phase(&mut host, phase);
         host.resume(task, 0);
         host.exit(0);
-        host.drive(0, ticket, 300);
+        host.drive(ticket, 300);
         assert!(host.satisfied(ticket), "{phase:?}");
     }
 }
@@ -277,19 +277,19 @@ fn a_reader_of_a_cpu_that_no_grace_period_ever_saw_is_waited_for() {
     host.unregister(2);
     host.unregister(3);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 300);
+    host.drive(first, 300);
     assert!(host.satisfied(first), "the leaf is out of the tree now");
     assert_eq!(host.register(), 2);
     host.enter(2);
     let task = host.preempt(2);
     host.unregister(2);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(!host.satisfied(ticket));
     assert_eq!(blocked(&host), [task]);
     host.resume(task, 1);
     host.exit(1);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
 }
 
@@ -302,10 +302,10 @@ fn a_newer_reader_on_a_leaf_that_does_not_take_part_is_left_to_the_next_grace_pe
     assert_eq!(host.register(), 2);
     host.enter(2);
     let task = host.preempt(2);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(!host.satisfied(ticket));
     assert_eq!(blocked(&host), [task]);
 }
@@ -317,12 +317,12 @@ fn queued_readers_move_to_a_larger_tree() {
     let task = host.preempt(1);
     assert_eq!(host.register(), 2);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert_eq!(host.engine().cpus(), 3, "the tree has grown");
     assert!(!host.satisfied(ticket));
     host.resume(task, 2);
     host.exit(2);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
 }
 
@@ -330,17 +330,17 @@ fn queued_readers_move_to_a_larger_tree() {
 fn a_reader_of_a_cpu_without_a_place_in_the_tree_is_queued_at_the_first_leaf() {
     let mut host = TestHost::kernel_with(2, small(2));
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 300);
+    host.drive(first, 300);
     assert_eq!(host.register(), 2);
     host.enter(2);
     let task = host.preempt(2);
     assert_eq!(host.engine().tasks().leaf_of(task), Some(0));
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(!host.satisfied(ticket));
     host.resume(task, 0);
     host.exit(0);
-    host.drive(0, ticket, 300);
+    host.drive(ticket, 300);
     assert!(host.satisfied(ticket));
 }
 
@@ -348,9 +348,9 @@ fn a_reader_of_a_cpu_without_a_place_in_the_tree_is_queued_at_the_first_leaf() {
 fn the_trace_names_the_task_and_says_that_readers_hold_the_node() {
     let mut host = TestHost::kernel(2, HZ, EarlyQs::Init);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 300);
+    host.drive(first, 300);
     host.enter(1);
-    let ticket = in_phase(&mut host, Phase::Wait(Wait::Ticks));
+    let ticket = in_phase(&mut host, Phase::Wait);
     host.take_trace();
     let task = host.preempt(1);
     host.report(1);
@@ -364,7 +364,7 @@ rcu_quiescent_state_report: rcu_preempt -1195 2>0 0 0 1 1
 rcu_unlock_preempted_task: rcu_preempt -1195 0
 rcu_quiescent_state_report: rcu_preempt -1195 0>0 0 0 1 0";
     assert_eq!(host.take_trace().join("\n"), want);
-    host.drive(0, ticket, 20);
+    host.drive(ticket, 20);
     assert!(host.satisfied(ticket));
     host.enter(1);
     host.preempt(1);
@@ -382,13 +382,13 @@ fn a_run_with_preempted_readers_replays_bit_for_bit() {
         let (cpu, other) = (round % 4, (round + 1) % 4);
         host.enter(cpu);
         let ticket = host.wait_for_gp(0);
-        host.drive(0, ticket, round);
+        host.drive(ticket, round);
         let task = host.preempt(cpu);
         host.report(cpu);
-        host.drive(0, ticket, 50);
+        host.drive(ticket, 50);
         host.resume(task, other);
         host.exit(other);
-        host.drive(0, ticket, 300);
+        host.drive(ticket, 300);
         assert!(host.satisfied(ticket), "round {round}");
     }
     let entries = host.recording().expect("recording was requested");
@@ -423,11 +423,11 @@ fn a_reader_is_queued_once() {
 /// A host that must not be queried.
 struct Nothing;
 
-impl quiescent_engine::Host for Nothing {
+impl quiescent_kernel::Host for Nothing {
     fn cpus(&self) -> u32 {
         unreachable!("not asked")
     }
-    fn observe(&self, _: u32) -> quiescent_engine::Seen {
+    fn observe(&self, _: u32) -> quiescent_kernel::Seen {
         unreachable!("not asked")
     }
     fn present(&self, _: usize) -> u64 {

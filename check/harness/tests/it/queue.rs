@@ -1,16 +1,15 @@
 use std::cell::RefCell;
 
-use quiescent_engine::Interest;
-use quiescent_engine::Phase;
-use quiescent_engine::barrier::Barrier;
-use quiescent_engine::cblist::Segment;
-use quiescent_engine::config::Config;
-use quiescent_engine::event::Event;
+use quiescent_kernel::Phase;
+use quiescent_kernel::barrier::Barrier;
+use quiescent_kernel::cblist::Segment;
+use quiescent_kernel::config::Config;
+use quiescent_kernel::event::Event;
 
-use quiescent_engine::EarlyQs;
-use quiescent_engine::limits::{Around, Context, Limits};
-use quiescent_engine::{Cpu, Host, Lane};
 use quiescent_harness::host::TestHost;
+use quiescent_kernel::EarlyQs;
+use quiescent_kernel::limits::{Around, Context, Limits};
+use quiescent_kernel::{Cpu, Host};
 
 /// Keeps the trace of requests.
 #[derive(Default)]
@@ -40,7 +39,7 @@ fn machine(limits: Limits) -> (TestHost, Traced) {
         ..Config::kernel_6_12(2, 1000)
     };
     let mut machine = TestHost::kernel_with(2, config);
-    assert!(machine.try_drive(0, Interest::GpThread));
+    assert!(machine.try_drive(0));
     let _ = machine.wait_for_gp(0);
     assert!(machine.run_until(Phase::Fence, 10) && machine.run_until(Phase::Idle, 100));
     (machine, Traced::default())
@@ -60,7 +59,7 @@ fn until(machine: &mut TestHost, phase: Phase) {
     assert!(machine.run_until(phase, 100), "{phase:?}");
 }
 
-const TICKS: Phase = Phase::Wait(quiescent_engine::Wait::Ticks);
+const TICKS: Phase = Phase::Wait;
 
 #[test]
 fn a_callback_goes_the_way_of_the_measured_traces() {
@@ -88,7 +87,7 @@ fn a_callback_goes_the_way_of_the_measured_traces() {
     let noticed = cpu.core(machine.engine_mut(), &host);
     assert!(noticed.ended && !noticed.began);
     assert_eq!(host.take(), ["r -1188 AccWaitCB", "r -1192 cpuend"]);
-    let list = &cpu.lists()[Lane::Code as usize];
+    let list = cpu.list();
     assert_eq!((list.ready(), list.segment(Segment::Wait).0), (1, 1));
     let (range, batch) = cpu
         .begin_batch(machine.engine(), Context::Softirq)
@@ -168,7 +167,7 @@ fn what_a_departed_cpu_leaves_keeps_what_it_has_waited_for() {
     let adopted = dst.adopt(&mut gone, &mut barrier, machine.engine_mut(), &host);
     assert_eq!((adopted.merged.done, adopted.merged.pending), (3, 1));
     assert!(!adopted.entrained && !adopted.overloaded && adopted.wake_gp);
-    let list = &dst.lists()[Lane::Code as usize];
+    let list = dst.list();
     let snap = machine.engine().published().global.snap();
     assert_eq!((list.ready(), list.next_gp()), (3, Some(snap)));
     assert_eq!(list.unstamped(), 0, "and the last one is stamped again");
@@ -177,7 +176,7 @@ fn what_a_departed_cpu_leaves_keeps_what_it_has_waited_for() {
     let start = barrier.snap();
     assert!(matches!(
         barrier.start(start),
-        quiescent_engine::barrier::Begin::Started { .. }
+        quiescent_kernel::barrier::Begin::Started { .. }
     ));
     let adopted = gone.adopt(&mut dst, &mut barrier, machine.engine_mut(), &host);
     assert!(adopted.entrained);
@@ -200,7 +199,7 @@ fn the_soft_interrupt_requests_only_without_a_request_or_grace_period_in_flight(
     let _ = cpu.core(machine.engine_mut(), &host);
     let _ = cpu.call(machine.engine_mut(), 8, 0, &host);
     let _ = cpu.core(machine.engine_mut(), &host);
-    assert_eq!(cpu.lists()[Lane::Code as usize].unstamped(), 1);
+    assert_eq!(cpu.list().unstamped(), 1);
 }
 
 #[test]
@@ -211,7 +210,7 @@ fn an_offloaded_cpu_asks_for_nothing_in_its_soft_interrupt() {
     let _ = cpu.core(machine.engine_mut(), &host);
     let _ = cpu.call(machine.engine_mut(), 8, 0, &host);
     assert!(!cpu.core(machine.engine_mut(), &host).wake_gp);
-    assert_eq!(cpu.lists()[Lane::Code as usize].unstamped(), 1);
+    assert_eq!(cpu.list().unstamped(), 1);
 }
 
 /// Keeps the trace, line by line.
@@ -235,7 +234,7 @@ fn the_trace_of_a_batch_reads_like_the_kernels() {
     }
     let _ = host.core(1);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1000);
+    host.drive(ticket, 1000);
     let _ = host.core(1);
     let mut cpu = host.cpu(1).expect("it has had callbacks").clone();
     let (traced, engine) = (Everything::default(), host.engine_mut());

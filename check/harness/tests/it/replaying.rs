@@ -3,9 +3,9 @@
 mod callbacks;
 mod rig;
 
-use quiescent_engine::{Config, EarlyQs, Global, Interest};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{Answer, Entry, Input, Output, replay};
+use quiescent_kernel::{Config, EarlyQs, Global};
 
 /// Knuth's MMIX generator: the same numbers on every system.
 struct Lcg(u64);
@@ -21,34 +21,23 @@ impl Lcg {
 }
 
 /// A run of `steps` random actions; the host and its configuration.
-fn run(seed: u64, kernel: bool, steps: u32) -> (TestHost, Config) {
+fn run(seed: u64, steps: u32) -> (TestHost, Config) {
     let mut random = Lcg(seed);
     let early_qs = [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init][random.below(3) as usize];
-    let config = if kernel {
-        Config {
-            early_qs,
-            direct_wakes_max: 1,
-            ..Config::kernel_6_12(4, 1000)
-        }
-    } else {
-        Config {
-            early_qs,
-            ..Config::threads()
-        }
+    let config = Config {
+        early_qs,
+        direct_wakes_max: 1,
+        ..Config::kernel_6_12(4, 1000)
     };
-    let mut host = if kernel {
-        TestHost::kernel_with(4, config)
-    } else {
-        TestHost::threads_with(4, config)
-    };
+    let mut host = TestHost::kernel_with(4, config);
     host.record();
     let (mut depth, mut here) = (vec![0; 4], vec![true; 4]);
     let mut cookies = Vec::new();
     for _ in 0..steps {
         let cpu = random.below(4) as usize;
         let n = cpu as u32;
-        // The CPU that drives does not leave; nor does the CPU of a kernel's thread.
-        let stays = cpu == 0 || host.asked().is_some();
+        // The CPU of the grace-period thread does not leave.
+        let stays = cpu == 0;
         match random.below(12) {
             0 | 1 if here[cpu] && depth[cpu] < 2 => {
                 host.enter(n);
@@ -65,24 +54,12 @@ fn run(seed: u64, kernel: bool, steps: u32) -> (TestHost, Config) {
             6 if here.contains(&false) => here[host.register() as usize] = true,
             7 => drop(host.wait_for_gp(n)),
             8 => cookies.push(host.start_poll(n)),
-            9 if kernel && here[cpu] => {
+            9 if here[cpu] => {
                 host.note(n);
                 host.report(n);
             }
             10 if host.run_work() => {}
-            _ if kernel => drop(host.help(0, 3)),
-            _ if host.asked().is_some() => drop(host.step()),
-            _ => {
-                let done = host.engine().waiters().done();
-                if done < host.engine().waiters().end() {
-                    host.try_drive(0, Interest::Waiter(done));
-                }
-            }
-        }
-        // Threads: the driver leaves when it is asked to, or when it would sleep.
-        use quiescent_engine::Next::{Done, HandOver, Sleep};
-        if !kernel && matches!(host.asked(), Some(Done | HandOver | Sleep(_))) {
-            let _ = host.leave();
+            _ => drop(host.help(3)),
         }
     }
     (host, config)
@@ -92,19 +69,13 @@ fn run(seed: u64, kernel: bool, steps: u32) -> (TestHost, Config) {
 fn a_random_run_is_replayed_bit_for_bit() {
     let (mut entries, mut grace_periods) = (0, 0);
     for seed in 0..40 {
-        for kernel in [false, true] {
-            let (host, config) = run(seed, kernel, 2000);
-            let recording = host.recording().expect("it was switched on");
-            let mut fresh = Global::new(config);
-            assert_eq!(
-                replay(&mut fresh, recording),
-                Ok(()),
-                "seed {seed}, kernel {kernel}"
-            );
-            assert_eq!(&fresh, host.engine(), "the engines end up alike");
-            entries += recording.len();
-            grace_periods += host.engine().counts().grace_periods;
-        }
+        let (host, config) = run(seed, 2000);
+        let recording = host.recording().expect("it was switched on");
+        let mut fresh = Global::new(config);
+        assert_eq!(replay(&mut fresh, recording), Ok(()), "seed {seed}");
+        assert_eq!(&fresh, host.engine(), "the engines end up alike");
+        entries += recording.len();
+        grace_periods += host.engine().counts().grace_periods;
     }
     assert!(
         entries > 50_000 && grace_periods > 500,
@@ -114,14 +85,14 @@ fn a_random_run_is_replayed_bit_for_bit() {
 
 #[test]
 fn the_same_run_twice_is_the_same_recording() {
-    let (one, _) = run(7, false, 2000);
-    let (two, _) = run(7, false, 2000);
+    let (one, _) = run(7, 2000);
+    let (two, _) = run(7, 2000);
     assert_eq!(one.recording(), two.recording());
 }
 
 #[test]
 fn a_changed_answer_is_detected() {
-    let (host, config) = run(3, false, 2000);
+    let (host, config) = run(3, 2000);
     let recording = host.recording().expect("it was switched on");
     let mut caught = 0;
     let mut changed = 0;
@@ -147,7 +118,7 @@ fn a_changed_answer_is_detected() {
 
 #[test]
 fn a_changed_output_and_another_question_are_named() {
-    let (host, config) = run(5, false, 500);
+    let (host, config) = run(5, 500);
     let recording = host.recording().expect("it was switched on");
     let at = recording
         .iter()
@@ -175,7 +146,7 @@ fn a_changed_output_and_another_question_are_named() {
 
 #[test]
 fn a_call_that_is_not_in_the_recording_shows() {
-    let (host, config) = run(11, true, 300);
+    let (host, config) = run(11, 300);
     let mut forged = host.recording().expect("it was switched on").to_vec();
     let waits = |e: &Entry| matches!(e.input, Input::WaitForGp { .. });
     assert!(forged.iter().filter(|e| waits(e)).count() > 1);

@@ -1,10 +1,10 @@
 //! Reports of quiescent states by CPUs themselves, in the test host.
 
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::report::{Qs, QsReported};
-use quiescent_engine::{Config, CpuId, EarlyQs, Phase, Pos, Wait};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{CpuInput, Output};
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::report::{Qs, QsReported};
+use quiescent_kernel::{Config, CpuId, EarlyQs, Phase, Pos};
 
 fn config() -> Config {
     Config {
@@ -17,7 +17,7 @@ fn config() -> Config {
 fn busy(config: Config) -> (TestHost, Pos) {
     let mut host = TestHost::kernel_with(4, config);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1000);
+    host.drive(first, 1000);
     (1..4).for_each(|cpu| host.set_busy(cpu, true));
     let ticket = next_gp(&mut host);
     (host, ticket)
@@ -26,7 +26,7 @@ fn busy(config: Config) -> (TestHost, Pos) {
 /// Starts a grace period, up to its first wait.
 fn next_gp(host: &mut TestHost) -> Pos {
     let ticket = host.wait_for_gp(0);
-    assert!(host.run_until(Phase::Fence, 100) && host.run_until(Phase::Wait(Wait::Ticks), 50));
+    assert!(host.run_until(Phase::Fence, 100) && host.run_until(Phase::Wait, 50));
     ticket
 }
 
@@ -103,7 +103,7 @@ fn the_last_report_wakes_the_thread_and_no_scan_is_needed() {
         assert_eq!((report.counted, report.wake_gp), (true, cpu == 2));
     }
     let (scans, start) = (host.engine().counts().scans, host.now().jiffies);
-    host.drive(0, ticket, 50);
+    host.drive(ticket, 50);
     assert!(host.satisfied(ticket));
     let after = (host.engine().counts().scans, host.now().jiffies);
     assert_eq!(after, (scans, start), "without waiting for the timer");
@@ -116,7 +116,7 @@ fn a_state_noted_under_an_older_grace_period_is_refused_and_noted_again() {
     host.on(1, CpuInput::NoteQs);
     // Before the CPU reports, it idles, and a scan credits it. The next grace period finds it busy.
     (1..4).for_each(|cpu| host.set_busy(cpu, false));
-    host.drive(0, first, 100);
+    host.drive(first, 100);
     assert!(host.satisfied(first));
     host.set_busy(1, true);
     let second = next_gp(&mut host);
@@ -127,7 +127,7 @@ fn a_state_noted_under_an_older_grace_period_is_refused_and_noted_again() {
     assert!(!host.core(1).reported && qs(&host, 1).missing);
     host.on(1, CpuInput::NoteQs);
     assert!(host.core(1).reported);
-    host.drive(0, second, 100);
+    host.drive(second, 100);
     assert!(host.satisfied(second));
 }
 
@@ -137,7 +137,7 @@ fn the_notice_of_an_edge_takes_back_what_was_noted() {
     let _ = host.core(1);
     host.on(1, CpuInput::NoteQs);
     (1..4).for_each(|cpu| host.set_busy(cpu, false));
-    host.drive(0, first, 100);
+    host.drive(first, 100);
     // An end alone: nothing is owed any more.
     let Output::Noticed(ended) = host.on(1, CpuInput::NoteGpChanges) else {
         panic!("what NoteGpChanges returns");
@@ -159,7 +159,7 @@ fn without_a_note_or_with_the_bit_gone_nothing_is_reported() {
     // A scan is faster than the report.
     host.on(1, CpuInput::NoteQs);
     host.set_busy(1, false);
-    assert!(host.run_until(Phase::Scan(0), 50) && host.run_until(Phase::Wait(Wait::Ticks), 5));
+    assert!(host.run_until(Phase::Scan(0), 50) && host.run_until(Phase::Wait, 5));
     assert_eq!(holdouts(&host), [2, 3]);
     host.take_trace();
     assert!(!reported(&mut host, 1, CpuInput::CheckQs).counted);
@@ -186,7 +186,7 @@ fn callbacks_are_stamped_before_the_report_unless_they_are_offloaded() {
             !offloaded,
             "{words:?}"
         );
-        let list = &host.cpu(1).expect("it has looked").lists()[1];
+        let list = &host.cpu(1).expect("it has looked").list();
         let next = host.engine().published().global.snap();
         assert_eq!(list.next_gp(), (!offloaded).then_some(next));
     }
@@ -205,7 +205,7 @@ fn a_report_carries_through_every_level_when_it_is_the_last() {
     };
     let mut host = TestHost::kernel_with(8, config);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1000);
+    host.drive(first, 1000);
     (0..8).for_each(|cpu| host.set_busy(cpu, true));
     let ticket = next_gp(&mut host);
     host.take_trace();
@@ -223,7 +223,7 @@ fn a_report_carries_through_every_level_when_it_is_the_last() {
         [1, 2, 1, 3, 1, 2, 1, 3],
         "levels that each report walked"
     );
-    host.drive(0, ticket, 50);
+    host.drive(ticket, 50);
     assert!(host.satisfied(ticket));
 }
 
@@ -242,7 +242,7 @@ fn a_cpu_that_comes_online_knows_its_leaf_and_owes_nothing() {
     // Back in a later one.
     host.unregister(3);
     (1..3).for_each(|cpu| host.set_busy(cpu, false));
-    host.drive(0, first, 100);
+    host.drive(first, 100);
     next_gp(&mut host);
     assert_eq!(host.register(), 3);
     host.take_trace();
@@ -261,7 +261,7 @@ fn ticks_are_counted_from_the_notice_of_a_grace_period() {
         assert_eq!(qs(&host, 1).ticks, ticks);
     }
     (1..4).for_each(|cpu| host.set_busy(cpu, false));
-    host.drive(0, first, 100);
+    host.drive(first, 100);
     next_gp(&mut host);
     let _ = host.tick(1);
     assert_eq!(qs(&host, 1).ticks, 4, "not noticed yet");
@@ -282,6 +282,6 @@ fn a_tick_in_the_kernel_notes_and_the_soft_interrupt_reports() {
         assert!(host.core(cpu).reported);
         assert_eq!(host.tick(cpu).core, None);
     }
-    host.drive(0, ticket, 50);
+    host.drive(ticket, 50);
     assert!(host.satisfied(ticket) && host.engine().counts().grace_periods == 2);
 }

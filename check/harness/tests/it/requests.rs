@@ -1,8 +1,8 @@
 //! Requests: the funnel, tickets and cookies, in every phase of a grace period.
 
-use quiescent_engine::geometry::GeometryParams;
-use quiescent_engine::{Config, EarlyQs, Next, Phase, Wait};
 use quiescent_harness::host::TestHost;
+use quiescent_kernel::geometry::GeometryParams;
+use quiescent_kernel::{Config, EarlyQs, Next, Phase};
 
 /// Four CPUs in two leaves below a root.
 fn config() -> Config {
@@ -22,7 +22,7 @@ fn config() -> Config {
 fn settled() -> TestHost {
     let mut host = TestHost::kernel_with(4, config());
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 1000);
+    host.drive(ticket, 1000);
     run_down(&mut host);
     host.take_trace();
     host
@@ -36,7 +36,7 @@ const PHASES: [Phase; 13] = [
     Phase::Init(0),
     Phase::Init(1),
     Phase::Init(2),
-    Phase::Wait(Wait::Ticks),
+    Phase::Wait,
     Phase::Scan(0),
     Phase::Scan(1),
     Phase::Cleanup(0),
@@ -188,7 +188,7 @@ fn requests_during_a_grace_period_stop_where_it_is_known() {
         prestarted,
         "the root has it, the leaf does not"
     );
-    let (mut host, _) = in_phase(Phase::Wait(Wait::Ticks));
+    let (mut host, _) = in_phase(Phase::Wait);
     let leaf = ["1 0 1 Startleaf", "1 0 1 Startedleaf"];
     assert_eq!(funnel(&mut host, 0), leaf, "the leaf has it");
     let (mut host, _) = in_phase(Phase::Cleanup(1));
@@ -207,7 +207,7 @@ fn requests_during_a_grace_period_stop_where_it_is_known() {
 
 #[test]
 fn the_end_of_a_grace_period_says_where_more_is_wanted() {
-    let (mut host, _) = in_phase(Phase::Wait(Wait::Ticks));
+    let (mut host, _) = in_phase(Phase::Wait);
     let _ = host.wait_for_gp(2);
     host.take_trace();
     assert!(host.run_until(Phase::Idle, 100));
@@ -255,7 +255,7 @@ fn without_a_marker_waiters_wait_for_another_grace_period() {
     };
     let mut host = TestHost::kernel_with(4, config);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1000);
+    host.drive(first, 1000);
     let before = host.engine().counts().grace_periods;
     let second = host.wait_for_gp(0);
     let cookie = host.start_poll(0);

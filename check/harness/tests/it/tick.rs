@@ -1,10 +1,10 @@
 //! The scheduling-clock tick in the test host: what it notes, requests and raises.
 
-use quiescent_engine::limits::Context;
-use quiescent_engine::tick::{At, Interrupted, Pending, Settings, Ticked};
-use quiescent_engine::{Config, EarlyQs, Phase, Pos, Wait};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{CpuInput, Output};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::tick::{At, Interrupted, Pending, Settings, Ticked};
+use quiescent_kernel::{Config, EarlyQs, Phase, Pos};
 
 const HZ: u64 = 1000;
 
@@ -23,7 +23,7 @@ fn config(preemptible: bool) -> Config {
 fn machine(config: Config) -> TestHost {
     let mut host = TestHost::kernel_with(2, config);
     let first = host.wait_for_gp(0);
-    host.drive(0, first, 1000);
+    host.drive(first, 1000);
     assert!(host.run_until(Phase::Idle, 100));
     host.set_busy(1, true);
     let _ = host.core(1);
@@ -33,7 +33,7 @@ fn machine(config: Config) -> TestHost {
 /// Starts a grace period, up to its first wait.
 fn start(host: &mut TestHost) -> Pos {
     let ticket = host.wait_for_gp(0);
-    assert!(host.run_until(Phase::Wait(Wait::Ticks), 50));
+    assert!(host.run_until(Phase::Wait, 50));
     ticket
 }
 
@@ -109,7 +109,7 @@ fn callbacks_are_no_reason_where_others_look_after_them() {
         host.set_busy(1, true);
         assert_eq!(pending(&host, at), Some(Pending::Edge));
         let _ = host.core(1);
-        let done = host.cpu(1).expect("it has looked").lists()[1].ready();
+        let done = host.cpu(1).expect("it has looked").list().ready();
         assert_eq!(done, u64::from(!offloaded), "nor does it move them");
         assert_eq!(pending(&host, at), (!offloaded).then_some(Pending::Invoke));
         let _ = host.batch(1, Default::default(), 0);
@@ -326,7 +326,7 @@ fn urgency_switches_the_tick_of_a_nohz_full_cpu_on_until_it_has_reported() {
         host.exit(1);
         if by_scan {
             host.set_busy(1, false);
-            host.drive(0, ticket, 10);
+            host.drive(ticket, 10);
             let stops: Vec<_> = host.take_nudges().iter().map(|n| n.stop_tick).collect();
             assert_eq!(stops, [2]);
         } else {

@@ -19,6 +19,7 @@ mod draining;
 mod driver_takeover;
 mod fences;
 mod list;
+mod locks;
 mod readers;
 mod slots;
 mod special;

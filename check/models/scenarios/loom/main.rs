@@ -7,5 +7,6 @@ mod deferral;
 mod domains;
 mod fenced;
 mod fences;
+mod locks;
 mod membarrier;
 mod srcu;

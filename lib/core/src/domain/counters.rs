@@ -65,8 +65,6 @@ counters! {
     callbacks,
     /// Callbacks that panicked.
     panics,
-    /// Callbacks that ended the worker's thread.
-    exits,
     /// Barriers that have ended.
     barriers,
     /// Times that the worker could not start or continue.

@@ -91,7 +91,7 @@ impl State {
     /// callback that covers it, which ran here, found that thread at work, and did not wait for it.)
     fn is_left_with_work(&'static self) -> bool {
         let env = self.env();
-        std::ptr::eq(self, &env.state) && env.registry.all().any(Domain::is_left_with_work)
+        std::ptr::eq(self, &env.state) && env.registry.domains.iter().any(Domain::is_left_with_work)
     }
 
     /// Waits until another thread's callback has returned; sleeps briefly if none is running.

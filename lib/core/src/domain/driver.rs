@@ -1,8 +1,8 @@
 //! Driving a grace period.
 //!
 //! A thread that needs a grace period and finds the driver role free drives it itself: no thread switch, no
-//! worker. All others wait ([`waiting`](crate::domain::waiting)). The engine decides every step ([`Next`]); this
-//! file executes it.
+//! worker. All others wait ([`waiting`](crate::domain::waiting)). The engine decides every step ([`Next`]);
+//! this file executes it.
 //!
 //! # Rules
 //! * System calls, fences, spins and wake-ups happen with no lock held.
@@ -28,7 +28,7 @@
 use std::time::Duration;
 
 use quiescent_engine::stall::Stalled;
-use quiescent_engine::{CpuId, Effects, FenceCause, Global, Interest, Look, Next, Phase, Pos, Seq};
+use quiescent_engine::{CpuId, FenceCause, Global, Interest, Look, Next, Phase, Pos, Seq};
 
 use crate::domain::env::Fenced;
 use crate::domain::error::SyncError;
@@ -104,7 +104,6 @@ pub struct Turn<'a> {
     epoch: u32,
     /// Another thread has the role.
     lost: bool,
-    stall: Option<Stalled>,
     /// The caller issues the fences of this turn.
     batched: bool,
     /// How often it has slept for readers that execute fences.
@@ -122,7 +121,6 @@ impl<'a> Turn<'a> {
             steps: 0,
             ended: false,
             lost: false,
-            stall: None,
             batched: false,
             naps: 0,
         }
@@ -175,7 +173,7 @@ impl<'a> Turn<'a> {
         what(self.state)
     }
 
-    /// One step of the engine, with its effects.
+    /// Pieces of the grace period, until the engine asks for something else, or for a break.
     fn step(&mut self, now_ns: u64) -> Next {
         self.steps += 1;
         if prim::hold_is_over(self.steps) {
@@ -185,32 +183,15 @@ impl<'a> Turn<'a> {
             return Next::Done;
         }
         let state = self.state;
-        let Effects {
-            publish,
-            waiters_until,
-            stall,
-            vacated,
-            join,
-            next,
-            ..
-        } = {
-            let (engine, view) = self.core().beside(state.readers());
-            engine.step(State::now(now_ns), &view)
-        };
+        let core = self.core.as_mut().expect("taken by `is_driver`");
+        let (engine, view) = core.beside(state.readers());
+        let next = engine.step(State::now(now_ns), &view, prim::PIECES);
         #[cfg(quiescent_virtual)]
-        prim::observe_step(&self.core().engine);
-        self.stall = stall;
-        if let Some(published) = publish {
-            self.ended |= state.publish(published);
-        }
-        if let Some(leaf) = vacated {
-            state.readers().vacated(leaf, &self.core().lock);
-        }
-        if let Some(count) = join {
-            state.readers().join(count);
-        }
-        if let Some(until) = waiters_until {
-            // These waiters are satisfied, regardless of the driver.
+        prim::observe_step(&core.engine);
+        if state.publish(core.engine.published()) {
+            self.ended = true;
+            // The waiters that it satisfies, regardless of the driver.
+            let until = core.engine.waiters().done();
             while self.finish(until) {
                 self.unlocked(|_| ());
             }
@@ -266,19 +247,21 @@ impl<'a> Turn<'a> {
         })
     }
 
+    #[inline(never)]
     fn grow(&mut self, threads: u32) -> Result<(), SyncError> {
         let config = *self.core().engine.config();
         let tree = self.unlocked(|_| Global::new_leaves(&config, threads));
         let tree = tree.map_err(|_| SyncError::OutOfMemory { threads })?;
         let old = match self.is_driver() {
-            true => self.core().engine.grow(tree).unwrap_or_else(Some),
-            false => Some(tree),
+            true => self.core().engine.grow(tree).unwrap_or_else(|tree| tree),
+            false => tree,
         };
         self.unlocked(|_| drop(old));
         Ok(())
     }
 
     /// Sleeps until a reader or the timeout wakes this driver; false if the deadline has passed.
+    #[inline(never)]
     fn sleep(&mut self, until: u64, deadline: Option<u64>) -> bool {
         let sleeper = sleeper_of(self.epoch);
         let naps = self.naps;
@@ -326,9 +309,6 @@ impl<'a> Turn<'a> {
         deadline: Option<u64>,
     ) -> Drive {
         loop {
-            if let Some(stalled) = self.stall.take() {
-                return Drive::Stalled(stalled);
-            }
             next = match next {
                 Next::Again => self.step(now),
                 Next::Done | Next::HandOver => return Drive::Home,
@@ -344,6 +324,7 @@ impl<'a> Turn<'a> {
                     Ok(()) => Next::Again,
                     Err(error) => return Drive::Failed(error),
                 },
+                Next::Report => return Drive::Stalled(self.core().engine.stalled()),
                 Next::Spin(times) => {
                     self.unlocked(|_| prim::spin(times));
                     now = prim::coarse_ns();

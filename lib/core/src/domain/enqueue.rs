@@ -11,13 +11,12 @@ use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
 use crate::domain::fullness::Fullness;
-use crate::domain::life::Readers;
 use crate::domain::run;
 use crate::domain::state::State;
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
-use crate::queue::lane::{Entry, Lane, Popped};
+use crate::queue::lane::{Entry, LaneWords, Popped};
 use crate::queue::parcel::{self, Parcel};
 use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue, QueueCore};
 
@@ -130,8 +129,9 @@ impl State {
             false => Ok(()),
         };
         let fits = admitted.is_ok();
-        let breaks = fits && core.breaks(queue.meter(), &parcel, terms.urgency);
-        let breaker = parcel.name().filter(|_| breaks);
+        if fits {
+            core.note_urgency(queue.meter(), &parcel, terms.urgency);
+        }
         match parcel {
             _ if !fits => {}
             // SAFETY: the caller's promise, passed on with the parcel.
@@ -158,11 +158,6 @@ impl State {
             false => [None; 2],
         };
         drop(core);
-        match (breaker, terms.urgency) {
-            (Some(name), Urgency::Hurry) => self.env().breakers.hurried(name),
-            (Some(name), _) => self.env().breakers.prompt(name),
-            _ => {}
-        }
         self.free_extracted(queue, places, range);
         self.carry_out(own, refill);
         self.consume(queue, OWN, popped);
@@ -175,27 +170,20 @@ impl State {
             .env()
             .threads
             .own_slot_or_register(&self.env().local())?;
-        let (cpu, [made, attached]) = match &self.domain().readers {
-            Readers::Threads => (slot.cpu(), [slot.queue_place(); 2]),
-            Readers::Records(records) => {
-                let record = records.of_slot(self.domain().record_owner(), slot)?;
-                (record.cpu(), record.queue_places())
-            }
-            Readers::Counted(counted) => (0, counted.of_slot(slot.cpu())?.queue_places()),
-        };
-        // SAFETY: null, or a queue that lives forever.
-        if let Some(queue) = unsafe { made.load(Ordering::Acquire).as_ref() } {
+        let domain = self.domain();
+        let (cpu, place) = domain.readers.queue_place(domain.record_owner(), slot)?;
+        if let Some(queue) = place.queue() {
             return Some(queue);
         }
         let state = std::ptr::from_ref(self).cast();
         // SAFETY: the state of a domain; it lives forever.
         let queue = unsafe { Queue::leak(cpu, &self.env().common, state) }?;
         if !self.is_home() {
-            queue.set_found_at(attached);
+            queue.set_found_at(place);
         }
         self.add_queue(queue);
-        slot.add_queue(queue);
-        made.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Release);
+        slot.queues.add(queue);
+        place.set(queue);
         Some(queue)
     }
 
@@ -326,9 +314,6 @@ impl State {
     pub fn leave_queue(&'static self, queue: &'static Queue) {
         self.set_visible(queue, false);
         let mut garbage = Garbage::new();
-        if !queue.lanes[OWN].running().is_empty() {
-            self.env().local().end_callbacks(); // a destructor has ended the thread
-        }
         let asked = queue.lanes[OWN].end_running();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
@@ -358,15 +343,10 @@ impl State {
 pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool) {
     let lane = &queue.lanes[PLAIN];
     let help = |Popped { at, count }| help_plain(queue, entry.object, entry.what, bytes, at, count);
-    let pop = |at, next| {
-        if lane.is_last(next) {
-            return free_last(lane, at, next);
-        }
-        // SAFETY: popped, and the limit was not lowered before: the entry belongs to this thread, and is
-        // done.
-        unsafe { lane.popped(at).free() };
-    };
-    lane.push::<false>(entry, bytes, large, help, pop);
+    // SAFETY: popped, and the limit was not lowered before: the entry belongs to this thread, and is done.
+    let pop = |at| unsafe { lane.popped(at).free() };
+    let pop_last = |at, next| free_last(lane, at, next);
+    lane.push::<false>(entry, bytes, large, help, pop, pop_last);
 }
 
 /// Queues memory, and frees none.
@@ -402,7 +382,7 @@ fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
 
 /// Frees the entries that the owner has popped, and moves to the next block.
 #[inline(never)]
-fn free_last(lane: &Lane, at: u64, next: u64) {
+fn free_last(lane: &LaneWords, at: u64, next: u64) {
     run::free(lane.popped_last(at, next));
 }
 

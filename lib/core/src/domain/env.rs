@@ -3,8 +3,7 @@
 
 use crate::domain::error::InitError;
 use crate::domain::host::Host;
-use crate::domain::laziness::Breakers;
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::domain::list::Registry;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
@@ -12,13 +11,14 @@ use crate::prim::alarm::Alarm;
 use crate::prim::asking::{Asking, SPIN};
 use crate::prim::counters::add;
 use crate::prim::fences::{Fences, Whose};
-use crate::prim::{self, LEAF_SLOTS, full_fence};
+use crate::prim::{self, LEAF_SLOTS, full_fence, linked};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::meter::{CountsOf, PROCESS};
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
-use crate::reader::threads::{Leaves, Slot};
+use crate::reader::set::DomainReaders;
+use crate::reader::threads::{Slot, SlotLeaves};
 use crate::reader::word::Reader;
 
 /// The environment of a process.
@@ -34,16 +34,37 @@ pub struct Env {
     /// The domains of the program.
     pub registry: Registry,
     pub alarm: Alarm,
-    pub breakers: &'static Breakers,
     pub host: &'static dyn Host,
+}
+
+/// All states. One function for all loops: none is on a hot path.
+#[derive(Debug)]
+pub struct States {
+    home: Option<&'static State>,
+    others: linked::Iter<Domain>,
+}
+
+impl Iterator for States {
+    type Item = &'static State;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'static State> {
+        if let Some(home) = self.home.take() {
+            return Some(home);
+        }
+        loop {
+            if let Some(state) = self.others.next()?.state_if_any() {
+                return Some(state);
+            }
+        }
+    }
 }
 
 /// The large parts of an environment that are zeros at first. In a static of their own they take no room in
 /// the program's file.
 #[derive(Debug)]
 pub struct Zeros {
-    leaves: Leaves,
-    breakers: Breakers,
+    leaves: SlotLeaves,
     /// What threads without a queue push into. Its content is unused.
     nothing: Block,
 }
@@ -51,7 +72,7 @@ pub struct Zeros {
 impl Zeros {
     const_new! {
         pub fn new() -> Zeros {
-            Zeros { leaves: Leaves::new(), breakers: Breakers::new(), nothing: Block::new() }
+            Zeros { leaves: SlotLeaves::new(), nothing: Block::new() }
         }
     }
 }
@@ -83,12 +104,13 @@ impl Env {
                 fences: Fences::new(),
                 asking: Asking::new(),
                 // SAFETY: the caller's promise.
-                home: unsafe { Domain::new(0, Readers::Threads, Settings::new(&config, PROCESS), place) },
+                home: unsafe {
+                    Domain::new(0, DomainReaders::Threads, Settings::new(&config, PROCESS), place)
+                },
                 // SAFETY: the caller's promise.
                 state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
                 registry: Registry::new(),
                 alarm: Alarm::new(),
-                breakers: &zeros.breakers,
                 host,
             }
         }
@@ -114,14 +136,16 @@ impl Env {
     }
 
     /// All states: the process's, and those of the program's domains.
-    pub fn states(&'static self) -> impl Iterator<Item = &'static State> {
-        let others = self.registry.all().filter_map(Domain::state_if_any);
-        std::iter::once(&self.state).chain(others)
+    pub fn states(&'static self) -> States {
+        States {
+            home: Some(&self.state),
+            others: self.registry.domains.iter(),
+        }
     }
 
     /// Runs code of the program on the worker, watched as a callback is.
     pub fn watched(&'static self, name: fn() -> &'static str, run: impl FnOnce()) {
-        self.host.begin(name, None);
+        self.host.begin(name);
         run();
         self.host.end();
     }
@@ -178,41 +202,53 @@ impl Env {
         }
         let own = self.own_slot();
         full_fence(); // [ASK-3]
-        let mut others = slots
-            .claimed()
-            .filter(|slot| own.is_none_or(|own| !std::ptr::eq(own, *slot)));
-        let asked: [Option<&Slot>; prim::MOST_ASKED] =
-            std::array::from_fn(|n| if n < most { others.next() } else { None });
-        if others.next().is_some() {
-            return false;
+        let mut asked: [Option<&Slot>; prim::MOST_ASKED] = [None; prim::MOST_ASKED];
+        let mut count = 0;
+        for slot in slots.claimed() {
+            if own.is_some_and(|own| std::ptr::eq(own, slot)) {
+                continue;
+            }
+            match asked.get_mut(count) {
+                Some(place) if count < most => *place = Some(slot),
+                _ => return false,
+            }
+            count += 1;
         }
         let number = self.asking.ask();
-        let asked = || asked.iter().flatten();
         #[cfg(quiescent_virtual)]
-        prim::asked(asked().count());
-        for slot in asked() {
+        prim::asked(count);
+        for slot in asked.iter().flatten() {
             slot.words.reader.ask();
-            if let Some(queue) = slot.queue() {
+            if let Some(queue) = slot.queue.queue() {
                 queue.lower_limits();
             }
             if let Some(domain) = domain {
                 domain.ask(slot);
             }
         }
-        let answered = |slot: &&Slot| loop {
-            if slot.answer.covers(number) {
-                return true;
+        let mut all = true;
+        for slot in asked.iter().flatten() {
+            all = self.answered(slot, number, deadline);
+            if !all {
+                break;
             }
-            if prim::now_ns() >= deadline {
-                return false;
-            }
-            prim::spin(SPIN);
-        };
-        let all = asked().all(answered);
+        }
         add(&self.state.counters.fences_asked, 1);
         add(&self.state.counters.fences_answered, u64::from(all));
         self.asking.is_over(all);
         all
+    }
+
+    /// Waits for a slot's answer. False: there is none before `deadline`.
+    #[inline(never)]
+    fn answered(&self, slot: &Slot, number: u64, deadline: u64) -> bool {
+        while !slot.answer.covers(number) {
+            if prim::now_ns() >= deadline {
+                return false;
+            }
+            prim::spin(SPIN);
+        }
+        true
     }
 
     /// The calling thread answers if it is asked for a fence by this word, its own. Lock-free, and safe in a

@@ -46,21 +46,16 @@ pub struct Fullness {
 impl Fullness {
     /// As the engine counts it now. Who says why something was refused takes it in the same hold of the lock.
     pub(crate) fn of(core: &Core) -> Fullness {
-        let budget = core.engine.budget();
-        let budget = Held {
-            count: budget.count,
-            bytes: budget.bytes,
-        };
-        Fullness::new(core.engine.held(), budget)
+        Fullness::new(core, core.engine.held())
     }
 
     /// What it was when the budget was exceeded last.
     pub(crate) fn exceeded(core: &Core) -> Option<Fullness> {
-        let (held, budget) = core.engine.exceeded()?;
-        Some(Fullness::new(held, budget))
+        Some(Fullness::new(core, core.engine.exceeded()?))
     }
 
-    fn new(held: Held, budget: Held) -> Fullness {
+    fn new(core: &Core, held: Held) -> Fullness {
+        let budget = core.engine.budget();
         Fullness {
             held_bytes: held.bytes,
             held_callbacks: held.count,

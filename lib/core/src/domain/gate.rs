@@ -49,17 +49,13 @@ impl Gate {
         (self.sleepers, std::mem::take(&mut self.awaited))
     }
 
-    /// In the child of a fork: no thread sleeps, and the barrier in flight was the parent's.
+    /// In the child of a fork: no thread sleeps, and the barrier in flight was the parent's. Failures
+    /// count on.
+    #[cfg(feature = "fork")]
     pub fn forked(&mut self) {
-        let Gate {
-            sleepers,
-            awaited,
-            failures: _, // counts on
-            stopped,
-        } = self;
-        *sleepers = 0;
-        *awaited = true; // tasks that waited at the fork are in the list
-        *stopped = false;
+        self.sleepers = 0;
+        self.awaited = true; // tasks that waited at the fork are in the list
+        self.stopped = false;
         self.fail();
     }
 }

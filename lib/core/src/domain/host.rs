@@ -1,26 +1,12 @@
 //! The interface to the host program: threads and reports.
 
-use quiescent_engine::Pos;
-use quiescent_engine::cpu::Lane;
 use quiescent_engine::pool::TurnId;
 
 use crate::domain::report::Report;
+use crate::domain::stall::Reports;
 use crate::domain::state::State;
 use crate::queue::parcel::Name;
-use crate::queue::per_thread::Queue;
 use crate::reader::registration::Keeper;
-
-/// A callback that was taken out of a queue to be run.
-#[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    pub queue: &'static Queue,
-    pub lane: Lane,
-    /// Its position in the lane; `end` is the next one.
-    pub start: Pos,
-    pub end: Pos,
-    /// The process that took it, as a count of forks.
-    pub era: u64,
-}
 
 /// What a domain requires of its host program. Every method is called with no lock held, unless it says
 /// otherwise. The defaults are those of a host that has a worker, replaces none, and hears no reports.
@@ -63,16 +49,11 @@ pub trait Host: Keeper {
         false
     }
 
-    /// Code of the program is about to run in this thread; `taken` if it is a callback from a queue.
-    fn begin(&self, _name: Name, _taken: Option<Taken>) {}
+    /// Code of the program is about to run in this thread.
+    fn begin(&self, _name: Name) {}
 
     /// The code of the program has returned.
     fn end(&self) {}
-
-    /// Runs code of the program inside `catch_unwind`, and detects that it ends the thread.
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        run();
-    }
 
     /// A round of callbacks is over.
     fn rest(&self) {}
@@ -80,9 +61,9 @@ pub trait Host: Keeper {
     /// Counters have changed, and there is a page: they may be copied now.
     fn publish(&self) {}
 
-    /// True if the program has registered for reports.
-    fn is_heard(&self) -> bool {
-        false
+    /// How reports of stalls are made, if the program has registered for reports.
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        None
     }
 
     /// Delivers a report. Runs code of the program.

@@ -16,8 +16,7 @@
 //!
 //! # Threads that wait for it
 //! A barrier or a drain may take the queue over while its owner runs popped entries: see `[RUN-1]` in
-//! [`lane`](crate::queue::lane). The child of a fork discards the entries that other threads were running. If
-//! the code ends its thread, the thread's exit reports the entries as run ([`State::leave_queue`]).
+//! [`lane`](crate::queue::lane). The child of a fork discards the entries that other threads were running.
 //!
 //! # Cost
 //! About 60 instructions beyond the destructor: the push, the check of the thread's own words, the mark,
@@ -42,7 +41,7 @@ use crate::queue::kind;
 use crate::queue::lane::Entry;
 use crate::queue::per_thread::{CODE, OWN, Queue, QueueCore};
 use crate::reader::local::Local;
-use quiescent_engine::cpu::Lane as Which;
+use quiescent_engine::cpu::Lane;
 
 /// A destructor that takes longer than this inside a call that retires is reported, in debug builds.
 #[cfg(all(debug_assertions, not(quiescent_model)))]
@@ -61,14 +60,9 @@ pub fn own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
 fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
     let lane = &queue.lanes[OWN];
     let help = |popped| help_code(queue, OWN, (entry, bytes), popped, Urgency::Lazy);
-    let pop = |at, next| {
-        let popped = match lane.is_last(next) {
-            true => lane.popped_last(at, next),
-            false => [Some(lane.popped(at)), None],
-        };
-        run_popped(local, queue, popped);
-    };
-    lane.push::<true>(entry, bytes, true, help, pop);
+    let pop = |at| run_popped(local, queue, [Some(lane.popped(at)), None]);
+    let pop_last = |at, next| run_popped(local, queue, lane.popped_last(at, next));
+    lane.push::<true>(entry, bytes, true, help, pop, pop_last);
 }
 
 /// The thread is inside a section or a callback, or it has read in a domain of the program.
@@ -179,7 +173,7 @@ impl State {
     #[inline(never)]
     pub fn report_run(&'static self, queue: &Queue) {
         let range = queue.answer(&mut queue.lock());
-        self.report_ran(queue, Which::Own, range);
+        self.report_ran(queue, Lane::Own, range);
     }
 
     /// Counts what the owner has run itself, before the engine is informed of it.
@@ -187,7 +181,7 @@ impl State {
         if let Some(to) = queued[OWN].freed_to {
             add(
                 &self.counters.callbacks,
-                to - core.cpu.list(Which::Own).head(),
+                to - core.cpu.list(Lane::Own).head(),
             );
         }
     }

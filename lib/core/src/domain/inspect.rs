@@ -6,7 +6,7 @@ use std::time::Duration;
 use quiescent_engine::CbList;
 
 use crate::domain::state::{Core, State};
-use crate::prim::{self, MutexGuard, Ordering};
+use crate::prim::{self, MutexGuard, Ordering, linked};
 use crate::queue::per_thread::Queue;
 use crate::reader::holdout::Holdout;
 
@@ -25,15 +25,14 @@ impl State {
             found += 1;
         }
         drop(core);
-        let threads = &self.env().threads.slots;
         let named = seen[..found].iter();
-        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp, threads));
+        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp));
         named.take(MOST_NAMED).collect()
     }
 
     /// All queues: the shared one and those of threads. Threads that only read have none.
-    pub fn queues(&'static self) -> impl Iterator<Item = &'static Queue> {
-        std::iter::once(&self.shared).chain(self.made.iter())
+    pub fn queues(&'static self) -> linked::Iter<Queue> {
+        linked::Iter::from(&self.shared)
     }
 
     /// Sets the domain's number in telemetry.
@@ -51,7 +50,7 @@ impl State {
                 .cursor
                 .set_place(self.place.load(Ordering::Relaxed));
         }
-        self.made.add(queue);
+        self.shared.others.add(queue);
     }
 
     /// The domain's name.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The process's domain, a domain of the program and an `Srcu` are this one type. They differ in two points:
-//! the place of a thread's reader record ([`Readers`]), and the lifetime: the process's domain lives forever,
-//! the others while a handle exists.
+//! the place of a thread's reader record ([`DomainReaders`]), and the lifetime: the process's domain lives
+//! forever, the others while a handle exists.
 //!
 //! # Lifetime
 //! The memory of a domain is never freed. Dropping the last handle *abandons* the domain: queued callbacks
@@ -31,11 +31,12 @@ use crate::domain::env::Env;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::fixed::Fixed;
+use crate::prim::linked::List;
 use crate::prim::{
     AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
-use crate::reader::counted::Counted;
-use crate::reader::records::{ReaderRecords, RecordOwner};
+use crate::reader::records::RecordOwner;
+use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
 use quiescent_engine::credit::Urgency;
 
@@ -51,34 +52,10 @@ pub const LEFT: u32 = 0;
 /// Handles of which the next one aborts the process: half of what can be counted.
 const MOST_HANDLES: u32 = u32::MAX / 2;
 
-/// The place of a domain's reader records. Stored in place, since domains live forever: a box would cost each
-/// reader one more load.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)]
-pub enum Readers {
-    /// The process's domain: one record per thread, found through a thread-local.
-    Threads,
-    /// A domain of the program: one record for each thread that has read in it.
-    Records(ReaderRecords),
-    /// An `Srcu`: counts of sections.
-    Counted(Counted),
-}
-
-impl Readers {
-    /// True for an `Srcu`.
-    pub fn is_threads(&self) -> bool {
-        matches!(self, Readers::Threads)
-    }
-
-    pub fn is_counted(&self) -> bool {
-        matches!(self, Readers::Counted(_))
-    }
-}
-
 /// A domain.
 #[derive(Debug)]
 pub struct Domain {
-    pub readers: Readers,
+    pub readers: DomainReaders,
     /// The number of the domain, for tables of records.
     pub number: u32,
     /// Identity: each owner has another number.
@@ -91,8 +68,8 @@ pub struct Domain {
     pub settings: RenewableLock<Settings>,
     /// The state; null before the first use, and for the process's domain.
     pub(crate) state: AtomicPtr<State>,
-    /// The domain created before this one.
-    pub(crate) made_before: AtomicPtr<Domain>,
+    /// The domains created before this one.
+    pub(crate) made_before: List<Domain>,
     /// The guard of the settings' lock while this process forks.
     pub parked: crate::prim::parked::Parked<Settings>,
 }
@@ -107,7 +84,7 @@ impl Domain {
         /// `env` lives forever.
         pub unsafe fn new(
             number: u32,
-            readers: Readers,
+            readers: DomainReaders,
             settings: Settings,
             env: *const Env,
         ) -> Domain {
@@ -121,7 +98,7 @@ impl Domain {
                 place: settings.place,
                 settings: RenewableLock::new(settings),
                 state: AtomicPtr::new(std::ptr::null_mut()),
-                made_before: AtomicPtr::new(std::ptr::null_mut()),
+                made_before: List::new(),
                 parked: crate::prim::parked::Parked::new(),
             }
         }
@@ -156,7 +133,7 @@ impl Domain {
 
     /// The state, if there is one.
     pub fn state_if_any(&self) -> Option<&'static State> {
-        if let Readers::Threads = self.readers {
+        if self.readers.is_threads() {
             return Some(&self.env().state);
         }
         // SAFETY: null, or a state; states live forever.
@@ -182,16 +159,16 @@ impl Domain {
     /// number. Those of the process's domain are asked in any case.)
     pub fn ask(&self, slot: &Slot) {
         let attached = match &self.readers {
-            Readers::Threads => return,
-            Readers::Records(_) => match slot.records.record(self.number) {
+            DomainReaders::Threads => return,
+            DomainReaders::Records(_) => match slot.records.record(self.number) {
                 Some(record) => {
                     record.words.reader.ask();
-                    record.attached()
+                    record.queue.attached()
                 }
                 None => return,
             },
-            Readers::Counted(counted) => match counted.of_slot_if_any(slot.cpu()) {
-                Some(tally) => tally.attached(),
+            DomainReaders::Counted(counted) => match counted.of_slot_if_any(slot.cpu()) {
+                Some(tally) => tally.queue.attached(),
                 None => return,
             },
         };
@@ -215,15 +192,6 @@ impl Domain {
         self.owner.store(LEFT, Ordering::Release);
     }
 
-    /// True if a section is open, judged by one scan.
-    pub fn is_inside(&self) -> bool {
-        match &self.readers {
-            Readers::Threads => true,
-            Readers::Records(records) => records.is_inside(),
-            Readers::Counted(counted) => counted.is_inside(),
-        }
-    }
-
     /// Callbacks and objects that are queued or running, and their bytes.
     pub fn held(&self) -> (u64, u64) {
         self.state_if_any().map_or((0, 0), State::held)
@@ -232,15 +200,7 @@ impl Domain {
     /// True if the last handle is gone, and something queued is not. No reader holds it up; what a forgotten
     /// guard holds for ever does not count.
     pub fn is_left_with_work(&self) -> bool {
-        self.owner.load(Ordering::Acquire) == LEFT && self.held().0 > 0 && !self.is_inside()
-    }
-
-    /// Number of records of threads that have read here.
-    pub fn records(&self) -> u32 {
-        match &self.readers {
-            Readers::Records(records) => records.claimed(),
-            Readers::Threads | Readers::Counted(_) => 0,
-        }
+        self.owner.load(Ordering::Acquire) == LEFT && self.held().0 > 0 && !self.readers.is_inside()
     }
 }
 
@@ -333,7 +293,7 @@ impl Domain {
         };
         let state = self.state_if_any();
         // A section that never ends (its guard was forgotten) would block the new owner.
-        if self.is_inside() || !state.is_none_or(State::is_at_rest) {
+        if self.readers.is_inside() || !state.is_none_or(State::is_at_rest) {
             return false;
         }
         let core = state.map(State::try_lock);

@@ -1,14 +1,15 @@
 //! The list of a process's domains.
 
 use crate::domain::life::Domain;
+use crate::prim::AtomicU64;
 use crate::prim::counters::Counter;
-use crate::prim::{AtomicPtr, AtomicU64, Ordering};
+use crate::prim::linked::{Linked, List};
 
-/// All domains of the program.
+/// The domains of the program.
 #[derive(Debug)]
 pub struct Registry {
-    /// The domain created last.
-    newest: AtomicPtr<Domain>,
+    /// All of them, the newest first.
+    pub domains: List<Domain>,
     /// Number of domains created.
     #[cfg_attr(
         quiescent_model,
@@ -20,11 +21,17 @@ pub struct Registry {
     ids: Counter,
 }
 
+impl Linked for Domain {
+    fn rest(&self) -> &List<Domain> {
+        &self.made_before
+    }
+}
+
 impl Registry {
     const_new! {
         pub fn new() -> Registry {
             Registry {
-                newest: AtomicPtr::new(std::ptr::null_mut()),
+                domains: List::new(),
                 made: AtomicU64::new(0),
                 ids: Counter::new(1 << 32),
             }
@@ -34,30 +41,6 @@ impl Registry {
     /// An identity that no owner has had.
     pub fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-    }
-
-    /// All domains, the newest first.
-    pub fn all(&self) -> impl Iterator<Item = &'static Domain> + use<> {
-        // SAFETY: null, or a domain; domains live forever.
-        let at = |place: &AtomicPtr<Domain>| unsafe { place.load(Ordering::Acquire).as_ref() };
-        std::iter::successors(at(&self.newest), move |domain| at(&domain.made_before))
-    }
-
-    /// Adds a domain that no other thread refers to yet.
-    pub fn add(&self, new: &'static Domain) {
-        let place = std::ptr::from_ref(new).cast_mut();
-        let mut newest = self.newest.load(Ordering::Relaxed);
-        loop {
-            new.made_before.store(newest, Ordering::Relaxed);
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
-            match self
-                .newest
-                .compare_exchange(newest, place, order.0, order.1)
-            {
-                Ok(_) => return,
-                Err(other) => newest = other,
-            }
-        }
     }
 }
 
@@ -69,7 +52,7 @@ mod tests {
     fn each_owner_has_an_identity_and_each_domain_a_number() {
         let env = &program().env;
         let [first, second] = [(); 2].map(|()| Domain::found(env));
-        let domains: Vec<_> = env.registry.all().map(Domain::number).collect();
+        let domains: Vec<_> = env.registry.domains.iter().map(Domain::number).collect();
         assert_eq!(domains, [second.number(), first.number()]);
         assert_ne!(first.number(), second.number());
         let before = first.id();

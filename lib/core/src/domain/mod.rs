@@ -20,7 +20,6 @@ pub mod gate;
 pub mod host;
 pub mod in_place;
 pub mod inspect;
-pub mod laziness;
 pub mod life;
 pub mod list;
 pub mod pass;

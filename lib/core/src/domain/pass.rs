@@ -44,7 +44,7 @@ use quiescent_engine::{Interest, Look};
 use crate::domain::driver::{Drive, Turn};
 use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
-use crate::domain::stall::StallReport;
+use crate::domain::stall::Made;
 use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
 use crate::prim::counters::count;
@@ -72,7 +72,7 @@ struct Pass {
     /// The readers flagged before the fence of `[CT-1]`; `None` before that fence is requested.
     flagged: Option<u64>,
     /// To be reported when no role is held.
-    report: Option<StallReport>,
+    report: Option<Made>,
     /// The time of the next check of a driver that does not seem to run.
     look: Option<u64>,
 }

@@ -72,7 +72,7 @@ impl Env {
             let rounds = local.exits.fetch_add(1, Relaxed) + 1;
             return rounds >= EXIT_ROUNDS; // then the slot remains a named holdout forever
         }
-        for queue in slot.queues() {
+        for queue in slot.queues.iter() {
             State::of(queue).leave_queue(queue);
         }
         self.threads.leave(&local, slot);

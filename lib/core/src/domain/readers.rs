@@ -2,11 +2,11 @@
 
 use quiescent_engine::CpuId;
 
-use crate::domain::life::Readers;
 use crate::domain::state::State;
 use crate::prim::{self, Ordering};
 use crate::reader::counted::Counted;
 use crate::reader::local::Local;
+use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
 use crate::reader::word::{FLAG_CLEAR, Reader};
 
@@ -21,9 +21,9 @@ impl State {
     #[inline]
     pub fn own_cpu_of(&self, local: &Local) -> Option<CpuId> {
         match &self.domain().readers {
-            Readers::Threads => self.env().threads.own_slot(local).map(Slot::cpu),
-            Readers::Records(_) => self.domain().own_record().map(|record| record.cpu()),
-            Readers::Counted(_) => None,
+            DomainReaders::Threads => self.env().threads.own_slot(local).map(Slot::cpu),
+            DomainReaders::Records(_) => self.domain().own_record().map(|record| record.cpu()),
+            DomainReaders::Counted(_) => None,
         }
     }
 
@@ -31,9 +31,9 @@ impl State {
     /// `Srcu`, one that ends on this thread.
     pub fn is_inside(&self) -> bool {
         match &self.domain().readers {
-            Readers::Threads => false,
-            Readers::Records(_) => self.domain().is_inside_here(),
-            Readers::Counted(counted) => {
+            DomainReaders::Threads => false,
+            DomainReaders::Records(_) => self.domain().is_inside_here(),
+            DomainReaders::Counted(counted) => {
                 let env = self.env();
                 counted.is_inside_here(&env.local(), &env.threads)
             }
@@ -45,7 +45,7 @@ impl State {
     /// The caller guarantees that none of them ends later, that nothing is used that they protect, and that
     /// no such section begins or ends meanwhile.
     pub fn forget_sent(&self) -> u64 {
-        let Readers::Counted(counted) = &self.domain().readers else {
+        let DomainReaders::Counted(counted) = &self.domain().readers else {
             return 0;
         };
         let forgotten = counted.forget_sent();

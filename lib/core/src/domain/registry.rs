@@ -5,14 +5,15 @@
 //! front of a list; of the abandoned ones, only those whose locks are free are taken over.
 
 use crate::domain::env::Env;
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
-use crate::prim::{AtomicPtr, Ordering, arena};
+use crate::prim::{Ordering, arena};
 use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
-use crate::reader::counted::{Counted, Tally};
-use crate::reader::records::{ReaderRecord, ReaderRecords};
+use crate::reader::counted::Counted;
+use crate::reader::records::ReaderRecords;
+use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
 
 impl Domain {
@@ -21,33 +22,32 @@ impl Domain {
         Domain::find(
             env,
             |readers| !readers.is_counted(),
-            || Readers::Records(ReaderRecords::new()),
+            || DomainReaders::Records(ReaderRecords::new()),
         )
     }
 
     /// The same with counted readers.
     pub fn found_counted(env: &'static Env) -> &'static Domain {
-        Domain::find(
-            env,
-            Readers::is_counted,
-            || Readers::Counted(Counted::new()),
-        )
+        Domain::find(env, DomainReaders::is_counted, || {
+            DomainReaders::Counted(Counted::new())
+        })
     }
 
     fn find(
         env: &'static Env,
-        fits: fn(&Readers) -> bool,
-        new: fn() -> Readers,
+        fits: fn(&DomainReaders) -> bool,
+        new: fn() -> DomainReaders,
     ) -> &'static Domain {
         env.threads.mode.resolve();
         let left = env
             .registry
-            .all()
+            .domains
+            .iter()
             .find(|it| fits(&it.readers) && it.take_over());
         left.unwrap_or_else(|| Domain::make(env, new()))
     }
 
-    fn make(env: &'static Env, readers: Readers) -> &'static Domain {
+    fn make(env: &'static Env, readers: DomainReaders) -> &'static Domain {
         const { assert!(align_of::<Domain>() <= arena::ALIGN) };
         let Some(place) = arena::zeroed(size_of::<Domain>()) else {
             std::alloc::handle_alloc_error(std::alloc::Layout::new::<Domain>());
@@ -57,7 +57,7 @@ impl Domain {
         let number = registry.made.fetch_add(1, Ordering::Relaxed) as u32;
         let in_telemetry = match readers.is_counted() {
             true => {
-                let others = registry.all().filter(|it| it.readers.is_counted());
+                let others = registry.domains.iter().filter(|it| it.readers.is_counted());
                 SRCUS + others.count() as u32
             }
             false => UNNAMED,
@@ -68,64 +68,28 @@ impl Domain {
             place.write(Domain::new(number, readers, settings, env));
             &*place
         };
-        registry.add(new);
+        registry.domains.add(new);
         new
     }
 
     /// In the child of a fork: only sections of the thread that has `own` remain open, and those of an `Srcu`
     /// that may have been sent; and only known queues remain, none of them attached. `parked`: this thread
     /// holds the lock of the settings; `None` if a thread of the parent created the domain after *prepare*
-    /// had walked the list.
+    /// had walked the list. The identity and the handles are kept: those of other threads are lost.
     ///
     /// # Safety
     /// The calling thread is the only one of the process, and has no other guard of the settings.
+    #[cfg(feature = "fork")]
     pub unsafe fn forked(
         &self,
         parked: Option<&mut Settings>,
         own: Option<&Slot>,
         is_known: impl Fn(&Queue) -> bool,
     ) {
-        let Domain {
-            readers,
-            settings,
-            // Kept: the identity, the place in the list, and the handles: those of other threads are lost.
-            number: _,
-            id: _,
-            env: _,
-            owner: _,
-            place: _,
-            made_before: _,
-            parked: _,
-            state: _, // see `forget_state`
-        } = self;
         if parked.is_none() {
             // SAFETY: the caller's promise.
-            unsafe { settings.renew() };
+            unsafe { self.settings.renew() };
         }
-        let forget = |[made, attached]: [&AtomicPtr<Queue>; 2]| {
-            // SAFETY: null, or a queue; queues live forever.
-            let queue = unsafe { made.load(Ordering::Acquire).as_ref() };
-            if queue.is_some_and(|queue| !is_known(queue)) {
-                made.store(std::ptr::null_mut(), Ordering::Release);
-            }
-            attached.store(std::ptr::null_mut(), Ordering::Relaxed);
-        };
-        match readers {
-            Readers::Threads => {}
-            Readers::Records(records) => {
-                records.forked(&self.env().local(), own);
-                records
-                    .all()
-                    .map(ReaderRecord::queue_places)
-                    .for_each(forget);
-            }
-            Readers::Counted(counted) => {
-                counted.forked(&self.env().local(), own.map(Slot::cpu));
-                counted
-                    .of_threads()
-                    .map(Tally::queue_places)
-                    .for_each(forget);
-            }
-        }
+        self.readers.forked(&self.env().local(), own, is_known);
     }
 }

@@ -33,11 +33,6 @@ pub enum Report {
         /// How long it has been running.
         running: Duration,
     },
-    /// A callback ended the worker's thread with `pthread_exit`. Another worker runs the others.
-    Exited {
-        /// The type of the closure, or of the value that was dropped.
-        name: &'static str,
-    },
     /// Readers have blocked a grace period for too long (`set_stall_after`).
     Stalled(StallReport),
     /// More is queued than the budget (`set_budget`) allows: `retire` does not wait. Reported on the worker
@@ -65,13 +60,10 @@ impl fmt::Display for Report {
             ),
             Report::Stuck { name, running } => write!(
                 f,
-                "callback {name} has not returned for {:.1} s: another worker goes on without it; look \
+                "callback {name} has not returned for {}.{} s: another worker goes on without it; look \
                  for what it waits for",
-                running.as_secs_f64()
-            ),
-            Report::Exited { name } => write!(
-                f,
-                "callback {name} has ended the worker's thread: another one goes on; let callbacks return"
+                running.as_secs(),
+                running.subsec_millis() / 100
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),
             Report::OverBudget {

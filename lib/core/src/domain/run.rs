@@ -13,7 +13,6 @@
 //! cycles through all queues.
 
 use crate::domain::env::{Env, Marked};
-use crate::domain::host::Taken;
 use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
@@ -35,11 +34,11 @@ const PAYLOADS: u32 = 16;
 
 impl State {
     /// Runs a callback. The thread is marked meanwhile, and a panic does not propagate.
-    fn contained(&'static self, taken: Taken, name: Name, run: impl FnOnce()) {
+    fn contained(&'static self, name: Name, run: impl FnOnce()) {
         let env = self.env();
         let marked = Marked::new(env);
-        env.host.begin(name, Some(taken));
-        if let Err(payload) = catch(env, run) {
+        env.host.begin(name);
+        if let Err(payload) = catch(run) {
             self.panicked(name, payload);
         }
         env.host.end();
@@ -51,7 +50,7 @@ impl State {
     pub fn panicked(&'static self, name: Name, payload: Box<dyn Any + Send>) {
         let env = self.env();
         count(&self.counters.panics);
-        discard(env, payload);
+        discard(payload);
         env.host.tell(Report::Panicked { name: name() });
     }
 }
@@ -59,27 +58,20 @@ impl State {
 impl Env {
     /// Runs code of the program; neither its panic nor a panic of the payload's destructor propagates.
     pub fn contain(&self, run: impl FnOnce()) {
-        catch(self, run).unwrap_or_else(|payload| discard(self, payload));
+        catch(run).unwrap_or_else(discard);
     }
 }
 
 /// Runs code of the program; a panic does not propagate.
-fn catch(env: &Env, run: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
-    let mut run = Some(run);
-    catch_unwind(AssertUnwindSafe(|| {
-        env.host.guarded(&mut || {
-            if let Some(run) = run.take() {
-                run();
-            }
-        });
-    }))
+fn catch(run: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
+    catch_unwind(AssertUnwindSafe(run))
 }
 
 /// Drops a panic's payload. Its destructor is code of the program and may panic with another payload. After
 /// [`PAYLOADS`] of them the last is leaked.
-fn discard(env: &Env, mut payload: Box<dyn Any + Send>) {
+fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..PAYLOADS {
-        match catch(env, || drop(payload)) {
+        match catch(|| drop(payload)) {
             Ok(()) => return,
             Err(next) => payload = next,
         }
@@ -92,24 +84,24 @@ impl<W> Chosen<W> {
     pub fn wake(self, env: &Env) {
         for waker in self.wakers() {
             let woken = catch_unwind(AssertUnwindSafe(|| env.marked(|| waker.wake())));
-            woken.unwrap_or_else(|payload| discard(env, payload));
+            woken.unwrap_or_else(discard);
         }
     }
 }
 
 /// Runs an entry of a lane of code that is done and taken out.
-pub(crate) fn code(state: &'static State, taken: Taken, entry: Entry) {
+pub(crate) fn code(state: &'static State, entry: Entry) {
     // SAFETY: an entry of a lane of code.
     let kind = unsafe { kind::kind(entry.what) };
-    state.contained(taken, kind.name, || {
+    state.contained(kind.name, || {
         // SAFETY: done, taken out, and run once.
         unsafe { (kind.run)(entry.object) };
     });
 }
 
 /// Runs an intrusive callback that is done and taken out.
-pub(crate) fn head(state: &'static State, taken: Taken, head: NonNull<Head>, run: RunHead) {
-    state.contained(taken, intrusive::head_name, || {
+pub(crate) fn head(state: &'static State, head: NonNull<Head>, run: RunHead) {
+    state.contained(intrusive::head_name, || {
         // SAFETY: promised by the thread that queued it.
         unsafe { run(head) };
     });

@@ -1,27 +1,29 @@
 //! Slow paths of sections in a domain of the program: a thread that reads in another domain than the last
 //! time, or for the first time; fenced mode; unregistered readers; a waiting driver.
 
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::prim::Ordering;
 use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;
 use crate::reader::records::{ReaderRecord, ReaderRecords};
-use crate::reader::threads::Slot;
-use crate::reader::word::{self, FLAG_CLEAR, Reader, SINK_UNREGISTERED};
+use crate::reader::set::DomainReaders;
+use crate::reader::word::{self, FLAG_CLEAR, Reader};
 use crate::reader::words::ReaderWords;
 
 impl Domain {
     /// The records of its threads. (Only methods of domains of threads call this.)
     fn reader_records(&'static self) -> &'static ReaderRecords {
         match &self.readers {
-            Readers::Records(records) => records,
-            Readers::Threads | Readers::Counted(_) => unreachable!("a domain of threads"),
+            DomainReaders::Records(records) => records,
+            DomainReaders::Threads | DomainReaders::Counted(_) => {
+                unreachable!("a domain of threads")
+            }
         }
     }
 
     /// The calling thread's record here, if it has one; creates none.
     pub fn own_record(&'static self) -> Option<&'static ReaderRecord> {
-        if !matches!(self.readers, Readers::Records(_)) {
+        if !matches!(self.readers, DomainReaders::Records(_)) {
             return None;
         }
         let slot = self.env().own_slot()?;
@@ -32,20 +34,15 @@ impl Domain {
     /// thread's noted record belongs to another domain.
     #[inline(never)]
     pub fn attached_queue(&'static self, local: &Local) -> Option<&'static Queue> {
-        let reader = local.reader();
-        if self.env().threads.is_dummy(reader) {
-            return None; // it has no record
-        }
-        // SAFETY: a local has the dummy, or the word of its slot.
-        let slot = unsafe { Slot::of(reader) };
+        let slot = self.env().threads.own_slot(local)?;
         let attached = match &self.readers {
-            Readers::Threads => return Some(local.queue()),
-            Readers::Records(_) => {
+            DomainReaders::Threads => return Some(local.queue()),
+            DomainReaders::Records(_) => {
                 let record = slot.records.record(self.number)?;
                 local.note_record(record);
-                record.attached()
+                record.queue.attached()
             }
-            Readers::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.attached(),
+            DomainReaders::Counted(counted) => counted.of_slot_if_any(slot.cpu())?.queue.attached(),
         };
         // SAFETY: null, or a queue; queues live forever.
         unsafe { attached.as_ref() }
@@ -63,15 +60,12 @@ impl Domain {
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(never)]
     pub fn lock_anew(&'static self, local: &Local) -> &'static Reader {
-        let reader = local.reader();
-        if !self.env().threads.is_dummy(reader)
-            // SAFETY: a local has the dummy, or the word of its slot.
-            && let Some(record) = unsafe { Slot::of(reader) }.records.record(self.number)
-        {
-            local.note_record(record);
-            return record.words.lock();
-        }
-        self.lock_slowly(local)
+        let slot = self.env().threads.own_slot(local);
+        let Some(record) = slot.and_then(|slot| slot.records.record(self.number)) else {
+            return self.lock_slowly(local);
+        };
+        local.note_record(record);
+        record.words.lock()
     }
 
     /// The same for a thread that has not read here before, or cannot use the fast path.
@@ -86,24 +80,22 @@ impl Domain {
             _ => slot.records.record(self.number),
         });
         let Some(record) = record else {
-            return self.lock_unregistered(local, inside);
+            return self.lock_unregistered(local);
         };
         local.note_record(record);
         record.words.lock()
     }
 
-    /// A section without a record. `inside`: the count of such sections.
+    /// A section without a record.
     #[cfg_attr(feature = "locations", track_caller)]
-    fn lock_unregistered(&'static self, local: &Local, inside: usize) -> &'static Reader {
+    fn lock_unregistered(&'static self, local: &Local) -> &'static Reader {
         local.note_elsewhere(&self.env().threads.elsewhere);
-        // Before it joins: a signal handler that runs from here on joins the same side, and does not
-        // register.
-        let side = (local.unregistered_elsewhere).join(self.reader_records().unregistered_side());
-        if inside == 0 && self.own_record().is_some() {
-            local.unregistered_elsewhere.restore(inside); // a handler has read here just before
-            return self.lock_anew(local);
+        let is_registered = || self.own_record().is_some();
+        let unregistered = &self.reader_records().unregistered;
+        match unregistered.lock(&local.unregistered_elsewhere, is_registered) {
+            Some(sink) => sink,
+            None => self.lock_anew(local),
         }
-        self.reader_records().enter_unregistered(side)
     }
 
     /// Ends a section and begins another, if a driver waits for that; returns the new word. Only for an
@@ -113,9 +105,8 @@ impl Domain {
     #[inline(never)]
     pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
         self.env().answer_if_asked(local, reader);
-        let nested = local.unregistered_elsewhere.all();
-        let unregistered = |sink| (self.reader_records().unregistered_flagged(sink), nested);
-        if !ReaderWords::is_in_the_way(reader, unregistered) {
+        let unregistered = &self.reader_records().unregistered;
+        if !ReaderWords::is_in_the_way(reader, unregistered, &local.unregistered_elsewhere) {
             return reader;
         }
         if word::end(reader) {
@@ -129,12 +120,8 @@ impl Domain {
     #[inline(never)]
     pub fn unlock_slowly(&'static self, local: &Local, reader: &'static Reader) {
         self.env().answer_if_asked(local, reader);
-        let waited_for = ReaderWords::close(reader, |sink| {
-            // First the counter: a handler in between runs no code that waits for what the counter holds up.
-            let counter = self.reader_records().leave_unregistered(sink);
-            local.unregistered_elsewhere.leave(sink - SINK_UNREGISTERED);
-            counter
-        });
+        let unregistered = &self.reader_records().unregistered;
+        let waited_for = ReaderWords::close(reader, unregistered, &local.unregistered_elsewhere);
         if let Some(reader) = waited_for {
             match self.state_if_any() {
                 Some(state) => state.wake_driver(reader),

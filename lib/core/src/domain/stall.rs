@@ -19,13 +19,12 @@
 //! so no number changes its meaning. A slot whose generation differs from the first scan belongs to a reader
 //! that has left since: it is not named. That is checked after the names were read.
 
-use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
 use quiescent_engine::stall::Stalled;
-use quiescent_engine::stall::THREADS_NS;
 use std::fmt;
 use std::panic::Location;
+use std::ptr::NonNull;
 use std::time::Duration;
 
 mod json;
@@ -35,7 +34,7 @@ mod proc;
 pub const DEFAULT_NS: u64 = if cfg!(debug_assertions) {
     1_000_000_000
 } else {
-    THREADS_NS
+    quiescent_engine::stall::DEFAULT_NS
 };
 
 /// Default time until a grace period that readers block is reported, unless `Options::stall_after` or
@@ -162,12 +161,54 @@ impl fmt::Display for Seconds {
 /// The largest number of readers named in a report.
 const MOST: usize = 64;
 
+/// Makes reports, and delivers them to a function of the host. The domains know it by the [host](
+/// crate::domain::host::Host::stall_reports) only: a program without a reporter does not link it.
+#[derive(Debug)]
+pub struct Reports {
+    make: fn(&'static State, Stalled) -> NonNull<StallReport>,
+    deliver: unsafe fn(&'static State, Made),
+    forget: unsafe fn(NonNull<StallReport>),
+    tell: fn(StallReport),
+}
+
+impl Reports {
+    pub const fn new(tell: fn(StallReport)) -> Reports {
+        Reports {
+            make: |state, stalled| {
+                NonNull::from(Box::leak(Box::new(state.make_stall_report(stalled))))
+            },
+            // SAFETY: the caller's promise.
+            deliver: |state, made| unsafe { state.deliver_stall(made) },
+            // SAFETY: the caller's promise.
+            forget: |report| drop(unsafe { Box::from_raw(report.as_ptr()) }),
+            tell,
+        }
+    }
+}
+
+/// A report that [`Reports`] has made, on the heap.
+#[derive(Debug)]
+pub struct Made {
+    report: NonNull<StallReport>,
+    by: &'static Reports,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // SAFETY: `make` has made it, and it was not delivered.
+        unsafe { (self.by.forget)(self.report) };
+    }
+}
+
 impl State {
     /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
-    pub fn stall_report(&'static self, stalled: Stalled) -> Option<StallReport> {
-        if !self.env().host.is_heard() {
-            return None;
-        }
+    pub fn stall_report(&'static self, stalled: Stalled) -> Option<Made> {
+        let by = self.env().host.stall_reports()?;
+        let report = (by.make)(self, stalled);
+        Some(Made { report, by })
+    }
+
+    fn make_stall_report(&'static self, stalled: Stalled) -> StallReport {
         let age = Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
         let mut seen = [(0, 0); MOST];
         let (mut found, mut all) = (0, 0);
@@ -184,7 +225,7 @@ impl State {
         let readers = seen.flat_map(|&(cpu, stamp)| self.stalled_readers(cpu, stamp, age));
         let readers = readers.take(MOST).collect();
         let (queued, queued_bytes) = self.held();
-        Some(StallReport {
+        StallReport {
             domain: self.name(),
             grace_period: stalled.grace_period,
             report: stalled.nth,
@@ -193,14 +234,14 @@ impl State {
             more: all - found,
             queued,
             queued_bytes,
-        })
+        }
     }
 
     /// The threads behind a reader that was seen with this stamp, if they are still in the same section.
     fn stalled_readers(&self, cpu: u32, stamp: u64, held_for: Duration) -> Vec<StalledReader> {
         let readers = self.readers();
         let location = (readers.words(cpu)).and_then(|words| words.reader.location());
-        let named = readers.named(cpu, stamp, &self.env().threads.slots);
+        let named = readers.named(cpu, stamp);
         let mut named: Vec<_> = (named.into_iter())
             .map(|holdout| StalledReader::new(holdout, held_for))
             .collect();
@@ -211,7 +252,7 @@ impl State {
     }
 
     /// Delivers a report. Called with no lock held, and without the driver role.
-    pub fn report_stall(&'static self, stall: Option<StallReport>) {
+    pub fn report_stall(&'static self, stall: Option<Made>) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe
             .reported
@@ -220,18 +261,30 @@ impl State {
         if !self.telling.begin() {
             return;
         }
+        // SAFETY: of these reports.
+        unsafe { (stall.by.deliver)(self, stall) };
+        self.telling.end();
+    }
+
+    /// Runs the reporter.
+    ///
+    /// # Safety
+    /// [`Reports`] has made the report.
+    unsafe fn deliver_stall(&'static self, made: Made) {
+        let made = std::mem::ManuallyDrop::new(made);
+        // SAFETY: the caller's promise; this takes it.
+        let stall = unsafe { Box::from_raw(made.report.as_ptr()) };
         let (env, host) = (self.env(), self.env().host);
-        let report = || host.tell(Report::Stalled(stall));
+        let report = || (made.by.tell)(*stall);
         if self.in_callback() {
             report(); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
-                host.begin(|| "the reporter", None);
+                host.begin(|| "the reporter");
                 report();
                 host.end();
                 host.rest();
             });
         }
-        self.telling.end();
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::counters::Counters;
 use crate::domain::env::{Env, FenceTime, Fenced};
 use crate::domain::error::SyncError;
 use crate::domain::gate::Gate;
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::domain::tasks::Tasks;
 use crate::domain::waiters::WaitList;
 use crate::os::NO_MEMORY;
@@ -22,7 +22,6 @@ use crate::prim::counters::count;
 use crate::prim::fixed::Fixed;
 use crate::prim::teller::Teller;
 use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, now_ns};
-use crate::queue::all::Queues;
 use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::per_thread::Queue;
@@ -66,10 +65,9 @@ pub struct State {
     pub root_seq: AtomicU64,
     core: Mutex<Core>,
     pub counters: Counters,
-    /// The queue of threads that have none, and of intrusive callbacks that such threads queue.
+    /// The queue of threads that have none, and of intrusive callbacks that such threads queue. The queues of
+    /// threads are behind it.
     pub shared: Queue,
-    /// The queues of threads.
-    pub made: Queues,
     sweep: Mutex<()>,
     /// The futex on which waiters of barriers sleep. `[BAR-1]`
     pub barrier_word: AtomicU32,
@@ -164,7 +162,6 @@ impl State {
                 counters: Counters::new(),
                 // SAFETY: the caller's promise.
                 shared: unsafe { Queue::new(0, common, place.cast(), nothing) },
-                made: Queues::new(),
                 sweep: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
                 wakers: Tasks::new(),
@@ -206,6 +203,11 @@ impl State {
         let mut config = Config::threads();
         config.leaf = LEAF_SLOTS as u32;
         config.pace.stall_ns = crate::domain::stall::DEFAULT_NS;
+        config.pool.workers = if cfg!(any(feature = "helpers", quiescent_model)) {
+            2
+        } else {
+            1
+        };
         config
     }
 
@@ -250,7 +252,7 @@ impl State {
 
     /// True for the process's domain.
     pub fn is_home(&self) -> bool {
-        matches!(self.domain().readers, Readers::Threads)
+        self.domain().readers.is_threads()
     }
 
     /// True if the calling thread is in a section that these grace periods may wait for.
@@ -272,11 +274,7 @@ impl State {
     /// The readers that its grace periods wait for.
     #[inline]
     pub fn readers(&self) -> ReaderSet<'static> {
-        match &self.domain().readers {
-            Readers::Threads => ReaderSet::Threads(&self.env().threads.slots),
-            Readers::Records(records) => ReaderSet::Records(records),
-            Readers::Counted(counted) => ReaderSet::Counted(counted, &self.env().threads),
-        }
+        ReaderSet(&self.domain().readers, &self.env().threads)
     }
 
     /// The lock that serializes sweeps.
@@ -328,11 +326,11 @@ impl State {
     /// True if a reader's end may go unheard: that of a thread that executes fences, except by an `Srcu`,
     /// whose sections end with one. `[RD-4]`
     pub fn may_miss_readers(&self) -> bool {
-        let counted = matches!(self.domain().readers, Readers::Counted(_));
-        !counted && self.env().threads.mode.threads_fence()
+        !self.domain().readers.is_counted() && self.env().threads.mode.threads_fence()
     }
 
     /// Calls the worker to this state, if it waits for a grace period. `[CT-1]`
+    #[inline(never)]
     pub fn call_worker_if_interested(&self) {
         if self.interested.load(Ordering::Acquire) != 0 {
             self.call();
@@ -340,6 +338,7 @@ impl State {
     }
 
     /// Calls the worker to this state. (A worker exists.)
+    #[inline(never)]
     pub fn call(&self) {
         if self.called_at.load(Ordering::Relaxed) == 0 {
             self.called_at.store(now_ns(), Ordering::Relaxed);
@@ -354,7 +353,7 @@ impl State {
     }
 
     /// A grace period has ended since the last call. Called with no lock held.
-    #[inline]
+    #[inline(never)]
     pub fn gp_ended(&self) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.ended.fetch_add(1, Ordering::Relaxed);
@@ -415,76 +414,35 @@ impl Core {
     }
 
     /// In the child of a fork.
+    #[cfg(feature = "fork")]
     pub fn forked(&mut self) {
-        let Core {
-            engine,
-            waiters,
-            barrier,
-            gate,
-            lock: _,
-            due_from,
-        } = self;
-        *due_from = now_ns(); // what was due in the parent
-        *waiters = WaitList::new();
-        gate.forked();
-        engine.forked();
-        barrier.forked();
+        self.due_from = now_ns(); // what was due in the parent
+        self.waiters = WaitList::new();
+        self.gate.forked();
+        self.engine.forked();
+        self.barrier.forked();
     }
 }
 
-/// In the child of a fork, under the locks that *prepare* took: no driver, waiter, report or drain of another
-/// thread exists.
 impl State {
+    /// In the child of a fork, under the locks that *prepare* took: no driver, waiter, report or drain of
+    /// another thread exists.
+    ///
+    /// Kept are the identity; the queues and locks, which the caller resets; the words on which no thread
+    /// sleeps here, which only change; the program's settings, and the level; a refusal, since a filter of
+    /// system calls is inherited; the parent's clock, `late_to`. Tasks too, since the forking thread's own may
+    /// be among them: the next end wakes them all.
+    #[cfg(feature = "fork")]
     pub fn forked(&'static self, core: &mut Core) {
-        let State {
-            counters,
-            sleeper,
-            unreported,
-            drainers,
-            interested,
-            naps,
-            called,
-            called_at,
-            late_to: _, // kept: the child continues the parent's clock
-            look_at,
-            telling,
-            // Kept: the identity, and what the caller resets: the core, the queues, the locks.
-            domain: _,
-            place: _,
-            core: _,
-            shared: _,
-            made: _,
-            sweep: _,
-            parked: _,
-            parked_sweep: _,
-            // Words that only change; no thread sleeps on them here.
-            root_seq: _,
-            barrier_word: _,
-            drain_word: _,
-            drain_turn: _,
-            // Tasks: the forking thread's own may be among them. The next end wakes them all.
-            wakers: _,
-            #[cfg(not(quiescent_model))]
-                tasks: _,
-            // The program's settings, and the level, which `show_level` has just stored.
-            drained: _,
-            inline: _,
-            workers_run: _,
-            offload: _,
-            level: _,
-            // A filter of system calls that all threads have is inherited.
-            refused: _,
-            #[cfg(all(test, not(quiescent_model)))]
-                probe: _,
-        } = self;
         core.forked();
-        counters.forked();
-        sleeper.store(NO_SLEEPER, Ordering::Relaxed);
-        for word in [unreported, drainers, interested, naps, called] {
+        self.counters.forked();
+        self.sleeper.store(NO_SLEEPER, Ordering::Relaxed);
+        let counts = [&self.unreported, &self.drainers, &self.naps];
+        for word in [&self.interested, &self.called].into_iter().chain(counts) {
             word.store(0, Ordering::Relaxed);
         }
-        called_at.store(0, Ordering::Relaxed);
-        look_at.store(0, Ordering::Relaxed);
-        telling.end();
+        self.called_at.store(0, Ordering::Relaxed);
+        self.look_at.store(0, Ordering::Relaxed);
+        self.telling.end();
     }
 }

@@ -219,8 +219,6 @@ statistics! {
         callbacks: u64 = value(&it.counters.callbacks);
         /// Of those, how many panicked. Each panic was contained; the panic hook has run.
         callback_panics: u64 = value(&it.counters.panics);
-        /// Of those, how many ended the worker's thread (`pthread_exit`). Each time another thread took over.
-        callback_exits: u64 = value(&it.counters.exits);
         /// Barriers completed.
         barriers: u64 = value(&it.counters.barriers);
         /// Passes of the worker: times it checked whether something is due.
@@ -355,7 +353,7 @@ statistics! {
         /// Threads that have read here. Threads that used the same slot one after the other count once;
         /// included are threads that read in a dropped domain whose records this one reuses. (Not counted in
         /// an `Srcu`.)
-        readers: u32 = it.domain.records();
+        readers: u32 = it.domain.readers.records();
         /// Whether a grace period is in flight or requested.
         busy: bool = it.busy;
         /// Whether the domain is at rest: nothing is queued, being run, driven or waited for.

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use quiescent_engine::Pos;
 use quiescent_engine::cblist::CbList;
-use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::Cause;
 
 use crate::domain::driver::deadline_after;
 use crate::domain::env::Env;
 use crate::domain::error::SyncError;
-use crate::domain::host::Taken;
 use crate::domain::run;
 use crate::domain::state::State;
 use crate::prim::counters::count;
@@ -204,8 +203,8 @@ impl State {
         let [plain, closures, own, heads] = self.ready(queue);
         let mut ran = self.free_plain(queue, plain.min(most), until);
         if code {
-            ran += self.run_code(queue, Which::Own, own.min(most - ran), until);
-            ran += self.run_code(queue, Which::Code, closures.min(most - ran), until);
+            ran += self.run_code(queue, Lane::Own, own.min(most - ran), until);
+            ran += self.run_code(queue, Lane::Code, closures.min(most - ran), until);
             ran += self.run_heads(queue, heads.min(most - ran), until);
         }
         ran
@@ -224,7 +223,7 @@ impl State {
         if !core.cpu.is_empty() {
             core.cpu.advance(&self.lock().engine);
         }
-        Which::ALL.map(|lane| core.cpu.list(lane).ready())
+        Lane::ALL.map(|lane| core.cpu.list(lane).ready())
     }
 
     fn free_plain(&'static self, queue: &Queue, ready: u64, until: Until) -> u64 {
@@ -251,14 +250,14 @@ impl State {
             // SAFETY: done, and taken out.
             unsafe { entry.free() };
         }
-        self.report_ran(queue, Which::Plain, range);
+        self.report_ran(queue, Lane::Plain, range);
     }
 
     /// One entry at a time: a callback that does not return delays only itself. Nothing that its owner runs.
     pub fn run_code(
         &'static self,
         queue: &'static Queue,
-        lane: Which,
+        lane: Lane,
         ready: u64,
         until: Until,
     ) -> u64 {
@@ -279,9 +278,8 @@ impl State {
             if range.is_empty() {
                 break;
             }
-            let taken = self.taken(queue, lane, &range);
-            era = taken.era;
-            run::code(self, taken, places[0]);
+            era = self.era();
+            run::code(self, places[0]);
             ran = range;
             total += 1;
         }
@@ -298,9 +296,12 @@ impl State {
             let Some((head, run, range)) = taken else {
                 break;
             };
-            let taken = self.taken(queue, Which::Head, &range);
-            run::head(self, taken, head, run);
-            self.report_ran_since(taken.era, queue, Which::Head, range);
+            let era = self.era();
+            run::head(self, head, run);
+            // If the process forked meanwhile, the parent had taken it out, and no list of the child has it.
+            if era == self.era() {
+                self.report_ran(queue, Lane::Head, range);
+            }
             total += 1;
         }
         total
@@ -311,34 +312,8 @@ impl State {
         crate::prim::counters::value(&self.counters.forks)
     }
 
-    /// Describes the callback that is about to run.
-    fn taken(&self, queue: &'static Queue, lane: Which, range: &Range<Pos>) -> Taken {
-        let Range { start, end } = *range;
-        Taken {
-            queue,
-            lane,
-            start,
-            end,
-            era: self.era(),
-        }
-    }
-
-    /// As `report_ran`; but if the process forked while the callback ran, the parent had taken it out, and
-    /// the child's lists do not contain it.
-    pub fn report_ran_since(
-        &'static self,
-        era: u64,
-        queue: &Queue,
-        lane: Which,
-        range: Range<Pos>,
-    ) {
-        if era == self.era() {
-            self.report_ran(queue, lane, range);
-        }
-    }
-
     /// These have been run: reports to the engine, and completes a barrier's share.
-    pub fn report_ran(&'static self, queue: &Queue, lane: Which, range: Range<Pos>) {
+    pub fn report_ran(&'static self, queue: &Queue, lane: Lane, range: Range<Pos>) {
         if range.is_empty() {
             return;
         }
@@ -348,7 +323,7 @@ impl State {
 
     /// Reports entries that have been run; the caller holds the queue's lock. After it has released the lock
     /// it must call [`after_ran`](State::after_ran) with the result.
-    fn ran(&self, core: &mut QueueCore, lane: Which, range: Range<Pos>) -> Ran {
+    fn ran(&self, core: &mut QueueCore, lane: Lane, range: Range<Pos>) -> Ran {
         let share_done = core.cpu.ran(lane, range);
         let mut overflow = false;
         if core.cpu.unreported() {
@@ -368,7 +343,7 @@ impl State {
         &self,
         era: u64,
         core: &mut QueueCore,
-        lane: Which,
+        lane: Lane,
         range: Range<Pos>,
     ) -> Option<Ran> {
         (!range.is_empty() && era == self.era()).then(|| self.ran(core, lane, range))

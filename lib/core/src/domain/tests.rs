@@ -8,7 +8,6 @@ use quiescent_engine::credit::{Cause, Urgency};
 
 use crate::domain::driver::How;
 use crate::domain::error::SyncError;
-use crate::domain::life::Readers;
 use crate::domain::pass::PASSES;
 use crate::domain::process::EXIT_ROUNDS;
 use crate::domain::run::turn_of_overflow;
@@ -20,6 +19,7 @@ use crate::prim::counters::value;
 use crate::prim::{self, Ordering};
 use crate::queue::meter::SRCUS;
 use crate::queue::per_thread::{CODE, PLAIN};
+use crate::reader::set::DomainReaders;
 use crate::testing::{Program, closure, counter, counting, memory, program};
 
 /// A domain of a new program, which has a state.
@@ -220,7 +220,7 @@ fn a_program_that_drains_learns_that_code_is_ready() {
 #[test]
 fn emptying_waits_for_no_reader() {
     let (program, state) = domain();
-    let Readers::Counted(counted) = &state.domain().readers else {
+    let DomainReaders::Counted(counted) = &state.domain().readers else {
         unreachable!("made so")
     };
     let runs = counter();
@@ -384,7 +384,7 @@ fn a_worker_that_cannot_go_on_looks_again() {
 #[test]
 fn readers_that_block_are_flagged_until_the_last_has_left() {
     let (program, state) = domain();
-    let Readers::Counted(counted) = &state.domain().readers else {
+    let DomainReaders::Counted(counted) = &state.domain().readers else {
         unreachable!("made so")
     };
     let section = program.enter(counted);

@@ -113,6 +113,7 @@ impl Wakes {
     }
 
     /// Wakes them; returns how many. Call with no lock held.
+    #[inline(never)]
     pub fn wake(&mut self) -> usize {
         for &word in &self.words[..self.len] {
             prim::futex_wake(word);

@@ -2,11 +2,11 @@
 //!
 //! A caller that is the only registered thread passes its grace period in one call of the engine
 //! ([`sole_gp`](quiescent_engine::Global::sole_gp)). Any other drives if there is no driver
-//! ([`driver`](crate::domain::driver)), and otherwise sleeps on its own word. At times it wakes up by itself and
-//! checks the driver ([`quiescent_engine::takeover`]): one that is stopped, or starved, loses its role, and
-//! continues at its old place in the list when it returns. The check also finds what such a driver did not
-//! announce: that the caller is satisfied, or that there is no driver because a waiter was asked to drive and
-//! does not run.
+//! ([`driver`](crate::domain::driver)), and otherwise sleeps on its own word. At times it wakes up by
+//! itself and checks the driver ([`quiescent_engine::driver`]): one that is stopped, or starved, loses
+//! its role, and continues at its old place in the list when it returns. The check also finds what such a
+//! driver did not announce: that the caller is satisfied, or that there is no driver because a waiter was
+//! asked to drive and does not run.
 //!
 //! Only waiters check whether the driver is alive (rule R5): the checks are time-outs of waiters, not a
 //! timer.
@@ -36,15 +36,15 @@ impl State {
         let cpu = self.own_cpu_of(&local);
         let mut core = self.lock();
         let (engine, view) = core.beside(self.readers());
-        let Some(published) = engine.sole_gp(cpu, how.expedited, &view) else {
+        if !engine.sole_gp(cpu, &view) {
             return self.wait_or_drive(core, cpu, how);
-        };
+        }
         #[cfg(quiescent_virtual)]
         {
             prim::hold_is_over(1); // one step, which it pays for
             prim::observe_step(&core.engine);
         }
-        self.publish(published);
+        self.publish(core.engine.published());
         drop(core);
         self.gp_ended();
         Ok(())

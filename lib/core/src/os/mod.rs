@@ -77,8 +77,6 @@ pub struct Has {
     pub silent_timer: bool,
     /// There can be other threads.
     pub threads: bool,
-    /// A callback may end its thread.
-    pub ends: bool,
     /// Memory that is no allocator's.
     pub pages: bool,
     /// A shared object that contains the library stays when it is unloaded.

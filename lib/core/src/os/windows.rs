@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::{Has, portable};
 pub use portable::{
-    AtExit, Page, Timer, Wakeups, coarse_ns, doze, end_here, has_more_rights, has_one_processor,
-    map, now_ns, of_thread, on_fork, pin, read_page, spawn, thread_name, unmap,
+    AtExit, SharedPage, Timer, Wakeups, coarse_ns, doze, has_more_rights, has_one_processor, map,
+    now_ns, of_thread, on_fork, pin, spawn, thread_name, unmap,
 };
 
 /// What the others may lack.

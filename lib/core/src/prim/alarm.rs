@@ -85,16 +85,12 @@ impl Alarm {
         Ok(())
     }
 
-    /// In the child of a fork: the descriptors are the parent's, and no thread sleeps on them here.
-    #[cfg(not(quiescent_model))]
+    /// In the child of a fork: the descriptors are the parent's, and no thread sleeps on them here. `set`: its
+    /// lock is held.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, set: &mut u64) {
-        let Alarm {
-            word,
-            set: _, // its lock is held: `set`
-            os,
-        } = self;
-        os.close();
-        word.store(AWAKE, Ordering::Relaxed);
+        self.os.close();
+        self.word.store(AWAKE, Ordering::Relaxed);
         *set = 0;
     }
 
@@ -163,6 +159,7 @@ impl Alarm {
     }
 
     /// Makes the worker check, soon.
+    #[inline(never)]
     pub fn kick(&self) {
         if self.word.swap(PENDING, Ordering::AcqRel) == ASLEEP {
             self.os.wake(&self.word); // [ALM-1]

@@ -205,18 +205,13 @@ impl Fences {
     }
 
     /// In the child of a fork: no fence is in progress.
+    #[cfg(feature = "fork")]
     pub fn forked(&self) {
-        let Fences {
-            begun,
-            ended,
-            failed: _, // at most `begun`
-            bell,
-            inherited,
-        } = self;
-        let begun = begun.load(Ordering::Relaxed);
-        ended.store(begun, Ordering::Relaxed);
-        bell.store(SILENT, Ordering::Relaxed);
-        inherited.store(begun, std::sync::atomic::Ordering::Relaxed);
+        let begun = self.begun.load(Ordering::Relaxed);
+        self.ended.store(begun, Ordering::Relaxed);
+        self.bell.store(SILENT, Ordering::Relaxed);
+        self.inherited
+            .store(begun, std::sync::atomic::Ordering::Relaxed);
     }
 }
 

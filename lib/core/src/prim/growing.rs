@@ -1,14 +1,87 @@
 //! Growing arrays: numbered places, in leaves each of which has twice as many places as the one before. So a
 //! few pointers cover any number, and the address of a place never changes.
 //!
-//! Tallies of an `Srcu` ([`counted`](crate::reader::counted)), records of a domain
-//! ([`records`](crate::reader::records)) and a slot's cells ([`table`](crate::reader::table)) are stored this
-//! way.
+//! Tallies of an `Srcu` ([`counted`](crate::reader::counted)), records of a domain and a slot's cells
+//! ([`records`](crate::reader::records)) are stored this way. Leaves are permanent memory
+//! ([`zeroes`](crate::prim::zeroes)); no allocator is used.
 
-use crate::prim::{AtomicPtr, Ordering};
+use crate::prim::{self, AtomicPtr, Ordering};
+
+/// A growing array with `FIRST` places in its first leaf, and at most `LEAVES` leaves.
+#[derive(Debug)]
+pub struct Growing<T, const FIRST: u32, const LEAVES: usize> {
+    leaves: [AtomicPtr<T>; LEAVES],
+}
+
+impl<T: 'static, const FIRST: u32, const LEAVES: usize> Growing<T, FIRST, LEAVES> {
+    const_new! {
+        pub fn new() -> Self {
+            Growing { leaves: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES) }
+        }
+    }
+
+    /// The place of this number, if its leaf exists.
+    #[inline(always)]
+    pub fn find(&self, number: u32) -> Option<&T> {
+        let (leaf, at) = place(number, FIRST);
+        let first = self.leaves.get(leaf)?.load(Ordering::Acquire); // [SP-1]
+        // SAFETY: null, or a leaf of this size, which lives forever.
+        (!first.is_null()).then(|| unsafe { &*first.add(at) })
+    }
+
+    /// The same; creates the leaf. `None`: no memory for it.
+    ///
+    /// # Safety
+    /// `new` returns a value whose bytes are all zero.
+    pub unsafe fn add(&self, number: u32, new: impl Fn() -> T) -> Option<&T> {
+        let (leaf, at) = place(number, FIRST);
+        // SAFETY: the caller's promise.
+        let zeroes = || unsafe { prim::zeroes((FIRST as usize) << leaf, new) };
+        let first = made(self.leaves.get(leaf)?, zeroes)?;
+        // SAFETY: a leaf of this size, which lives forever.
+        Some(unsafe { &*first.add(at) })
+    }
+
+    /// All places of all leaves that exist, with their numbers.
+    pub fn iter(&self) -> Iter<'_, T, FIRST, LEAVES> {
+        let (leaf, at) = (0, 0);
+        Iter {
+            all: self,
+            leaf,
+            at,
+        }
+    }
+}
+
+/// Places with their numbers.
+#[derive(Debug)]
+pub struct Iter<'g, T, const FIRST: u32, const LEAVES: usize> {
+    all: &'g Growing<T, FIRST, LEAVES>,
+    leaf: usize,
+    at: u32,
+}
+
+impl<'g, T, const FIRST: u32, const LEAVES: usize> Iterator for Iter<'g, T, FIRST, LEAVES> {
+    type Item = (u32, &'g T);
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<(u32, &'g T)> {
+        while let Some(first) = self.all.leaves.get(self.leaf) {
+            let (first, size) = (first.load(Ordering::Acquire), FIRST << self.leaf);
+            if !first.is_null() && self.at < size {
+                let at = self.at;
+                self.at += 1;
+                // SAFETY: a leaf of this size, which lives forever.
+                return Some((size - FIRST + at, unsafe { &*first.add(at as usize) }));
+            }
+            (self.leaf, self.at) = (self.leaf + 1, 0);
+        }
+        None
+    }
+}
 
 /// The leaf of a number, and its place there, if the first leaf has `first` places.
-pub fn place(number: u32, first: u32) -> (usize, usize) {
+fn place(number: u32, first: u32) -> (usize, usize) {
     let leaf = (number / first + 1).ilog2();
     (leaf as usize, (number + first - (first << leaf)) as usize)
 }
@@ -45,6 +118,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Every slot has a place for its tally and its record.
+    #[test]
+    fn all_slots_have_places() {
+        let last = (prim::MAX_LEAVES * prim::LEAF_SLOTS) as u32 - 1;
+        assert!(place(last, prim::FIRST_TALLIES).0 < prim::TALLY_LEAVES);
+        assert!(place(last, prim::FIRST_RECORDS).0 < prim::RECORD_LEAVES);
     }
 
     #[test]

@@ -12,9 +12,9 @@
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile
 //! *these same sources*. Their build script sets `cfg(quiescent_model)`, and a cfg with the set's name.
-//! Models have small sizes (`small.rs`), the product and virtual time the real ones (`sizes.rs`). With `--cfg
-//! quiescent_tsan` (`ci/sanitizers`) the std set has a lock that ThreadSanitizer can observe, and no other
-//! difference: see `tsan.rs`.
+//! Models have small sizes, the product and virtual time the real ones (`sizes.rs`). What models and tests
+//! add to these sources is in `check/models/inside`. With `--cfg quiescent_tsan` (`ci/sanitizers`) the std
+//! set has a lock that ThreadSanitizer can observe, and no other difference.
 //!
 //! # Pairing of fences
 //! [`light_fence`] and [`heavy_fence`] pair: for a reader that executes `A; light; B` and an updater that
@@ -72,11 +72,17 @@ macro_rules! array_of {
 
 pub use counters::Counter;
 
+/// Pieces of a grace period in a step of the driver; the machine of threads pays for each.
+pub const PIECES: u32 = match cfg!(quiescent_virtual) {
+    true => 1,
+    false => quiescent_engine::owner::STEPS_A_HOLD,
+};
+
 /// True if a driver has to release the lock before its step number `steps` under one hold.
 #[cfg(not(quiescent_virtual))]
 #[inline]
 pub fn hold_is_over(steps: u32) -> bool {
-    steps > quiescent_engine::owner::STEPS_A_HOLD
+    steps > 1
 }
 
 pub mod alarm;
@@ -87,7 +93,20 @@ pub mod counters;
 pub mod fences;
 pub mod fixed;
 pub mod growing;
+pub mod linked;
+#[cfg(any(
+    all(
+        target_os = "linux",
+        not(quiescent_portable),
+        not(quiescent_tsan),
+        not(quiescent_model)
+    ),
+    quiescent_explorer,
+    quiescent_loom
+))]
+pub mod lock;
 #[cfg(quiescent_model)]
+#[path = "../../../../check/models/inside/core/modelled.rs"]
 mod modelled;
 #[cfg(not(quiescent_model))]
 mod native;
@@ -95,12 +114,15 @@ pub mod parked;
 #[cfg(any(not(quiescent_model), quiescent_virtual))]
 mod sizes;
 #[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[path = "../../../../check/models/inside/core/small.rs"]
 mod small;
 pub mod teller;
 #[cfg(quiescent_tsan)]
+#[path = "../../../../check/models/inside/core/tsan.rs"]
 mod tsan;
 #[cfg(quiescent_virtual)]
-#[path = "unwatched.rs"]
+#[path = "../../../../check/models/inside/core/unwatched.rs"]
 pub mod witness;
 #[cfg(all(quiescent_model, not(quiescent_virtual)))]
+#[path = "../../../../check/models/inside/core/witness.rs"]
 pub mod witness;

@@ -2,13 +2,14 @@
 //! word, clocks and memory.
 
 pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-#[cfg(not(quiescent_tsan))]
+#[cfg(all(not(quiescent_tsan), any(quiescent_portable, not(target_os = "linux"))))]
 pub use std::sync::{Mutex, MutexGuard};
 
 use std::cell::UnsafeCell;
-use std::ptr::NonNull;
 use std::sync::PoisonError;
 
+#[cfg(all(not(quiescent_tsan), not(quiescent_portable), target_os = "linux"))]
+pub use super::lock::{Mutex, MutexGuard};
 #[cfg(quiescent_tsan)]
 pub use super::tsan::{Mutex, MutexGuard};
 pub use crate::os::{
@@ -68,27 +69,6 @@ pub unsafe fn zeroes<T>(count: usize, new: impl Fn() -> T) -> Option<*mut T> {
     const { assert!(align_of::<T>() <= arena::ALIGN) };
     let memory = arena::zeroed(count.checked_mul(size_of::<T>())?)?;
     Some(memory.cast().as_ptr())
-}
-
-/// A permanent value on pages of its own; `None` without memory. Uses no allocator.
-///
-/// # Safety
-/// `new` returns a value whose bytes are all zero.
-pub unsafe fn mapped<T>(new: impl Fn() -> T) -> Option<&'static T> {
-    let _ = new; // used by models only
-    const { assert!(align_of::<T>() <= 4096) };
-    let memory = map(size_of::<T>())?;
-    // SAFETY: page-aligned, large enough, zeroed; and the caller's promise.
-    Some(unsafe { memory.cast::<T>().as_ref() })
-}
-
-/// Unmaps it.
-///
-/// # Safety
-/// From [`mapped`], and not published.
-pub unsafe fn unmapped<T>(place: &'static T) {
-    // SAFETY: the caller's promise.
-    unsafe { unmap(NonNull::from(place).cast(), size_of::<T>()) };
 }
 
 /// A lock whose value one thread at a time may change. The child of a fork can recreate it, since its holder

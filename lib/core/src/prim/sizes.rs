@@ -27,11 +27,9 @@ pub const MAX_LEAVES: usize = 1024;
 pub const FIRST_TALLIES: u32 = 8;
 /// Number of leaves of tallies: enough for every slot.
 pub const TALLY_LEAVES: usize = 14;
-/// Records in the first leaf, stored in the domain; each further leaf has twice as many.
+/// Records in the first leaf of a domain's; each further leaf has twice as many.
 pub const FIRST_RECORDS: u32 = 2;
-/// Number of further leaves of records: enough for every slot.
-pub const RECORD_LEAVES: usize = 15;
+/// Number of leaves of records: enough for every slot.
+pub const RECORD_LEAVES: usize = 16;
 /// Leaves of a slot's table: enough for millions of domains.
 pub const TABLE_LEAVES: usize = 20;
-/// Rows of the laziness statistics: one per callback, and one for the others.
-pub const LAZY_ROWS: usize = 128;

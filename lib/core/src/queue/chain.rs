@@ -12,7 +12,7 @@ use quiescent_engine::Pos;
 
 use crate::prim::counters::{Counter, count, uncount, value};
 use crate::prim::{AtomicPtr, BLOCK, Ordering};
-use crate::queue::lane::{Block, Lane};
+use crate::queue::lane::{Block, LaneWords};
 
 /// The blocks of a lane.
 #[derive(Debug)]
@@ -66,6 +66,7 @@ impl Garbage {
 }
 
 impl Drop for Garbage {
+    #[inline(never)]
     fn drop(&mut self) {
         while !self.0.is_null() {
             let block = self.0;
@@ -131,6 +132,7 @@ impl Spares {
     }
 
     /// Removes all but `keep` of them. The caller holds the queue's lock.
+    #[inline(never)]
     pub fn trim(&self, keep: u64, garbage: &mut Garbage) {
         while self.len() > keep
             && let Some(block) = self.pop()
@@ -184,7 +186,7 @@ impl Chain {
     }
 
     /// Bytes queued since the last call.
-    pub fn spent(&mut self, words: &Lane) -> u64 {
+    pub fn spent(&mut self, words: &LaneWords) -> u64 {
         let left = words.left.load(Ordering::Relaxed);
         std::mem::replace(&mut self.given, left).wrapping_sub(left)
     }

@@ -90,21 +90,23 @@ impl Popped {
 /// The owner's words of a lane.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub struct Lane {
+pub struct LaneWords {
     /// Everything below is queued.
     pub end: AtomicU64,
     /// The block of `end`.
     pub(crate) block: AtomicPtr<Block>,
     /// Bytes of credit left; the difference from what was given is what was queued.
     pub left: AtomicU64,
-    /// The owner frees from here …
+    /// The owner frees from here, up to `until`.
     pub head: AtomicU64,
-    /// … up to here, at most to the end of the block of `head`.
-    pub until: AtomicU64,
+    /// A push that finds `head` below this pops one entry, which is not the last one before `until`.
+    pub single: AtomicU64,
     /// The slow path is taken when `end` reaches this. Other threads write this word and `asks` only.
     pub limit: AtomicU64,
     /// The block of `head`.
     pub(crate) head_block: AtomicPtr<Block>,
+    /// The end of what is done, at most that of the block of `head`.
+    pub until: AtomicU64,
     /// The end of what was done when the engine was last called.
     pub done: AtomicU64,
     /// Pops per push: two if more is done than one per push would soon free.
@@ -123,23 +125,22 @@ pub struct Lane {
     pub published: AtomicU64,
     /// `head` at that time.
     pub freed: AtomicU64,
-    /// The end of the last block, at that time.
-    pub linked: AtomicU64,
     /// The popped code that its owner runs: its position times 4, and its number; 0 for none.
     running: AtomicU64,
 }
 
-impl Lane {
+impl LaneWords {
     const_new! {
-        pub(crate) fn new(block: *mut Block) -> Lane {
-            Lane {
+        pub(crate) fn new(block: *mut Block) -> LaneWords {
+            LaneWords {
                 end: AtomicU64::new(0),
                 block: AtomicPtr::new(block),
                 left: AtomicU64::new(0),
                 head: AtomicU64::new(0),
-                until: AtomicU64::new(0),
+                single: AtomicU64::new(0),
                 limit: AtomicU64::new(0),
                 head_block: AtomicPtr::new(block),
+                until: AtomicU64::new(0),
                 done: AtomicU64::new(0),
                 step: AtomicU32::new(1),
                 asks: AtomicU32::new(0),
@@ -149,7 +150,6 @@ impl Lane {
                 reach: AtomicU64::new(0),
                 published: AtomicU64::new(0),
                 freed: AtomicU64::new(0),
-                linked: AtomicU64::new(0),
                 running: AtomicU64::new(0),
             }
         }
@@ -159,8 +159,8 @@ impl Lane {
     ///
     /// `large`: its bytes alone may use up the credit. Then either `help` is called, if the slow path is
     /// needed (the entry is published anyway, unless the lane is the dummy's, and the popped entries may
-    /// belong to a taker), or `pop`, with the range of positions of the popped entries. `RUNS`: they are
-    /// code, which the caller runs.
+    /// belong to a taker), or `pop`, with the position of the popped entry, or `pop_last`, with the range of
+    /// positions for [`popped_last`](Lane::popped_last). `RUNS`: they are code, which the caller runs.
     #[inline(always)]
     pub fn push<const RUNS: bool>(
         &self,
@@ -168,7 +168,8 @@ impl Lane {
         bytes: u64,
         large: bool,
         help: impl FnOnce(Popped),
-        pop: impl FnOnce(u64, u64),
+        pop: impl FnOnce(u64),
+        pop_last: impl FnOnce(u64, u64),
     ) {
         let end = self.end.load(Ordering::Relaxed);
         let block = self.block.load(Ordering::Relaxed);
@@ -177,24 +178,48 @@ impl Lane {
         let left = self.left.load(Ordering::Relaxed).wrapping_sub(bytes);
         self.left.store(left, Ordering::Relaxed);
         let head = self.head.load(Ordering::Relaxed);
+        if head < self.single.load(Ordering::Relaxed) {
+            self.pop_to::<RUNS>(head, 1);
+            match self.publish(end, left, large) {
+                true => help(Popped { at: head, count: 1 }),
+                false => pop(head),
+            }
+            return;
+        }
         let until = self.until.load(Ordering::Relaxed);
         if head < until {
-            let next = (head + u64::from(self.step.load(Ordering::Relaxed))).min(until);
-            if RUNS {
-                self.set_running(head, next - head);
-                self.head.store(next, Ordering::Release); // [RUN-1]
-            } else {
-                self.head.store(next, Ordering::Relaxed);
-            }
-            if self.publish(end, left, large) {
-                let count = next - head;
-                help(Popped { at: head, count });
-            } else {
-                pop(head, next);
+            let count = u64::from(self.step.load(Ordering::Relaxed)).min(until - head);
+            self.pop_to::<RUNS>(head, count);
+            match self.publish(end, left, large) {
+                true => help(Popped { at: head, count }),
+                false => pop_last(head, head + count),
             }
         } else if self.publish(end, left, large) {
             help(Popped::NOTHING);
         }
+    }
+
+    /// Stores the head behind the entries that are popped.
+    #[inline(always)]
+    fn pop_to<const RUNS: bool>(&self, head: u64, count: u64) {
+        if RUNS {
+            self.set_running(head, count);
+            self.head.store(head + count, Ordering::Release); // [RUN-1]
+        } else {
+            self.head.store(head + count, Ordering::Relaxed);
+        }
+    }
+
+    /// The owner frees up to here, `step` entries a push.
+    pub fn set_until(&self, until: u64, step: u32) {
+        let single = if step == 1 {
+            until.saturating_sub(1)
+        } else {
+            0
+        };
+        self.single.store(single, Ordering::Relaxed);
+        self.until.store(until, Ordering::Relaxed);
+        self.step.store(step, Ordering::Relaxed);
     }
 
     /// Pushes an entry and pops nothing. True: the slow path is needed.
@@ -277,7 +302,7 @@ impl Lane {
         true
     }
 
-    /// The entries that [`push`](Lane::push) has popped before it took the slow path, and that are the
+    /// The entries that [`push`](LaneWords::push) has popped before it took the slow path, and that are the
     /// owner's. They are not freed yet.
     pub fn popped_before(&self, popped: Popped) -> [Option<Entry>; 2] {
         match popped.count {
@@ -292,13 +317,6 @@ impl Lane {
         let block = self.head_block.load(Ordering::Relaxed);
         // SAFETY: a taker leaves the block of the last popped entry.
         unsafe { (*block).get(at) }
-    }
-
-    /// True if the pop of `next` reached the end of its block, or of what is done, or popped more than one.
-    /// Then [`popped_last`](Lane::popped_last) has to be called.
-    #[inline(always)]
-    pub fn is_last(&self, next: u64) -> bool {
-        next == self.until.load(Ordering::Relaxed) || self.step.load(Ordering::Relaxed) != 1
     }
 
     /// The entries popped from `at` up to `next`; then moves to the next block, if this one is used up.
@@ -316,6 +334,7 @@ impl Lane {
     /// Pops as many done entries as `places` and the block of `head` allow; returns how many. Only the owner
     /// calls this, under the queue's lock, for a lane that is not taken over: no take-over is completed
     /// meanwhile, so what is popped is the owner's. (What is code, it then notes as running, under the lock.)
+    #[inline(never)]
     pub fn pop_many(&self, places: &mut [Entry]) -> usize {
         let head = self.head.load(Ordering::Relaxed);
         let until = self.until.load(Ordering::Relaxed);
@@ -343,14 +362,14 @@ impl Lane {
             let next = unsafe { (*block).next.load(Ordering::Relaxed) };
             self.head_block.store(next, Ordering::Relaxed);
             let until = done.min(head + BLOCK as u64);
-            self.until.store(until, Ordering::Relaxed);
+            self.set_until(until, self.step.load(Ordering::Relaxed));
         }
     }
 }
 
 /// Two cache lines, which a processor fetches as a pair, and nothing besides: a domain has six lanes or more.
 #[cfg(not(any(quiescent_model, quiescent_virtual)))]
-const _: () = assert!(size_of::<Lane>() == 128);
+const _: () = assert!(size_of::<LaneWords>() == 128);
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use quiescent_engine::Pos;
-use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Queued, Urgency};
 
 use self::marks::{Mark, Marks};
@@ -31,7 +31,7 @@ use crate::queue::lane::Entry;
 use crate::queue::per_thread::BLOCK_LANES;
 
 /// The lane of intrusive callbacks.
-const HEAD: usize = Which::Head as usize;
+const HEAD: usize = Lane::Head as usize;
 
 mod marks;
 
@@ -174,7 +174,7 @@ impl Cursor {
     /// A new page: what is queued by now is not counted in it.
     #[cold]
     fn begin(&mut self, page: u32, started: u64, cpu: &Cpu) {
-        for (lane, which) in Which::ALL.into_iter().enumerate() {
+        for (lane, which) in Lane::ALL.into_iter().enumerate() {
             let end = cpu.list(which).end();
             (self.starts[lane], self.ends[lane], self.heads[lane]) = (end, end, end);
             self.marks[lane] = Marks::new();
@@ -369,6 +369,7 @@ impl Cursor {
 }
 
 /// Counts a run of one function's callbacks, with the bounds of their waiting time.
+#[inline(never)]
 fn executed(meter: &Meter, place: u32, lane: usize, what: u64, count: u64, waited: (u64, u64)) {
     let row = meter.counts(place, lane, what);
     let (least, most) = waited;
@@ -383,6 +384,7 @@ fn executed(meter: &Meter, place: u32, lane: usize, what: u64, count: u64, waite
 }
 
 /// The bytes of so many entries with this second word.
+#[inline(never)]
 fn bytes(lane: usize, what: u64, count: u64) -> u64 {
     // SAFETY: the word of an entry that was queued in this lane.
     unsafe { kind::bytes(lane, what) }.saturating_mul(count)

@@ -2,10 +2,8 @@
 
 use std::ptr::NonNull;
 
-use crate::queue::intrusive::{self, Head, RunHead};
-use crate::queue::kind;
+use crate::queue::intrusive::{Head, RunHead};
 use crate::queue::lane::Entry;
-use crate::queue::per_thread::{CODE, OWN};
 
 /// A function that returns the name of a callback's type.
 pub type Name = fn() -> &'static str;
@@ -31,18 +29,6 @@ pub enum Parcel {
     Entry(usize, Entry, u64),
     /// An intrusive callback.
     Head(Callback),
-}
-
-impl Parcel {
-    /// The name of its type, unless it is memory.
-    pub fn name(&self) -> Option<Name> {
-        match *self {
-            // SAFETY: an entry of a lane of code.
-            Parcel::Entry(OWN | CODE, entry, _) => Some(unsafe { kind::kind(entry.what) }.name),
-            Parcel::Entry(..) => None,
-            Parcel::Head(..) => Some(intrusive::head_name),
-        }
-    }
 }
 
 // SAFETY: entries and heads are under their callers' promise to be Send.

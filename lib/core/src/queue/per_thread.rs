@@ -41,25 +41,27 @@ use std::ptr;
 use std::sync::PoisonError;
 
 use quiescent_engine::Pos;
-use quiescent_engine::cpu::{Cpu, LANES, Lane as Which};
+use quiescent_engine::budget::Held;
+use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Cause, Credit, Queued};
 use quiescent_engine::owner::blocks_of;
 
 use crate::prim::fixed::Fixed;
+use crate::prim::linked::{Linked, List, OfSlot};
 use crate::prim::{AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering};
 use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
 use crate::queue::common::Common;
 use crate::queue::intrusive::Heads;
-use crate::queue::lane::{Entry, Lane, Popped};
+use crate::queue::lane::{Entry, LaneWords, Popped};
 use crate::queue::meter::Cursor;
 
 /// The lane of memory that is freed without running code.
-pub const PLAIN: usize = Which::Plain as usize;
+pub const PLAIN: usize = Lane::Plain as usize;
 /// The lane of code that its owner runs: destructors.
-pub const OWN: usize = Which::Own as usize;
+pub const OWN: usize = Lane::Own as usize;
 /// The lane of code that workers run: closures.
-pub const CODE: usize = Which::Code as usize;
+pub const CODE: usize = Lane::Code as usize;
 /// Number of lanes that are made of blocks.
 pub const BLOCK_LANES: usize = 3;
 
@@ -67,24 +69,87 @@ pub const BLOCK_LANES: usize = 3;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Queue {
-    pub lanes: [Lane; BLOCK_LANES],
+    pub lanes: [LaneWords; BLOCK_LANES],
     /// Spare blocks for each lane.
     spares: [Spares; BLOCK_LANES],
     /// The largest value of each lane's `ahead`: a batch's worth. (Not for the models: it is a size only.)
     most_ahead: [std::sync::atomic::AtomicU32; BLOCK_LANES],
+    /// The end of the last block when the engine was last called.
+    linked: [std::sync::atomic::AtomicU64; BLOCK_LANES],
     core: Mutex<QueueCore>,
     /// The guard of its lock while this process forks.
     pub parked: crate::prim::parked::Parked<QueueCore>,
-    /// The queue created before this one: [`Queues`](crate::queue::all::Queues).
-    pub(crate) made_before: AtomicPtr<Queue>,
-    /// The next queue of the same slot, in another domain.
-    pub(crate) next_of_slot: AtomicPtr<Queue>,
+    /// The queues of threads that were created before this one in its domain; behind a domain's shared one,
+    /// all of them. Leak checkers find queues through this list too, since they do not scan all slots.
+    pub others: List<Queue>,
+    /// The queues of the same slot in other domains, created before this one.
+    of_slot: List<Queue, OfSlot>,
     pub common: Fixed<Common>,
     /// The state of its domain, whose type this layer does not know.
     pub state: Fixed<()>,
     /// The cell in which its owner finds it in a domain of the program, while it is attached; null for the
     /// process's.
     found_at: AtomicPtr<AtomicPtr<Queue>>,
+}
+
+impl Linked for Queue {
+    fn rest(&self) -> &List<Queue> {
+        &self.others
+    }
+}
+
+impl Linked<OfSlot> for Queue {
+    fn rest(&self) -> &List<Queue, OfSlot> {
+        &self.of_slot
+    }
+}
+
+/// Where the threads of a slot find their queue in a domain.
+#[derive(Debug)]
+pub struct QueuePlace {
+    /// The queue; created when the first of them queues something.
+    made: AtomicPtr<Queue>,
+    /// The same, while a thread pushes to it without the lock. Unused in the process's domain.
+    attached: AtomicPtr<Queue>,
+}
+
+impl QueuePlace {
+    const_new! {
+        pub fn new() -> QueuePlace {
+            QueuePlace {
+                made: AtomicPtr::new(ptr::null_mut()),
+                attached: AtomicPtr::new(ptr::null_mut()),
+            }
+        }
+    }
+
+    /// The queue, if any of the threads has ever queued something.
+    pub fn queue(&self) -> Option<&'static Queue> {
+        // SAFETY: null, or a queue; queues live forever.
+        unsafe { self.made.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Publishes the queue.
+    pub fn set(&self, queue: &'static Queue) {
+        let queue = ptr::from_ref(queue).cast_mut();
+        self.made.store(queue, Ordering::Release);
+    }
+
+    /// The queue to which the calling thread, one of the slot, pushes without a lock. (The niche of a
+    /// reference would cost a null check.)
+    #[inline(always)]
+    pub fn attached(&self) -> *const Queue {
+        self.attached.load(Ordering::Relaxed)
+    }
+
+    /// In the child of a fork: no thread is attached, and a queue that `keep` rejects is forgotten.
+    #[cfg(feature = "fork")]
+    pub fn forked(&self, keep: impl Fn(&Queue) -> bool) {
+        if self.queue().is_some_and(|queue| !keep(queue)) {
+            self.made.store(ptr::null_mut(), Ordering::Release);
+        }
+        self.attached.store(ptr::null_mut(), Ordering::Relaxed);
+    }
 }
 
 /// The data that the lock protects.
@@ -130,9 +195,10 @@ impl Queue {
         ) -> Queue {
             let dummy = ptr::from_ref(nothing).cast_mut();
             Queue {
-                lanes: [Lane::new(dummy), Lane::new(dummy), Lane::new(dummy)],
+                lanes: [LaneWords::new(dummy), LaneWords::new(dummy), LaneWords::new(dummy)],
                 spares: array_of!(Spares::new(); BLOCK_LANES),
                 most_ahead: [const { std::sync::atomic::AtomicU32::new(1) }; BLOCK_LANES],
+                linked: [const { std::sync::atomic::AtomicU64::new(0) }; BLOCK_LANES],
                 core: Mutex::new(QueueCore {
                     cpu: Cpu::new(cpu),
                     chains: [const { Chain::new() }; BLOCK_LANES],
@@ -147,8 +213,8 @@ impl Queue {
                     out: 0..0,
                 }),
                 parked: crate::prim::parked::Parked::new(),
-                made_before: AtomicPtr::new(ptr::null_mut()),
-                next_of_slot: AtomicPtr::new(ptr::null_mut()),
+                others: List::new(),
+                of_slot: List::new(),
                 // SAFETY: the caller's promise.
                 common: unsafe { Fixed::new(common) },
                 // SAFETY: the caller's promise.
@@ -158,10 +224,10 @@ impl Queue {
         }
     }
 
-    /// Sets the cell in which its thread finds it: it belongs to a domain of the program. The queue is not
+    /// Sets the place at which its thread finds it: it belongs to a domain of the program. The queue is not
     /// published yet.
-    pub fn set_found_at(&self, place: &'static AtomicPtr<Queue>) {
-        let place = ptr::from_ref(place).cast_mut();
+    pub fn set_found_at(&self, place: &'static QueuePlace) {
+        let place = ptr::from_ref(&place.attached).cast_mut();
         self.found_at.store(place, Ordering::Relaxed);
     }
 
@@ -280,7 +346,7 @@ impl Queue {
     ) {
         let consumes = core.owned && !core.cpu.is_hurried() && !core.hands_off;
         for (lane, credit) in credit.iter().enumerate().take(BLOCK_LANES) {
-            let which = Which::ALL[lane];
+            let which = Lane::ALL[lane];
             let head = core.cpu.list(which).head();
             core.chains[lane].trim(head, None, garbage);
             let words = &self.lanes[lane];
@@ -305,9 +371,10 @@ impl Queue {
                 OWN => core.cpu.owner_runs(),
                 _ => false,
             };
+            let step = 1 + u32::from(credit.behind);
             if chain.taken {
                 chain.seen = head;
-                words.until.store(0, Ordering::Relaxed);
+                words.set_until(0, step);
             } else {
                 words.head.store(head, Ordering::Relaxed);
                 words
@@ -315,14 +382,12 @@ impl Queue {
                     .store(chain.block_of(head), Ordering::Relaxed);
                 words.done.store(credit.done, Ordering::Relaxed);
                 let until = credit.done.min(end_of_block(head));
-                words.until.store(until, Ordering::Relaxed);
+                words.set_until(until, step);
             }
-            let step = 1 + u32::from(credit.behind);
-            words.step.store(step, Ordering::Relaxed);
             words.left.store(credit.bytes, Ordering::Relaxed);
             chain.given = credit.bytes;
             words.freed.store(head, Ordering::Relaxed);
-            words.linked.store(chain.end(), Ordering::Relaxed);
+            self.linked[lane].store(chain.end(), std::sync::atomic::Ordering::Relaxed);
             let reach = if room { reach.min(chain.end()) } else { 0 };
             let limit = reach.min(end_of_block(end));
             words
@@ -357,6 +422,58 @@ impl Queue {
             words.ahead.store(0, Ordering::Relaxed);
         }
     }
+
+    /// What the owner has pushed since the last report: an estimate, since it may be pushing now.
+    pub fn unreported(&self, core: &QueueCore) -> Held {
+        let mut all = Held::default();
+        for ((words, chain), lane) in self.lanes.iter().zip(&core.chains).zip(Lane::ALL) {
+            let end = words.end.load(Ordering::Relaxed);
+            all.count += end.saturating_sub(core.cpu.list(lane).end());
+            all.bytes += chain.given.wrapping_sub(words.left.load(Ordering::Relaxed));
+        }
+        all
+    }
+
+    // The lane of code that its owner runs, under the lock: the owner pops entries, and takers find out which
+    // it is running.
+
+    /// Pops up to two entries of code that the caller, the owner, then runs. No taker can claim them, because
+    /// the caller holds the lock.
+    #[inline(never)]
+    pub fn pop_own(&self, core: &QueueCore) -> [Option<Entry>; 2] {
+        let words = &self.lanes[OWN];
+        if core.chains[OWN].taken {
+            return [None; 2];
+        }
+        let at = words.head.load(Ordering::Relaxed);
+        let mut places = [Entry::NONE; 2];
+        let count = words.pop_many(&mut places);
+        if count > 0 {
+            words.set_running(at, count as u64);
+        }
+        std::array::from_fn(|n| (n < count).then_some(places[n]))
+    }
+
+    /// The owner was asked for a report, and has run the entries that a taker found it running: returns them,
+    /// once. While a take-over is in progress `asks` stays set, because that take-over may still find the
+    /// entries which the owner runs next.
+    pub fn answer(&self, core: &mut QueueCore) -> Range<Pos> {
+        let asks = u32::from(core.revoking);
+        self.lanes[OWN].asks.store(asks, Ordering::Relaxed);
+        std::mem::replace(&mut core.out, 0..0)
+    }
+
+    /// The number of entries that the owner has popped and is running. From now on they count as out, and the
+    /// owner reports them when it finds `asks`. Entries whose pop the owner is about to undo do not count,
+    /// nor do those that an earlier call has found. `[RUN-1]`
+    fn found_running(&self, core: &mut QueueCore) -> u64 {
+        let running = self.lanes[OWN].running();
+        if !core.out.is_empty() || running.start >= core.chains[OWN].seen {
+            return 0;
+        }
+        core.out = running.clone();
+        running.end - running.start
+    }
 }
 
 impl QueueCore {
@@ -371,8 +488,6 @@ impl QueueCore {
     }
 }
 
-mod inspect;
-mod own;
 mod owner;
 mod room;
 mod takers;

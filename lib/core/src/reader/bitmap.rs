@@ -112,13 +112,10 @@ impl LeafMap {
     }
 
     /// In the child of a fork: a thread of the parent may have been lost between its mark and its second
-    /// check.
+    /// check. (*Occupied* may be outdated anyway.)
+    #[cfg(feature = "fork")]
     pub fn forked(&self) {
-        let LeafMap {
-            occupied: _, // may be outdated
-            full,
-        } = self;
-        for group in full {
+        for group in &self.full {
             group.store(0, Ordering::Relaxed);
         }
     }

@@ -41,15 +41,13 @@
 //! `[SNAP-1]`: if a driver finds itself the only reader, and omits the fence, every later reader sees that
 //! driver's updates.
 
-use std::alloc::Layout;
-
 pub use forks::Origin;
-pub use tally::{Counts, Tally};
+pub use tally::{SectionCounts, Tally};
 
 use quiescent_engine::CpuId;
 
-use crate::prim::growing::place;
-use crate::prim::{self, AtomicPtr, AtomicU32, AtomicU64, Ordering, full_fence};
+use crate::prim::growing::{Growing, Iter};
+use crate::prim::{self, AtomicU32, AtomicU64, Ordering, full_fence};
 use crate::reader::local::Local;
 use crate::reader::registration::Threads;
 use crate::reader::threads::Slot;
@@ -128,11 +126,29 @@ pub struct Counted {
     /// The threads that have ever had a section: the number of the only thread plus one, [`NO_THREAD`] or
     /// [`SEVERAL`].
     known: AtomicU32,
-    leaves: [AtomicPtr<Tally>; LEAVES],
+    /// Those of threads, by the numbers of their slots.
+    of_threads: Growing<Tally, FIRST, LEAVES>,
     unregistered: Tally,
     /// Those among the sections `sent` of the unregistered readers that were open on other threads when this
     /// process was forked. For reports only.
     inherited: [AtomicU64; 2],
+}
+
+/// Every tally, with the number of its thread; `None` for the unregistered readers.
+struct Tallies<'c> {
+    of_threads: Iter<'c, Tally, FIRST, LEAVES>,
+    unregistered: Option<&'c Tally>,
+}
+
+impl<'c> Iterator for Tallies<'c> {
+    type Item = (Option<u32>, &'c Tally);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.of_threads.next() {
+            Some((number, tally)) => Some((Some(number), tally)),
+            None => Some((None, self.unregistered.take()?)),
+        }
+    }
 }
 
 impl Counted {
@@ -142,7 +158,7 @@ impl Counted {
                 joined: AtomicU32::new(0),
                 flags: array_of!(AtomicU32::new(FLAG_CLEAR); 2),
                 known: AtomicU32::new(NO_THREAD),
-                leaves: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
+                of_threads: Growing::new(),
                 unregistered: Tally::new(),
                 inherited: array_of!(AtomicU64::new(0); 2),
             }
@@ -157,15 +173,7 @@ impl Counted {
             return None;
         }
         // SAFETY: a local has the dummy, or the word of its slot.
-        self.tally(unsafe { Slot::of(reader) }.cpu())
-    }
-
-    #[inline(always)]
-    fn tally(&self, number: u32) -> Option<&Tally> {
-        let (leaf, at) = place(number, FIRST);
-        let first = self.leaves[leaf].load(Ordering::Acquire);
-        // SAFETY: null, or a leaf of this size, which lives as long as the counts.
-        (!first.is_null()).then(|| unsafe { &*first.add(at) })
+        self.of_slot_if_any(unsafe { Slot::of(reader) }.cpu())
     }
 
     /// Looks the calling thread's tally up, if the thread has used it before, and notes it.
@@ -276,7 +284,7 @@ impl Counted {
     #[cold]
     fn enter_slowly(
         &'static self,
-        kind: impl Fn(&Tally) -> &Counts,
+        kind: impl Fn(&Tally) -> &SectionCounts,
         count: usize,
         local: &Local,
         threads: &'static Threads,
@@ -297,7 +305,7 @@ impl Counted {
     fn leave_slowly(
         &self,
         own: Option<&Tally>,
-        kind: impl Fn(&Tally) -> &Counts,
+        kind: impl Fn(&Tally) -> &SectionCounts,
         count: usize,
     ) -> bool {
         match own {
@@ -317,7 +325,7 @@ impl Counted {
         let me = match own {
             Some((slot, tally)) => {
                 if !tally.is_used() {
-                    slot.add_tally(tally);
+                    slot.tallies.add(tally);
                     tally.here.initialize();
                     tally.sent.initialize();
                 }
@@ -337,41 +345,12 @@ impl Counted {
         own.map(|(_, tally)| tally)
     }
 
-    /// Ensures that this leaf exists, if there is memory for it.
-    fn add_leaf(&self, leaf: usize) {
-        let place = &self.leaves[leaf];
-        if !place.load(Ordering::Acquire).is_null() {
-            return;
-        }
-        let Ok(layout) = Layout::array::<Tally>((FIRST << leaf) as usize) else {
-            return;
-        };
-        let new = new_leaf(layout);
-        let order = (Ordering::AcqRel, Ordering::Acquire);
-        if !new.is_null()
-            && place
-                .compare_exchange(std::ptr::null_mut(), new, order.0, order.1)
-                .is_err()
-        {
-            // SAFETY: allocated above with this layout, and not published.
-            unsafe { std::alloc::dealloc(new.cast(), layout) };
-        }
-    }
-
     /// Every tally, with the number of its thread; `None` for the unregistered readers.
-    fn tallies(&self) -> impl Iterator<Item = (Option<u32>, &Tally)> {
-        let leaves = self.leaves.iter().zip(0u32..);
-        let of_threads = leaves.flat_map(|(first, leaf)| {
-            let first = first.load(Ordering::Acquire);
-            let size = if first.is_null() { 0 } else { FIRST << leaf };
-            let base = (FIRST << leaf) - FIRST;
-            (0..size).map(move |at| {
-                // SAFETY: a leaf of this size, which lives as long as the counts.
-                let tally = unsafe { &*first.add(at as usize) };
-                (Some(base + at), tally)
-            })
-        });
-        of_threads.chain(std::iter::once((None, &self.unregistered)))
+    fn tallies(&self) -> Tallies<'_> {
+        Tallies {
+            of_threads: self.of_threads.iter(),
+            unregistered: Some(&self.unregistered),
+        }
     }
 
     /// True if this count had no section at some moment during this scan.
@@ -393,7 +372,7 @@ impl Counted {
     /// True if the calling thread has a section open that ends here.
     pub fn is_inside_here(&self, local: &Local, threads: &Threads) -> bool {
         let own = threads.own_slot(local);
-        let tally = own.and_then(|slot| self.tally(slot.cpu()));
+        let tally = own.and_then(|slot| self.of_slot_if_any(slot.cpu()));
         local.counted.any() || tally.is_some_and(Tally::is_inside_here)
     }
 
@@ -415,20 +394,6 @@ impl Counted {
         let known = self.known.load(Ordering::Acquire);
         known == NO_THREAD || Some(known) == me
     }
-}
-
-#[cfg(not(quiescent_model))]
-fn new_leaf(layout: Layout) -> *mut Tally {
-    // SAFETY: the layout has a size; zeros are a tally that was never used.
-    unsafe { std::alloc::alloc_zeroed(layout).cast() }
-}
-
-/// A model's atomics have more state than their bits.
-#[cfg(quiescent_model)]
-fn new_leaf(layout: Layout) -> *mut Tally {
-    // SAFETY: the only requirement is that the memory is never freed.
-    let leaf = unsafe { prim::zeroes(layout.size() / size_of::<Tally>(), Tally::new) };
-    leaf.unwrap_or(std::ptr::null_mut())
 }
 
 impl Counted {
@@ -455,19 +420,14 @@ impl Counted {
 
     /// The tally of a slot; creates its leaf if needed. `None`: no memory for it.
     pub fn of_slot(&self, number: u32) -> Option<&Tally> {
-        self.add_leaf(place(number, FIRST).0);
-        self.tally(number)
+        // SAFETY: zeros are a tally that was never used.
+        unsafe { self.of_threads.add(number, Tally::new) }
     }
 
     /// The tally of a slot, if it exists.
+    #[inline(always)]
     pub fn of_slot_if_any(&self, number: u32) -> Option<&Tally> {
-        self.tally(number)
-    }
-
-    /// All tallies of threads.
-    pub fn of_threads(&self) -> impl Iterator<Item = &Tally> {
-        self.tallies()
-            .filter_map(|(number, tally)| number.map(|_| tally))
+        self.of_threads.find(number)
     }
 }
 

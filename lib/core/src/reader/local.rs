@@ -26,9 +26,9 @@ pub struct Local {
     tally: AtomicPtr<Tally>,
     record: AtomicPtr<ReaderRecord>,
     /// Open sections as an unregistered reader of the process's domain.
-    pub unregistered: Unregistered,
+    pub unregistered: OpenSections,
     /// The same in all domains of the program.
-    pub unregistered_elsewhere: Unregistered,
+    pub unregistered_elsewhere: OpenSections,
     /// The same in all `Srcu`s: those that end on this thread.
     pub counted: CountedHere,
     /// Number of times that the exit hook found an open section.
@@ -57,8 +57,8 @@ impl Local {
             counts: AtomicPtr::new(std::ptr::null_mut()),
             tally: AtomicPtr::new(std::ptr::null_mut()),
             record: AtomicPtr::new(nowhere.cast_mut()),
-            unregistered: Unregistered(AtomicUsize::new(0)),
-            unregistered_elsewhere: Unregistered(AtomicUsize::new(0)),
+            unregistered: OpenSections(AtomicUsize::new(0)),
+            unregistered_elsewhere: OpenSections(AtomicUsize::new(0)),
             counted: CountedHere(AtomicUsize::new(0)),
             exits: AtomicUsize::new(0),
             callbacks: AtomicUsize::new(0),
@@ -97,23 +97,11 @@ impl Local {
         self.queue.store(queue, Ordering::Relaxed);
     }
 
-    /// In the child of a fork, on its thread: it has no queue before its next push.
+    /// In the child of a fork, on its thread: it has no queue before its next push. The thread goes on where
+    /// it was, in its sections and callbacks.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, dummy: &'static Queue) {
-        let Local {
-            queue,
-            // Kept: the thread goes on where it was, in its sections and callbacks.
-            reader: _,
-            counts: _,
-            tally: _,
-            record: _,
-            unregistered: _,
-            unregistered_elsewhere: _,
-            counted: _,
-            exits: _,
-            callbacks: _,
-        } = self;
-        let dummy = std::ptr::from_ref(dummy).cast_mut();
-        queue.store(dummy, Ordering::Relaxed);
+        self.set_queue(dummy);
     }
 
     /// The tally that the thread has noted, if it belongs to these counts. (The niche of a reference would
@@ -195,11 +183,6 @@ impl Local {
         self.callbacks
             .store(running.saturating_sub(1), Ordering::Relaxed);
     }
-
-    /// No callback is left: the thread ends inside of them.
-    pub fn end_callbacks(&self) {
-        self.callbacks.store(0, Ordering::Relaxed);
-    }
 }
 
 /// Sections on one side of which the next one aborts the process: half of what a side can count.
@@ -211,20 +194,20 @@ const MOST_SECTIONS: u64 = 1 << (usize::BITS / 2 - 1);
 /// All its open guards are on the same side, in all domains. Otherwise a grace period that has seen the other
 /// side empty would not wait for the guard that is dropped last, and guards may be dropped in any order.
 #[derive(Debug)]
-pub struct Unregistered(AtomicUsize);
+pub struct OpenSections(AtomicUsize);
 
-impl Unregistered {
+impl OpenSections {
     /// One section on a side.
     fn unit(side: u32) -> usize {
         1 << (side * (usize::BITS / 2))
     }
 
-    /// The value of the word; see [`restore`](Unregistered::restore).
+    /// The value of the word; see [`restore`](OpenSections::restore).
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Undoes a [`join`](Unregistered::join): restores the word.
+    /// Undoes a [`join`](OpenSections::join): restores the word.
     pub fn restore(&self, count: usize) {
         self.0.store(count, Ordering::Relaxed);
     }
@@ -241,21 +224,21 @@ impl Unregistered {
         if self.sections(side) >= MOST_SECTIONS {
             std::process::abort();
         }
-        self.restore(self.count() + Unregistered::unit(side));
+        self.restore(self.count() + OpenSections::unit(side));
         side
     }
 
     /// Removes a section.
     pub fn leave(&self, side: u32) {
         if self.sections(side) != 0 {
-            self.restore(self.count() - Unregistered::unit(side));
+            self.restore(self.count() - OpenSections::unit(side));
         }
     }
 
     /// Open sections on a side.
     pub fn sections(&self, side: u32) -> u64 {
         let sections = self.count() >> (side * (usize::BITS / 2));
-        (sections & (Unregistered::unit(1) - 1)) as u64
+        (sections & (OpenSections::unit(1) - 1)) as u64
     }
 
     /// Open sections on both sides.
@@ -313,7 +296,7 @@ impl Deref for Here {
 
 #[cfg(all(test, not(quiescent_model)))]
 mod tests {
-    use super::{MOST_SECTIONS, Unregistered};
+    use super::{MOST_SECTIONS, OpenSections};
     use crate::reader::records::ReaderRecords;
     use crate::testing::{program, queue};
     use std::sync::atomic::AtomicUsize;
@@ -321,8 +304,8 @@ mod tests {
     #[test]
     fn forgotten_sections_without_a_slot_end_the_process_before_their_count_is_zero() {
         for side in [0, 1] {
-            let sections = (MOST_SECTIONS - 1) as usize * Unregistered::unit(side);
-            let unregistered = Unregistered(AtomicUsize::new(sections));
+            let sections = (MOST_SECTIONS - 1) as usize * OpenSections::unit(side);
+            let unregistered = OpenSections(AtomicUsize::new(sections));
             assert_eq!(unregistered.join(side), side);
             assert_eq!(unregistered.sections(side), MOST_SECTIONS);
             assert_eq!(unregistered.sections(1 - side), 0);

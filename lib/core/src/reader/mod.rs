@@ -10,5 +10,6 @@ pub mod registration;
 pub mod set;
 pub mod table;
 pub mod threads;
+pub mod unregistered;
 pub mod word;
 pub mod words;

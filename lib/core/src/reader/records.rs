@@ -20,9 +20,8 @@
 //!   not the number of threads in the process.
 //! * No lock and no allocator: leaves of records and of tables come from the kernel ([`prim::zeroes`]), and
 //!   are never freed. So a section may be opened in a signal handler, even as a thread's first one.
-//! * Threads without a slot, and all threads when memory is exhausted, share the *unregistered readers*: two
-//!   counters, as in the process's domain ([`threads`](crate::reader::threads)). There, too, newcomers join
-//!   the side that the scan does not wait for.
+//! * Threads without a slot, and all threads when memory is exhausted, share the
+//!   [*unregistered readers*](crate::reader::unregistered).
 //! * In fenced mode no record is noted, and every section takes the slow path, which contains the fences.
 //!
 //! # Edges
@@ -35,21 +34,18 @@
 
 use quiescent_engine::{CpuId, LeafId};
 
-use crate::prim::growing::{made, place};
+use crate::prim::growing::Growing;
 use crate::prim::{self, AtomicPtr, AtomicU32, LEAF_SLOTS, Ordering, full_fence};
-use crate::queue::per_thread::Queue;
+use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::local::Local;
 use crate::reader::threads::{FULL, Slot};
-use crate::reader::word::{FLAG_CLEAR, Reader, SINK_UNREGISTERED, generation, nesting};
+use crate::reader::unregistered::{UNREGISTERED, Unregistered};
 use crate::reader::words::ReaderWords;
 
-/// Records in the first leaf, which is stored in place; each further leaf has twice as many as the one
-/// before.
+/// Records in the first leaf; each further leaf has twice as many as the one before.
 const FIRST: u32 = prim::FIRST_RECORDS;
-/// Number of further leaves: enough for every possible slot.
+/// Number of leaves: enough for every possible slot.
 const LEAVES: usize = prim::RECORD_LEAVES;
-/// The two counters of the unregistered readers have the engine's first two numbers.
-const UNREGISTERED: u32 = 2;
 /// The addresses of no domain: not null, the domain of an unused record.
 const NOWHERE: usize = 1;
 const ELSEWHERE: usize = 2;
@@ -65,10 +61,8 @@ pub struct ReaderRecord {
     slot: AtomicU32,
     /// Its number here, for the engine.
     cpu: AtomicU32,
-    /// The queue of its slot's threads here; created when the first of them queues something.
-    queue: AtomicPtr<Queue>,
-    /// The same, while a thread pushes to it without the lock.
-    attached: AtomicPtr<Queue>,
+    /// The queue of its slot's threads here.
+    pub queue: QueuePlace,
 }
 
 impl ReaderRecord {
@@ -85,8 +79,7 @@ impl ReaderRecord {
                 domain: AtomicPtr::new(domain),
                 slot: AtomicU32::new(0),
                 cpu: AtomicU32::new(0),
-                queue: AtomicPtr::new(std::ptr::null_mut()),
-                attached: AtomicPtr::new(std::ptr::null_mut()),
+                queue: QueuePlace::new(),
             }
         }
     }
@@ -118,17 +111,6 @@ impl ReaderRecord {
         self.domain.load(Ordering::Relaxed).cast_const() == domain
     }
 
-    /// The queue's cell, and the cell in which its owner finds it without a lock.
-    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
-        [&self.queue, &self.attached]
-    }
-
-    /// The queue to which the calling thread, the owner of this record, pushes without a lock.
-    #[inline(always)]
-    pub fn attached(&self) -> *const Queue {
-        self.attached.load(Ordering::Relaxed)
-    }
-
     /// The number of its slot.
     pub fn slot(&self) -> u32 {
         self.slot.load(Ordering::Relaxed)
@@ -151,74 +133,33 @@ pub struct RecordOwner {
 /// All records of a domain.
 #[derive(Debug)]
 pub struct ReaderRecords {
-    first: [ReaderRecord; FIRST as usize],
-    more: [AtomicPtr<ReaderRecord>; LEAVES],
+    places: Growing<ReaderRecord, FIRST, LEAVES>,
     /// Number of claimed records.
     claimed: AtomicU32,
-    unregistered: [Reader; 2],
-    unregistered_sinks: [Reader; 2],
-    /// The counter of the unregistered readers that newcomers join.
-    unregistered_side: AtomicU32,
-    /// An unregistered reader has had a section here.
-    unregistered_known: AtomicU32,
+    pub unregistered: Unregistered,
 }
 
 impl ReaderRecords {
     const_new! {
         pub fn new() -> ReaderRecords {
             ReaderRecords {
-                first: array_of!(ReaderRecord::new(); FIRST as usize),
-                more: array_of!(AtomicPtr::new(std::ptr::null_mut()); LEAVES),
+                places: Growing::new(),
                 claimed: AtomicU32::new(0),
-                unregistered: [Reader::new(0, FLAG_CLEAR), Reader::new(0, FLAG_CLEAR)],
-                unregistered_sinks: [
-                    Reader::new(0, SINK_UNREGISTERED),
-                    Reader::new(0, SINK_UNREGISTERED + 1),
-                ],
-                unregistered_side: AtomicU32::new(0),
-                unregistered_known: AtomicU32::new(0),
-            }
-        }
-    }
-
-    /// The record with this number, if it has been claimed.
-    fn record(&self, number: u32) -> Option<&ReaderRecord> {
-        if number >= self.claimed.load(Ordering::Acquire) {
-            return None;
-        }
-        let (leaf, at) = place(number, FIRST);
-        match leaf.checked_sub(1) {
-            None => self.first.get(at),
-            Some(leaf) => {
-                let leaf = self.more.get(leaf)?.load(Ordering::Acquire); // [SP-1]
-                // SAFETY: a leaf of this size, which lives forever: it existed before the count covered it.
-                Some(unsafe { &*leaf.add(at) })
+                unregistered: Unregistered::new(),
             }
         }
     }
 
     /// All claimed records.
     pub fn all(&self) -> impl Iterator<Item = &ReaderRecord> {
-        (0..self.claimed.load(Ordering::Acquire)).filter_map(|number| self.record(number))
+        let claimed = self.claimed() as usize;
+        self.places.iter().map(|(_, record)| record).take(claimed)
     }
 
     /// The record with this engine number.
     pub fn of_cpu(&self, cpu: CpuId) -> Option<&ReaderRecord> {
         cpu.checked_sub(UNREGISTERED)
-            .and_then(|number| self.record(number))
-    }
-
-    /// The reader word with this engine number.
-    fn reader(&self, cpu: CpuId) -> Option<&Reader> {
-        match self.unregistered.get(cpu as usize) {
-            Some(counter) => Some(counter),
-            None => self.of_cpu(cpu).map(|record| &record.words.reader),
-        }
-    }
-
-    /// Its wake flag.
-    pub fn flag(&self, cpu: CpuId) -> Option<&AtomicU32> {
-        self.reader(cpu).map(|reader| &reader.flag)
+            .and_then(|number| self.places.find(number))
     }
 
     /// Number of claimed records.
@@ -228,7 +169,7 @@ impl ReaderRecords {
 
     /// Upper bound (exclusive) of the engine's numbers here.
     pub fn cpus(&self) -> u32 {
-        UNREGISTERED + self.claimed.load(Ordering::Acquire)
+        UNREGISTERED + self.claimed()
     }
 
     /// The record of the calling thread's slot in this domain. Claims one, if it has none. `None`: no memory
@@ -260,18 +201,18 @@ impl ReaderRecords {
     fn claim(&'static self, domain: RecordOwner, slot: &Slot) -> Option<&'static ReaderRecord> {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let mut number = self.claimed.load(Ordering::Relaxed);
-        loop {
-            self.add_leaf(place(number, FIRST).0)?;
+        let record = loop {
+            // SAFETY: zeros are an empty record.
+            let record = unsafe { self.places.add(number, ReaderRecord::new) }?;
             match self
                 .claimed
                 .compare_exchange(number, number + 1, order.0, order.1)
             {
-                Ok(_) => break,
+                Ok(_) => break record,
                 Err(now) => number = now,
             }
-        }
+        };
         full_fence(); // [REG-1]
-        let record = self.record(number)?;
         let _ = std::ptr::from_ref(record).expose_provenance();
         record.words.initialize();
         record.words.reader.allow_asking_as(&slot.words.reader);
@@ -284,121 +225,35 @@ impl ReaderRecords {
         Some(record)
     }
 
-    /// Ensures that this leaf exists.
-    fn add_leaf(&self, leaf: usize) -> Option<()> {
-        let Some(further) = leaf.checked_sub(1) else {
-            return Some(());
-        };
-        // SAFETY: zeros are an empty record.
-        let new = || unsafe { prim::zeroes((FIRST as usize) << leaf, ReaderRecord::new) };
-        made(self.more.get(further)?, new).map(|_| ())
-    }
-
-    // Unregistered readers.
-
-    /// The side of the unregistered readers that newcomers join.
-    pub fn unregistered_side(&self) -> u32 {
-        self.unregistered_side.load(Ordering::Relaxed) & 1
-    }
-
-    /// Joins a side of the unregistered readers; returns its sink.
-    pub fn enter_unregistered(&'static self, side: u32) -> &'static Reader {
-        if self.unregistered_known.load(Ordering::Relaxed) == 0 {
-            self.unregistered_known.store(1, Ordering::Release);
-            full_fence(); // [REG-1]
-        }
-        let side = side as usize & 1;
-        self.unregistered[side].word.fetch_add(1, Ordering::AcqRel);
-        full_fence(); // [RD-1]
-        &self.unregistered_sinks[side]
-    }
-
-    /// Leaves it, by the flag of its sink; returns the counter if a driver waits for it and it has drained.
-    pub fn leave_unregistered(&self, flag: u32) -> Option<&Reader> {
-        let counter = &self.unregistered[(flag - SINK_UNREGISTERED) as usize & 1];
-        let before = counter.word.fetch_sub(1, Ordering::AcqRel); // [RD-2]
-        full_fence(); // [RD-3]
-        (before == 1 && counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR).then_some(counter)
-    }
-
-    /// The result of a scan, in the engine's terms: outside, and the stamp. `[RD-2]`
-    pub fn scan(&self, cpu: CpuId) -> (bool, u64) {
-        let Some(reader) = self.reader(cpu) else {
-            return (true, 0);
-        };
-        let word = reader.word.load(Ordering::Acquire);
-        if cpu >= UNREGISTERED {
-            return (nesting(word) == 0, generation(word));
-        }
-        if word != 0 {
-            // Direct newcomers to the other side, so that this one drains.
-            self.unregistered_side.store(1 - cpu, Ordering::Relaxed);
-        }
-        (word == 0, 0)
-    }
-
-    /// True if a driver waits for the side with this sink.
-    pub fn unregistered_flagged(&self, flag: u32) -> bool {
-        let counter = &self.unregistered[(flag - SINK_UNREGISTERED) as usize & 1];
-        counter.flag.load(Ordering::Relaxed) != FLAG_CLEAR
-    }
-
-    /// Number of open sections on this side of the unregistered readers.
-    pub fn unregistered_inside(&self, cpu: CpuId) -> u64 {
-        let counter = self.unregistered.get(cpu as usize);
-        counter.map_or(0, |counter| counter.word.load(Ordering::Relaxed))
-    }
-
     /// True if a section is open, judged by one scan.
     pub fn is_inside(&self) -> bool {
-        (0..self.cpus()).any(|cpu| !self.scan(cpu).0)
+        !(self.unregistered.scan(0) & self.unregistered.scan(1))
+            || self.all().any(|record| !record.words.reader.scan().outside)
     }
 
-    /// In the child of a fork: only the thread that has `own` may be inside a section.
-    pub fn forked(&self, local: &Local, own: Option<&Slot>) {
-        let ReaderRecords {
-            unregistered,
-            // Kept: records are never released, and a side or a sink has no state of a thread.
-            first: _,
-            more: _,
-            claimed: _,
-            unregistered_sinks: _,
-            unregistered_side: _,
-            unregistered_known: _,
-        } = self;
+    /// In the child of a fork: only the thread that has `own` may be inside a section, and only queues that
+    /// `keep` accepts remain. Records are never released.
+    #[cfg(feature = "fork")]
+    pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
         let own = own.map(Slot::cpu);
-        for record in self.all().filter(|record| own != Some(record.slot())) {
-            let ReaderRecord {
-                words,
-                // Kept: its place. The domain forgets queues: `Domain::forked`.
-                domain: _,
-                slot: _,
-                cpu: _,
-                queue: _,
-                attached: _,
-            } = record;
-            words.end();
+        for record in self.all() {
+            if own != Some(record.slot()) {
+                record.words.end();
+            }
+            record.queue.forked(&keep);
         }
-        for counter in unregistered {
-            counter.flag.store(FLAG_CLEAR, Ordering::Relaxed);
-            if local.unregistered_elsewhere.count() == 0 {
-                counter.word.store(0, Ordering::Release);
-            } // otherwise they may belong to the forking thread
-        }
+        // Otherwise they may belong to the forking thread.
+        let none_is_own = local.unregistered_elsewhere.count() == 0;
+        self.unregistered.forked(none_is_own.then_some([0; 2]));
     }
-}
 
-impl ReaderRecords {
     /// The present readers of a leaf.
     pub fn present(&self, leaf: LeafId) -> u64 {
         let below = |cpus: u32| {
             let here = u64::from(cpus).saturating_sub((leaf * LEAF_SLOTS) as u64);
             u64::MAX.checked_shr(64 - here.min(64) as u32).unwrap_or(0) & FULL
         };
-        match self.unregistered_known.load(Ordering::Acquire) {
-            0 => below(self.cpus()) & !below(UNREGISTERED),
-            _ => below(self.cpus()),
-        }
+        below(self.cpus()) & !below(UNREGISTERED) | self.unregistered.present(leaf)
     }
 
     /// The leaves of a group that may have readers.
@@ -410,4 +265,21 @@ impl ReaderRecords {
 }
 
 #[cfg(all(test, not(quiescent_model)))]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_are_occupied_as_far_as_there_are_records() {
+        let records: &'static ReaderRecords = Box::leak(Box::new(ReaderRecords::new()));
+        let occupied = |claimed| {
+            records.claimed.store(claimed, Ordering::Relaxed);
+            [0, 1, 2].map(|group| records.occupied(group))
+        };
+        let leaf = LEAF_SLOTS as u32;
+        assert_eq!(occupied(0), [1, 0, 0]);
+        assert_eq!(occupied(leaf - UNREGISTERED), [1, 0, 0]);
+        assert_eq!(occupied(leaf - UNREGISTERED + 1), [3, 0, 0]);
+        assert_eq!(occupied(64 * leaf), [u64::MAX, 1, 0]);
+        assert_eq!(occupied(130 * leaf), [u64::MAX, u64::MAX, 7]);
+    }
+}

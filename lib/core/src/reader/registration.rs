@@ -14,8 +14,8 @@ use crate::queue::per_thread::Queue;
 use crate::reader::local::{Here, Local};
 use crate::reader::mode::Mode;
 use crate::reader::records::ReaderRecord;
-use crate::reader::threads::{Leaves, Slot, Slots};
-use crate::reader::word::{Reader, SINK_UNREGISTERED, begin};
+use crate::reader::threads::{Slot, SlotLeaves, Slots};
+use crate::reader::word::{Reader, begin};
 use crate::reader::words::ReaderWords;
 
 /// Keeps the [`Local`]s of threads.
@@ -62,7 +62,7 @@ pub struct Threads {
 
 impl Threads {
     const_new! {
-        pub fn new(keeper: &'static dyn Keeper, all: &'static Leaves) -> Threads {
+        pub fn new(keeper: &'static dyn Keeper, all: &'static SlotLeaves) -> Threads {
             Threads {
                 dummy: Reader::new_dummy(),
                 nowhere: ReaderRecord::nowhere(),
@@ -118,20 +118,11 @@ impl Threads {
 
     /// In the child of a fork: only the thread that has `own` remains, and only the queues that `keep`
     /// accepts.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
-        let Threads {
-            slots,
-            unregistered,
-            // Kept: without state, and the mode, which is the machine's.
-            dummy: _,
-            nowhere: _,
-            elsewhere: _,
-            mode: _,
-            keeper: _,
-        } = self;
-        slots.forked(local, own);
-        slots.forget_queues(keep);
-        unregistered.store(0, std::sync::atomic::Ordering::Relaxed);
+        self.slots.forked(local, own, keep);
+        self.unregistered
+            .store(0, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// The calling thread's slot, if it has one.
@@ -179,34 +170,24 @@ impl Threads {
     /// Without a slot: uses one of two shared counters, with locked instructions.
     #[cfg_attr(feature = "locations", track_caller)]
     fn lock_unregistered(&'static self, local: &Local) -> &'static Reader {
-        let before = local.unregistered.count();
-        // Before it joins: a handler that runs from here on joins the same side, and does not register.
-        let side = local.unregistered.join(self.slots.unregistered_side());
-        if before == 0 && self.own_slot(local).is_some() {
-            local.unregistered.restore(before); // a handler has registered just before
-            return self.lock(local);
+        let is_registered = || self.own_slot(local).is_some();
+        let unregistered = &self.slots.unregistered;
+        match unregistered.lock(&local.unregistered, is_registered) {
+            Some(sink) => sink,
+            None => self.lock(local),
         }
-        self.slots.enter_unregistered(side)
     }
 
     /// A section was closed whose word is flagged: a driver waits for this reader, or the word is a sink.
     /// Returns the reader that a driver waits for, if it is outside now.
     pub fn close(&'static self, local: &Local, reader: &'static Reader) -> Option<&'static Reader> {
-        ReaderWords::close(reader, |sink| {
-            let side = sink - SINK_UNREGISTERED;
-            let counter = self.slots.leave_unregistered(side);
-            local.unregistered.leave(side);
-            counter
-        })
+        ReaderWords::close(reader, &self.slots.unregistered, &local.unregistered)
     }
 
     /// True if a driver waits for the section with this flagged word, and it is the only section of its
     /// thread.
     pub fn is_in_the_way(&self, local: &Local, reader: &'static Reader) -> bool {
-        ReaderWords::is_in_the_way(reader, |sink| {
-            let flagged = self.slots.unregistered_flagged(sink - SINK_UNREGISTERED);
-            (flagged, local.unregistered.all())
-        })
+        ReaderWords::is_in_the_way(reader, &self.slots.unregistered, &local.unregistered)
     }
 
     /// True if the calling thread is inside a section of the process's domain.

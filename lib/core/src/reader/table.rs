@@ -1,86 +1,69 @@
 //! A slot's table: its records, by the numbers of their domains.
 //!
-//! Leaves of cells, each twice as large as the one before, behind a directory; created when first needed, and
-//! never freed. A slot that reads in no domain of the program has a null pointer. Only the slot's threads,
-//! and handlers on them, write here; other threads only read (a fork, the end of a thread).
+//! Its cells grow behind a pointer, which is null for a slot that reads in no domain of the program. Only the
+//! slot's threads, and handlers on them, write here; other threads only read (a fork, the end of a thread).
 
-use crate::prim::growing::{made, place};
+use crate::prim::growing::{self, Growing, made};
 use crate::prim::{self, AtomicPtr, Ordering};
 use crate::reader::records::ReaderRecord;
 
+/// Cells in the first leaf of a table.
+const FIRST: u32 = 16;
+const LEAVES: usize = prim::TABLE_LEAVES;
+
+/// The address of a record.
+type Cell = AtomicPtr<ReaderRecord>;
+type Cells = Growing<Cell, FIRST, LEAVES>;
+
 /// The table.
 #[derive(Debug)]
-pub struct Table {
-    /// The first cell of each leaf, in the order of the leaves.
-    leaves: AtomicPtr<Directory>,
-}
-
-/// Leaves of cells; each has twice as many as the one before.
-type Directory = [AtomicPtr<Cell>; prim::TABLE_LEAVES];
-type Cell = AtomicPtr<ReaderRecord>; // the address of a record
-
-/// Cells in the first leaf of a table.
-const FIRST_CELLS: u32 = 16;
+pub struct Table(AtomicPtr<Cells>);
 
 impl Table {
     const_new! {
         pub fn new() -> Table {
-            Table { leaves: AtomicPtr::new(std::ptr::null_mut()) }
+            Table(AtomicPtr::new(std::ptr::null_mut()))
         }
     }
 
+    fn cells(&self) -> Option<&Cells> {
+        // SAFETY: null, or cells; they live forever.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
     /// The cell of this number; creates it. `None`: no memory for it.
-    pub(crate) fn cell(&self, number: u32) -> Option<&AtomicPtr<ReaderRecord>> {
-        let (leaf, at) = place(number, FIRST_CELLS);
-        let new_directory =
-            || -> Directory { array_of!(AtomicPtr::new(std::ptr::null_mut()); prim::TABLE_LEAVES) };
-        // SAFETY: zeros are a directory without leaves.
-        let directory = made(&self.leaves, || unsafe { prim::zeroes(1, new_directory) })?;
-        // SAFETY: a directory; directories live forever.
-        let directory = unsafe { &*directory };
-        let size = (FIRST_CELLS as usize) << leaf;
+    pub(crate) fn cell(&self, number: u32) -> Option<&Cell> {
+        // SAFETY: zeros are cells without a leaf.
+        let cells = made(&self.0, || unsafe { prim::zeroes(1, Cells::new) })?;
         let empty = || AtomicPtr::new(std::ptr::null_mut());
-        // SAFETY: zeros are empty cells.
-        let cells = made(directory.get(leaf)?, || unsafe {
-            prim::zeroes(size, empty)
-        })?;
-        // SAFETY: a leaf of this size, which lives forever.
-        Some(unsafe { &*cells.add(at) })
+        // SAFETY: cells live forever; zeros are empty ones.
+        unsafe { (*cells).add(number, empty) }
     }
 
     /// The record of this number, if there is one.
     pub fn record(&self, number: u32) -> Option<&'static ReaderRecord> {
-        let (leaf, at) = place(number, FIRST_CELLS);
-        // SAFETY: null, or a directory; directories live forever.
-        let directory = unsafe { self.leaves.load(Ordering::Acquire).as_ref() }?;
-        let first = directory.get(leaf)?.load(Ordering::Acquire);
-        if first.is_null() {
-            return None;
-        }
-        // SAFETY: a leaf of this size, which lives forever.
-        let cell = unsafe { &*first.add(at) };
-        // SAFETY: null, or a record; records live forever.
-        unsafe { cell.load(Ordering::Acquire).as_ref() }
+        record(self.cells()?.find(number)?)
     }
 
     /// All records.
-    pub fn records(&self) -> impl Iterator<Item = &ReaderRecord> {
-        // SAFETY: null, or a directory; directories live forever.
-        let directory = unsafe { self.leaves.load(Ordering::Acquire).as_ref() };
-        let leaves = directory.into_iter().flatten().zip(0u32..);
-        leaves.flat_map(|(first, leaf)| {
-            let first = first.load(Ordering::Acquire);
-            let size = if first.is_null() {
-                0
-            } else {
-                FIRST_CELLS << leaf
-            };
-            (0..size).filter_map(move |at| {
-                // SAFETY: a leaf of this size, which lives forever.
-                let cell = unsafe { &*first.add(at as usize) };
-                // SAFETY: null, or a record; records live forever.
-                unsafe { cell.load(Ordering::Acquire).as_ref() }
-            })
-        })
+    pub fn records(&self) -> Records<'_> {
+        Records(self.cells().map(Growing::iter))
+    }
+}
+
+fn record(cell: &Cell) -> Option<&'static ReaderRecord> {
+    // SAFETY: null, or a record; records live forever.
+    unsafe { cell.load(Ordering::Acquire).as_ref() }
+}
+
+/// The records of a table.
+#[derive(Debug)]
+pub struct Records<'t>(Option<growing::Iter<'t, Cell, FIRST, LEAVES>>);
+
+impl Iterator for Records<'_> {
+    type Item = &'static ReaderRecord;
+
+    fn next(&mut self) -> Option<&'static ReaderRecord> {
+        self.0.as_mut()?.find_map(|(_, cell)| record(cell))
     }
 }

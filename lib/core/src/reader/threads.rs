@@ -12,34 +12,24 @@
 //! covers. Two properties follow: a thread that registers later need not be scanned, and a sole registered
 //! thread needs no fence. `[REG-2]` release: the thread's sections, then the clearing of its bit (release); a
 //! load of the bitmap acquires: a missing bit is a credit.
-//!
-//! # Unregistered readers
-//! When no slot is available (the kernel refuses memory, or the configured limit is reached), readers share
-//! two counters, which have the numbers of CPUs 0 and 1. Newcomers join the counter that the scan is not
-//! waiting for, so each in turn drains. This is slow (locked instructions on shared lines), but `read_lock`
-//! never fails. A zero seen after the grace period's start proves that every older section on that counter
-//! has ended; no generation is needed. A thread inside a section stays on its side, and gets no slot, until
-//! the last of its guards is dropped: otherwise that guard could be in a place that the grace period has
-//! already scanned.
 
 use std::mem::offset_of;
 
 use crate::prim::asking::Answer;
 use crate::prim::counters::{Counter, value};
+use crate::prim::growing::made;
+use crate::prim::linked::{List, OfSlot};
 use crate::prim::{
     self, AtomicPtr, AtomicU32, AtomicU64, LEAF_SLOTS, MAX_LEAVES, Ordering, full_fence,
 };
-use crate::queue::per_thread::Queue;
+use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::{LeafMap, UnderLock};
 use crate::reader::counted::Tally;
 use crate::reader::local::Local;
 use crate::reader::table::Table;
-use crate::reader::word::{Reader, SINK_UNREGISTERED, generation, nesting};
+use crate::reader::unregistered::{RESERVED, Unregistered};
+use crate::reader::word::Reader;
 use crate::reader::words::ReaderWords;
-use bits::{bits, claim_bit, free_bits};
-
-/// The bitmap bits of the unregistered readers' two counters, in the first leaf.
-pub const UNREGISTERED: u64 = 0b11;
 
 /// All bits of a leaf.
 pub const FULL: u64 = bits_of(LEAF_SLOTS);
@@ -59,14 +49,14 @@ pub struct Slot {
     thread: AtomicU32,
     /// What its threads have answered when they were asked for a fence.
     pub answer: Answer,
-    /// The queue of its threads in the process's domain; created when the first of them queues something.
-    queue: AtomicPtr<Queue>,
-    /// All queues of its threads: this one, and those in the program's domains.
-    queues: AtomicPtr<Queue>,
+    /// The queue of its threads in the process's domain.
+    pub queue: QueuePlace,
+    /// All queues of its threads: this one, and those in the program's domains. Only its owner adds one.
+    pub queues: List<Queue, OfSlot>,
     /// Its records in the program's own domains.
     pub records: Table,
-    /// The tallies in use of its threads, in all `Srcu`s.
-    tallies: AtomicPtr<Tally>,
+    /// The tallies in use of its threads, in all `Srcu`s. Its owner adds each before it is first used.
+    pub tallies: List<Tally, OfSlot>,
 }
 
 impl Slot {
@@ -77,53 +67,12 @@ impl Slot {
                 cpu: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
                 answer: Answer::new(),
-                queue: AtomicPtr::new(std::ptr::null_mut()),
-                queues: AtomicPtr::new(std::ptr::null_mut()),
+                queue: QueuePlace::new(),
+                queues: List::new(),
                 records: Table::new(),
-                tallies: AtomicPtr::new(std::ptr::null_mut()),
+                tallies: List::new(),
             }
         }
-    }
-
-    /// Its queue, if any of its threads has ever queued something.
-    pub fn queue(&self) -> Option<&'static Queue> {
-        // SAFETY: null, or a queue that lives forever.
-        unsafe { self.queue.load(Ordering::Acquire).as_ref() }
-    }
-
-    /// The cell of its queue in the process's domain.
-    pub fn queue_place(&self) -> &AtomicPtr<Queue> {
-        &self.queue
-    }
-
-    /// The queues of its threads, in all domains.
-    pub fn queues(&self) -> impl Iterator<Item = &'static Queue> + use<> {
-        // SAFETY: null, or a queue that lives forever.
-        let at = |place: &AtomicPtr<Queue>| unsafe { place.load(Ordering::Acquire).as_ref() };
-        std::iter::successors(at(&self.queues), move |queue| at(&queue.next_of_slot))
-    }
-
-    /// Adds a queue. Only its owner calls this.
-    pub fn add_queue(&self, queue: &'static Queue) {
-        let first = self.queues.load(Ordering::Relaxed);
-        queue.next_of_slot.store(first, Ordering::Relaxed);
-        let address = std::ptr::from_ref(queue).cast_mut();
-        self.queues.store(address, Ordering::Release);
-    }
-
-    /// The tallies in use of its threads, in all `Srcu`s. Only its owner calls this.
-    pub fn tallies(&self) -> impl Iterator<Item = &'static Tally> + use<> {
-        // SAFETY: null, or a tally that lives forever.
-        let at = |place: &AtomicPtr<Tally>| unsafe { place.load(Ordering::Relaxed).as_ref() };
-        std::iter::successors(at(&self.tallies), move |tally| at(&tally.next_of_slot))
-    }
-
-    /// Adds a tally, before it is used for the first time. Only its owner calls this.
-    pub fn add_tally(&self, tally: &'static Tally) {
-        let first = self.tallies.load(Ordering::Relaxed);
-        tally.next_of_slot.store(first, Ordering::Relaxed);
-        let address = std::ptr::from_ref(tally).cast_mut();
-        self.tallies.store(address, Ordering::Relaxed);
     }
 
     /// The slot of this reader word.
@@ -147,21 +96,11 @@ impl Slot {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Its thread is not in this process: no section is open.
+    /// Its thread is not in this process: no section is open. Its queues and records are its next thread's.
     fn end(&self) {
-        let Slot {
-            words,
-            thread,
-            cpu: _,    // its number
-            answer: _, // to questions of the parent
-            queue: _,  // these three are its next thread's
-            queues: _,
-            records: _,
-            tallies,
-        } = self;
-        words.end();
-        thread.store(0, Ordering::Relaxed);
-        tallies.store(std::ptr::null_mut(), Ordering::Relaxed); // unused again: `Counted::forked`
+        self.words.end();
+        self.thread.store(0, Ordering::Relaxed);
+        self.tallies.retain(|_| false); // unused again: `Counted::forked`
     }
 
     /// True if a section of the process's domain is open (as the owner sees it).
@@ -176,7 +115,7 @@ impl Slot {
                 .records
                 .records()
                 .any(|record| record.words.is_inside())
-            || self.tallies().any(Tally::is_inside_here)
+            || self.tallies.iter().any(Tally::is_inside_here)
     }
 }
 
@@ -198,15 +137,15 @@ impl Leaf {
 
 /// The first leaf, and where the others are.
 #[derive(Debug)]
-pub struct Leaves {
+pub struct SlotLeaves {
     first: Leaf,
     more: [AtomicPtr<Leaf>; MAX_LEAVES - 1],
 }
 
-impl Leaves {
+impl SlotLeaves {
     const_new! {
-        pub fn new() -> Leaves {
-            Leaves {
+        pub fn new() -> SlotLeaves {
+            SlotLeaves {
                 first: Leaf::new(),
                 more: array_of!(AtomicPtr::new(std::ptr::null_mut()); MAX_LEAVES - 1),
             }
@@ -217,21 +156,47 @@ impl Leaves {
 /// All slots of a process.
 #[derive(Debug)]
 pub struct Slots {
-    all: &'static Leaves,
+    all: &'static SlotLeaves,
     leaves: AtomicU32,
     map: LeafMap,
     /// Largest number of leaves; lowered by configuration.
     limit: AtomicU32,
     /// With more threads present than this, no thread is asked for a fence.
     most_asked: Counter,
-    /// The counter of the unregistered readers that newcomers join.
-    unregistered_side: AtomicU32,
-    unregistered_sinks: [Reader; 2],
+    pub unregistered: Unregistered,
+}
+
+/// The claimed slots.
+#[derive(Debug)]
+pub struct Claimed<'s> {
+    slots: &'s Slots,
+    leaf: usize,
+    leaves: usize,
+    /// Those of this leaf that are not yet returned.
+    left: u64,
+}
+
+impl<'s> Iterator for Claimed<'s> {
+    type Item = &'s Slot;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<&'s Slot> {
+        while self.left == 0 {
+            self.leaf += 1;
+            if self.leaf >= self.leaves {
+                return None;
+            }
+            self.left = self.slots.bitmap(self.leaf);
+        }
+        let bit = self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        self.slots.leaf(self.leaf)?.slots.get(bit)
+    }
 }
 
 impl Slots {
     const_new! {
-        pub fn new(all: &'static Leaves) -> Slots {
+        pub fn new(all: &'static SlotLeaves) -> Slots {
             Slots {
                 all,
                 leaves: AtomicU32::new(1),
@@ -242,11 +207,7 @@ impl Slots {
                 } else {
                     prim::MOST_ASKED as u64
                 }),
-                unregistered_side: AtomicU32::new(0),
-                unregistered_sinks: [
-                    Reader::new(0, SINK_UNREGISTERED),
-                    Reader::new(0, SINK_UNREGISTERED + 1),
-                ],
+                unregistered: Unregistered::new(),
             }
         }
     }
@@ -272,9 +233,14 @@ impl Slots {
     }
 
     /// The claimed slots of a leaf. `[REG-2]`
-    pub fn present(&self, leaf: usize) -> u64 {
+    fn bitmap(&self, leaf: usize) -> u64 {
         self.leaf(leaf)
             .map_or(0, |leaf| leaf.bitmap.load(Ordering::Acquire))
+    }
+
+    /// The readers of a leaf.
+    pub fn present(&self, leaf: usize) -> u64 {
+        self.bitmap(leaf) | self.unregistered.present(leaf)
     }
 
     /// The leaves of a group that may contain readers. `[REG-3]`
@@ -303,23 +269,20 @@ impl Slots {
     /// The claimed slots. A thread that the caller's full fence precedes may be missing. `[REG-1]`
     ///
     /// Looks at every leaf, because the caller holds no lock: a driver may be vacating a leaf. `[ASK-3]`
-    pub fn claimed(&self) -> impl Iterator<Item = &Slot> {
-        let leaves = self.leaves.load(Ordering::Acquire) as usize;
-        (0..leaves).flat_map(move |index| {
-            let reserved = if index == 0 { UNREGISTERED } else { 0 };
-            let leaf = self.leaf(index);
-            let present = self.present(index) & !reserved;
-            bits(present).filter_map(move |bit| leaf?.slots.get(bit))
-        })
+    pub fn claimed(&self) -> Claimed<'_> {
+        Claimed {
+            slots: self,
+            leaf: 0,
+            leaves: self.leaves.load(Ordering::Acquire) as usize,
+            left: self.bitmap(0),
+        }
     }
 
     /// Number of registered threads.
     pub fn registered(&self) -> u32 {
         let leaves = self.leaves.load(Ordering::Acquire) as usize;
-        let all: u32 = (0..leaves)
-            .map(|leaf| self.present(leaf).count_ones())
-            .sum();
-        all - (self.present(0) & UNREGISTERED).count_ones()
+        let registered = (0..leaves).map(|leaf| self.bitmap(leaf).count_ones());
+        registered.sum()
     }
 
     /// True if no reader has registered without having left.
@@ -346,7 +309,7 @@ impl Slots {
             tests::INSPECTED.with(|count| count.set(count.get() + 1));
             // Before the claim, whichever thread published the leaf: a scan must not miss a claimed slot.
             self.count_leaf(index);
-            let reserved = if index == 0 { UNREGISTERED } else { 0 };
+            let reserved = if index == 0 { RESERVED } else { 0 };
             if let Some(bit) = claim_bit(&leaf.bitmap, reserved) {
                 self.map.arrive(index);
                 full_fence(); // [REG-1]
@@ -383,20 +346,9 @@ impl Slots {
         if index as u32 >= self.limit.load(Ordering::Relaxed) {
             return None;
         }
-        let place = self.all.more.get(index - 1)?;
         // SAFETY: a leaf consists of atomic integers and pointers, for which all zeros is a value.
-        let fresh = unsafe { prim::mapped(Leaf::new) }?;
-        let new = std::ptr::from_ref(fresh).cast_mut();
-        match place.compare_exchange(
-            std::ptr::null_mut(),
-            new,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => {}
-            // SAFETY: mapped above, and not published.
-            Err(_) => unsafe { prim::unmapped(fresh) },
-        }
+        let leaf = || unsafe { prim::zeroes(1, Leaf::new) };
+        made(self.all.more.get(index - 1)?, leaf)?;
         self.leaf(index)
     }
 
@@ -415,26 +367,21 @@ impl Slots {
         }
     }
 
-    /// In the child of a fork: only the thread that has `own` remains.
-    pub fn forked(&self, local: &Local, own: Option<&Slot>) {
-        let Slots {
-            all, // leaves are never released
-            map,
-            leaves,
-            limit: _, // settings
-            most_asked: _,
-            unregistered_side: _, // without the state of a thread
-            unregistered_sinks: _,
-        } = self;
-        map.forked();
-        for index in 0..leaves.load(Ordering::Acquire) as usize {
+    /// In the child of a fork: only the thread that has `own` remains, and only queues that `keep` accepts:
+    /// nothing was published in one whose creation was interrupted. Leaves are never released.
+    #[cfg(feature = "fork")]
+    pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
+        self.map.forked();
+        for index in 0..self.leaves.load(Ordering::Acquire) as usize {
             let Some(leaf) = self.leaf(index) else {
                 continue;
             };
-            let mut left = if index == 0 { UNREGISTERED } else { 0 } & self.present(index);
+            let mut left = 0;
             for (bit, slot) in leaf.slots.iter().enumerate() {
+                slot.queue.forked(&keep);
+                slot.queues.retain(&keep);
                 if own.is_some_and(|own| std::ptr::eq(own, slot)) {
-                    left |= 1 << bit;
+                    left = 1 << bit;
                     slot.thread.store(prim::thread_id(), Ordering::Relaxed);
                 } else {
                     slot.end();
@@ -442,47 +389,32 @@ impl Slots {
             }
             leaf.bitmap.store(left, Ordering::Release);
         }
-        for (side, slot) in all.first.slots.iter().take(2).enumerate() {
-            let sections = local.unregistered.sections(side as u32);
-            slot.words.reader.word.store(sections, Ordering::Release);
-        }
-    }
-
-    /// In the child of a fork: forgets queues whose creation was interrupted; nothing in them was published.
-    pub fn forget_queues(&self, keep: impl Fn(&Queue) -> bool) {
-        for slot in (0..self.cpus()).filter_map(|cpu| self.slot(cpu)) {
-            if slot.queue().is_some_and(|queue| !keep(queue)) {
-                slot.queue.store(std::ptr::null_mut(), Ordering::Release);
-            }
-            let mut place = &slot.queues;
-            for queue in slot.queues() {
-                if keep(queue) {
-                    place.store(std::ptr::from_ref(queue).cast_mut(), Ordering::Relaxed);
-                    place = &queue.next_of_slot;
-                }
-            }
-            place.store(std::ptr::null_mut(), Ordering::Release);
-        }
-    }
-
-    /// The result of a scan of a slot, in the engine's terms: outside, and the stamp. `[RD-2]`
-    pub fn scan(&self, cpu: u32) -> (bool, u64) {
-        let Some(slot) = self.slot(cpu) else {
-            return (true, 0);
-        };
-        let word = slot.words.reader.word.load(Ordering::Acquire);
-        if u64::from(cpu) >= u64::from(UNREGISTERED.count_ones()) {
-            return (nesting(word) == 0, generation(word));
-        }
-        if word != 0 {
-            // Direct newcomers to the other side, so that this one drains.
-            self.unregistered_side.store(1 - cpu, Ordering::Relaxed);
-        }
-        (word == 0, 0)
+        let open = [0, 1].map(|side| local.unregistered.sections(side));
+        self.unregistered.forked(Some(open));
     }
 }
 
-mod bits;
+/// The free slots.
+fn free_bits(bits: u64, reserved: u64) -> u64 {
+    !(bits | reserved) & FULL
+}
+
+/// Sets a clear bit and returns its number.
+fn claim_bit(bitmap: &AtomicU64, reserved: u64) -> Option<usize> {
+    let mut bits = bitmap.load(Ordering::Relaxed);
+    loop {
+        let free = free_bits(bits, reserved);
+        if free == 0 {
+            return None;
+        }
+        let bit = free.trailing_zeros();
+        let taken = bits | 1 << bit;
+        match bitmap.compare_exchange(bits, taken, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return Some(bit as usize),
+            Err(now) => bits = now,
+        }
+    }
+}
+
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;
-mod unregistered;

@@ -47,6 +47,8 @@
 
 use std::panic::Location;
 
+use quiescent_engine::Seen;
+
 use crate::prim::{AtomicU32, AtomicU64, Ordering, light_fence, store_and_fence};
 
 /// An outermost section: generation + 1 and nesting + 1 in one addition.
@@ -205,6 +207,19 @@ impl Reader {
     #[inline(always)]
     pub fn is_plainly_outside(&self) -> bool {
         self.word.load(Ordering::Relaxed) & NESTING == 0
+    }
+
+    /// The result of a scan, for the engine. `[RD-2]`
+    #[inline]
+    pub fn scan(&self) -> Seen {
+        let word = self.word.load(Ordering::Acquire);
+        let (outside, stamp) = (nesting(word) == 0, generation(word));
+        Seen { outside, stamp }
+    }
+
+    /// True if a driver waits for this reader.
+    pub fn is_waited_for(&self) -> bool {
+        self.flag.load(Ordering::Relaxed) != FLAG_CLEAR
     }
 
     /// Open sections, as its owner sees it.

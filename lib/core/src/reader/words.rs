@@ -11,6 +11,8 @@
 use std::mem::offset_of;
 
 use crate::prim::{AtomicU64, Ordering, full_fence};
+use crate::reader::local::OpenSections;
+use crate::reader::unregistered::Unregistered;
 use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, Reader, SINK_OVERFLOW, begin, nesting};
 
 /// The reader words of one thread in one domain.
@@ -58,12 +60,12 @@ impl ReaderWords {
     }
 
     /// Closes the section of this guard's word, whose flag is set. Returns the reader that a driver waits
-    /// for, if it is outside now. `unregistered` closes a section of an unregistered reader, given the flag
-    /// of its sink.
-    pub(crate) fn close<'a>(
+    /// for, if it is outside now. `unregistered` are those of its domain, `own` the thread's sections there.
+    pub(crate) fn close(
         reader: &'static Reader,
-        unregistered: impl FnOnce(u32) -> Option<&'a Reader>,
-    ) -> Option<&'a Reader> {
+        unregistered: &'static Unregistered,
+        own: &OpenSections,
+    ) -> Option<&'static Reader> {
         match reader.flag.load(Ordering::Relaxed) {
             FLAG_CLEAR => None,
             flag @ (FLAG_WAKE | SINK_OVERFLOW) => {
@@ -71,27 +73,26 @@ impl ReaderWords {
                 let words = unsafe { ReaderWords::of(reader, flag) };
                 words.unlock_slowly(flag).then_some(&words.reader)
             }
-            sink => unregistered(sink),
+            sink => unregistered.close(sink, own),
         }
     }
 
     /// True if a driver waits for the section of this guard's word, whose flag is set, and it is the only
-    /// section of its thread. `unregistered` returns whether a driver waits for the unregistered readers'
-    /// side with this sink, and the number of the thread's sections there.
+    /// section of its thread. The others are as for [`close`](ReaderWords::close).
     pub(crate) fn is_in_the_way(
         reader: &'static Reader,
-        unregistered: impl FnOnce(u32) -> (bool, u64),
+        unregistered: &Unregistered,
+        own: &OpenSections,
     ) -> bool {
-        let (flagged, nested) = match reader.flag.load(Ordering::Relaxed) {
-            FLAG_CLEAR => return false,
+        match reader.flag.load(Ordering::Relaxed) {
+            FLAG_CLEAR => false,
             flag @ (FLAG_WAKE | SINK_OVERFLOW) => {
                 // SAFETY: guards have words of `ReaderWords`, which alone have these flags.
                 let words = unsafe { ReaderWords::of(reader, flag) };
-                (words.is_flagged(), words.nesting())
+                words.reader.is_waited_for() && words.nesting() == 1
             }
-            sink => unregistered(sink),
-        };
-        flagged && nested == 1
+            sink => unregistered.is_flagged(sink) && own.all() == 1,
+        }
     }
 
     /// Opens a section on the fast path.
@@ -136,12 +137,7 @@ impl ReaderWords {
         let word = self.reader.word.load(Ordering::Relaxed);
         self.reader.word.store(word - 1, Ordering::Release); // [RD-2]
         full_fence(); // [RD-3], in either mode: this path is rare
-        nesting(word) == 1 && self.is_flagged()
-    }
-
-    /// True if a driver waits for these words.
-    pub fn is_flagged(&self) -> bool {
-        self.reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR
+        nesting(word) == 1 && self.reader.is_waited_for()
     }
 
     /// Open sections, as its owner sees it.
@@ -157,16 +153,11 @@ impl ReaderWords {
 
     /// Its thread is not in this process: no section is open. The generation stays.
     pub fn end(&self) {
-        let ReaderWords {
-            reader,
-            overflow,
-            overflow_sink: _, // without state
-        } = self;
-        let word = reader.word.load(Ordering::Relaxed);
+        let word = self.reader.word.load(Ordering::Relaxed);
         let outside = word - nesting(word);
-        reader.word.store(outside, Ordering::Release);
-        reader.flag.store(FLAG_CLEAR, Ordering::Relaxed);
-        overflow.store(0, Ordering::Relaxed);
+        self.reader.word.store(outside, Ordering::Release);
+        self.reader.flag.store(FLAG_CLEAR, Ordering::Relaxed);
+        self.overflow.store(0, Ordering::Relaxed);
     }
 }
 

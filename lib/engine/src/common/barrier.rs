@@ -120,6 +120,27 @@ impl Barrier {
         self.seq
     }
 
+    /// The guard and the open shares.
+    pub fn remaining(&self) -> u32 {
+        self.count
+    }
+
+    /// Puts a callback of the barrier behind all entries of `list`, once. Also called for a CPU that is about
+    /// to lose its callbacks to another one: without a barrier in flight it does nothing.
+    ///
+    /// On [`Visit::Noted`] the host appends the callback; it calls [`one_done`](Barrier::one_done) when the
+    /// callback is invoked, on any CPU.
+    pub fn visit_entrain(&mut self, mark: &mut CpuMark, list: &mut CbList) -> Visit {
+        if !self.visits(mark) {
+            return Visit::Already;
+        }
+        if !list.entrain(0) {
+            return Visit::Empty;
+        }
+        self.count += 1;
+        Visit::Noted
+    }
+
     /// Notes the ends of a CPU's lists, once. The lists are up to date: the host has reported everything that
     /// was queued before the barrier began ([`CbList::enqueue_to`]).
     pub fn visit_positions(&mut self, mark: &mut CpuMark, lists: &mut [CbList; LANES]) -> Visit {
@@ -168,7 +189,7 @@ impl Barrier {
     }
 
     /// Is a barrier in flight that has not visited the CPU?
-    pub(crate) fn would_visit(&self, mark: &CpuMark) -> bool {
+    pub fn would_visit(&self, mark: &CpuMark) -> bool {
         self.in_flight() && mark.seen != self.seq
     }
 
@@ -218,6 +239,11 @@ impl CpuMark {
         *open = false;
     }
 
+    /// Does this CPU have an open share, by positions?
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Some callbacks of this CPU have been invoked. True, once, if that has completed its share: the host
     /// then calls [`Barrier::one_done`]. Callbacks that are out count as not invoked.
     pub fn ran(&mut self, lists: &mut [CbList; LANES]) -> bool {
@@ -235,3 +261,6 @@ impl Default for CpuMark {
         CpuMark::new()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,6 +60,16 @@ pub enum Segment {
     Next,
 }
 
+/// The result of a merge. The host moves the callbacks themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use = "the callbacks have to be moved as well"]
+pub struct Merged {
+    /// The number of the source's oldest callbacks that go to the front of the destination, in their order.
+    pub done: u64,
+    /// The number of its other callbacks, which go to the end, in their order.
+    pub pending: u64,
+}
+
 /// A callback list. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CbList {
@@ -118,6 +128,27 @@ impl CbList {
         self.cuts[NEXT] = end;
     }
 
+    /// One more callback, behind the last segment that is not empty: it waits for all that are queued, not
+    /// for a grace period of its own. If every callback is out, it goes to DONE. False, without a change, if
+    /// there is nothing to wait for.
+    ///
+    /// Its position is the list's old end.
+    pub fn entrain(&mut self, bytes: u64) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let mut last = NEXT;
+        while last > DONE && self.count(last) == 0 {
+            last -= 1;
+        }
+        // DONE may be empty here. Its time is then that of the extracted ones: earlier than this callback.
+        self.bytes[last] = self.bytes[last].saturating_add(bytes);
+        for cut in &mut self.cuts[last..] {
+            *cut = cut.wrapping_add(1);
+        }
+        true
+    }
+
     // Grace periods.
 
     /// Moves everything whose stamp `seq` has reached to DONE; returns the number moved. `seq` is a node's
@@ -147,9 +178,6 @@ impl CbList {
     /// Let i be the youngest non-empty segment whose stamp is below `s`, DONE if there is none. Everything
     /// behind i may use `s`: it has no stamp, or `s`, or a later one. All of it goes to the slot behind i.
     /// With no slot left (both hold earlier stamps) NEXT stays unstamped until `advance` makes room.
-    ///
-    /// Without `only_new` the answer is that of kernels before 2020: true although nothing is queued behind
-    /// i, so that the caller requests an unneeded grace period.
     pub fn accelerate(&mut self, s: Seq) -> bool {
         if !self.pending() {
             return false;
@@ -195,6 +223,18 @@ impl CbList {
         range
     }
 
+    /// The last `n` callbacks of the latest extraction were not invoked; they go back to the front of DONE,
+    /// in their order. No other callback was extracted since. (A merge may have put others there.)
+    ///
+    /// # Panics
+    /// If fewer are out.
+    pub fn put_back(&mut self, range: Range<Pos>) {
+        // The head first: DONE's time is kept while DONE is not empty.
+        self.head = self.head.wrapping_sub(length(&range));
+        let bytes = self.take_out(range);
+        self.bytes[DONE] = self.bytes[DONE].saturating_add(bytes);
+    }
+
     /// Extracted callbacks have been invoked, and are no longer owed. Extractions that overlap may be
     /// reported in any order, and in parts.
     ///
@@ -233,6 +273,42 @@ impl CbList {
             self.head = head;
             self.tidy();
         }
+    }
+
+    // Another CPU's list.
+
+    /// Takes over the entries queued in `src` (extracted entries stay owed there). Its ready ones go to the
+    /// front, all others to NEXT without their stamps. Both lists have been advanced and stamped just before;
+    /// otherwise they would wait again for a grace period that has ended.
+    ///
+    /// `src` is empty afterwards, and continues at its old end.
+    ///
+    /// # Panics
+    /// If either list is marked: a merge changes the meaning of positions. Hosts that move callbacks wait
+    /// with [`entrain`](CbList::entrain).
+    pub fn merge(&mut self, src: &mut CbList) -> Merged {
+        assert!(
+            self.mark.is_none() && src.mark.is_none(),
+            "a list was merged while a waiter has marked it"
+        );
+        let merged = Merged {
+            done: src.ready(),
+            pending: src.end().wrapping_sub(src.done_end()),
+        };
+        if merged.done != 0 {
+            self.since[DONE] = self.earlier(DONE, src.since[DONE]);
+            self.bytes[DONE] = self.bytes[DONE].saturating_add(src.bytes[DONE]);
+            self.head = self.head.wrapping_sub(merged.done);
+        }
+        for segment in [WAIT, NEXT_READY, NEXT] {
+            let end = self.end().wrapping_add(src.count(segment));
+            self.enqueue_to(end, src.bytes[segment], src.since[segment]);
+        }
+        src.head = src.end();
+        src.cuts = [src.end(); SEGMENTS];
+        src.bytes = [0; SEGMENTS];
+        src.tidy();
+        merged
     }
 
     // Helpers.
@@ -293,6 +369,7 @@ impl CbList {
     }
 
     /// Clears fields without a meaning.
+    #[inline(never)]
     fn tidy(&mut self) {
         for segment in DONE..SEGMENTS {
             if self.count(segment) == 0 {
@@ -340,3 +417,6 @@ fn share(bytes: u64, n: u64, of: u64) -> u64 {
         None => (u128::from(bytes) * u128::from(n) / u128::from(of)) as u64, // ten times as slow
     }
 }
+
+#[cfg(test)]
+mod tests;

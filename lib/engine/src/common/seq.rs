@@ -133,6 +133,11 @@ impl Seq {
         self.0 & Self::STATE_MASK
     }
 
+    /// The count of grace periods, without the phase.
+    pub const fn ctr(self) -> Word {
+        self.0 >> Self::CTR_SHIFT
+    }
+
     /// The number once a grace period has started. A full fence must follow before readers are scanned.
     ///
     /// # Panics
@@ -181,6 +186,33 @@ impl Seq {
     /// cookies are.
     pub const fn done_exact(self, cookie: Seq) -> bool {
         self.ge(cookie) || self.lt(Seq(cookie.0.wrapping_sub(Self::GUARD)))
+    }
+
+    /// Did a grace period end between `self` (older) and `new`?
+    pub const fn completed_gp(self, new: Seq) -> bool {
+        self.lt(new.floor())
+    }
+
+    /// Did a grace period start between `self` (older) and `new`?
+    pub const fn new_gp(self, new: Seq) -> bool {
+        self.ceil().lt(new)
+    }
+
+    /// Is `self` more than a quarter of the space behind `newer`? Then the holder of `self` slept so long
+    /// that its knowledge is stale (`gpwrap`), and must be updated before the difference reaches half the
+    /// space and becomes "ahead".
+    pub const fn lags_quarter(self, newer: Seq) -> bool {
+        Seq(self.0.wrapping_add(Word::MAX / 4)).lt(newer)
+    }
+
+    /// The last idle value at or before this one.
+    const fn floor(self) -> Seq {
+        Seq(self.0 & !Self::STATE_MASK)
+    }
+
+    /// The first idle value at or after this one.
+    const fn ceil(self) -> Seq {
+        Seq(self.0.wrapping_add(Self::STATE_MASK)).floor()
     }
 }
 

@@ -4,7 +4,7 @@
 //! updater writes a new one into a free place and retires the old place. Readers keep theirs for some ticks,
 //! and check that it does not change meanwhile.
 //!
-//! `cargo run -p quiescent-engine --example rtos` runs it here. `ci/platforms embedded` builds it for a
+//! `cargo run -p quiescent-kernel --example rtos` runs it here. `ci/platforms embedded` builds it for a
 //! Cortex-M4, without the standard library, and runs that on QEMU.
 
 #![cfg_attr(target_os = "none", no_std, no_main)]

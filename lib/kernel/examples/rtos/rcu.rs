@@ -12,8 +12,7 @@ use quiescent_kernel::limits::{Around, Context};
 use quiescent_kernel::tick::{At, Interrupted};
 use quiescent_kernel::watching::Watching;
 use quiescent_kernel::{
-    Config, Cpu, CpuId, EarlyQs, Effects, Global, Host, Interest, LeafId, Next, Now, Pos, Seen,
-    TaskId, Tasks,
+    Config, Cpu, CpuId, EarlyQs, Effects, Global, Host, LeafId, Next, Now, Pos, Seen, TaskId, Tasks,
 };
 
 /// The only processor.
@@ -80,10 +79,7 @@ impl<T> Rcu<T> {
         let mut engine = Global::new(config);
         engine.grow(Global::new_tree(&config, 1).ok()?).ok()?;
         engine.grow_tasks(Tasks::new(tasks).ok()?).ok()?;
-        assert!(
-            engine.try_drive(Some(CPU), Interest::GpThread),
-            "the only driver"
-        );
+        assert!(engine.try_drive(Some(CPU)), "the only driver");
         Some(Rcu {
             engine,
             cpu: Cpu::new(CPU),
@@ -139,7 +135,7 @@ impl<T> Rcu<T> {
     /// A ticket with which a task waits for a grace period; the scheduler makes it ready when
     /// [`is_over`](Rcu::is_over).
     pub fn start_waiting(&mut self) -> Pos {
-        let (ticket, effects) = self.engine.wait_for_gp(0, false, &self.host);
+        let (ticket, effects) = self.engine.wait_for_gp(0, &self.host);
         self.carry_out(effects);
         ticket
     }
@@ -242,8 +238,7 @@ impl<T> Rcu<T> {
         self.woken = false;
         loop {
             self.next = match self.next {
-                Next::Fence(_) => self.engine.fenced(),
-                Next::FlagHoldouts { .. } => self.engine.flagged(0),
+                Next::Fence => self.engine.fenced(),
                 Next::Grow(_) => unreachable!("it has the tree of its only processor since boot"),
                 _ => {
                     let effects = self.engine.step_on(&mut self.cpu, self.now, &self.host);

@@ -19,9 +19,8 @@ use quiescent_core::domain::sweep::Until;
 /// callbacks; beyond it, the call still queues, and the program gets a report
 /// ([`Report::OverBudget`](crate::report::Report)). A closure counts its box and 16 bytes of the queue;
 /// what it captures by a pointer is not counted. Callbacks run in no particular order. A panic in `f` is
-/// contained and counted ([`Statistics::callback_panics`](crate::statistics::Statistics)), and so is the
-/// end of the worker's thread by `pthread_exit`. `f` must not wait for a grace period or a barrier. Not for
-/// signal handlers.
+/// contained and counted ([`Statistics::callback_panics`](crate::statistics::Statistics)). `f` must not
+/// wait for a grace period or a barrier, nor end its thread. Not for signal handlers.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,10 +8,11 @@ use std::ptr;
 #[cfg(not(quiescent_model))]
 use crate::global::env;
 use crate::global::{local, section, with_local};
-use quiescent_core::domain::life::{Domain, Readers as DomainReaders};
+use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};
 use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::reader::counted::Entered;
+use quiescent_core::reader::set::DomainReaders;
 use quiescent_core::reader::word::{self, Reader};
 
 /// Readers are threads, each with a word of its own, so a section belongs to its thread. The kind of
@@ -162,7 +163,7 @@ impl<K: OfThreads> Readers for K {
     fn own_queue(domain: &'static Domain) -> Option<&'static Queue> {
         match with_local(|local| local.noted_record(ptr::from_ref(domain).cast())) {
             // SAFETY: a record, and null or a queue; neither is ever freed.
-            Some(record) => unsafe { (*record).attached().as_ref() },
+            Some(record) => unsafe { (*record).queue.attached().as_ref() },
             None => attached_queue(domain),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) mod sendable;
 pub(crate) mod shared;
 pub(crate) mod srcu;
 pub(crate) mod statistics;
-#[cfg(not(quiescent_model))]
+#[cfg(feature = "telemetry")]
 pub mod telemetry;
 pub mod tuning;
 pub(crate) mod wait;

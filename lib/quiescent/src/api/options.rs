@@ -164,7 +164,7 @@ impl Options {
         });
         #[cfg(not(quiescent_model))]
         env.alarm.set_sources_wanted(self.memory_pressure);
-        #[cfg(not(quiescent_model))]
+        #[cfg(feature = "fork")]
         global::process()
             .forking
             .set(self.ignore_forks, self.inherit_callbacks);

@@ -124,10 +124,6 @@ unsafe fn retire_as<T: Send + 'static>(
     };
     let Some(queue) = queue else {
         let state = domain.core_domain().state();
-        if terms.urgency == Urgency::Hurry && lane == PLAIN {
-            let breakers = &state.env().breakers;
-            breakers.hurried(std::any::type_name::<T>); // the entry does not know its name
-        }
         return state.deliver(Parcel::Entry(lane, entry, bytes), terms);
     };
     match (terms.hands_off, lane) {

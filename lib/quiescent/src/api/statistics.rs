@@ -1,7 +1,6 @@
 //! Counters of the library, and the readers that block a grace period.
 
 use crate::global::{self, home};
-use quiescent_core::domain::laziness::Breaker;
 pub use quiescent_core::domain::statistics::{
     DomainStatistics, Flushes, Statistics, WorkerWakeups,
 };
@@ -23,18 +22,4 @@ pub fn statistics() -> Statistics {
 /// if no scan has run yet. Reads their names from `/proc`.
 pub fn holdouts() -> Vec<Holdout> {
     home().holdouts()
-}
-
-/// The callbacks that end laziness most often, since the start of the process, most frequent first. There is
-/// room for 127 types; the others are counted together, as "(others)".
-///
-/// ```
-/// struct Session;
-/// quiescent::defer_hurry(|| drop(Session));
-/// let worst = quiescent::stats::breakers()[0];
-/// assert_eq!((worst.hurried, worst.prompt), (1, 0));
-/// println!("{} woke the worker {} times", worst.name, worst.hurried + worst.prompt);
-/// ```
-pub fn breakers() -> Vec<Breaker> {
-    global::env().breakers.all()
 }

@@ -54,6 +54,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::global::process::Process;
 use crate::global::{env, process};
+#[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
 use quiescent_core::domain::env::Env;
 use quiescent_core::domain::life::Domain;
@@ -89,6 +90,7 @@ impl Policy {
 /// to last.
 struct Held {
     timer: MutexGuard<'static, u64>,
+    #[cfg(feature = "telemetry")]
     names: MutexGuard<'static, telemetry::Names>,
     _turn: MutexGuard<'static, ()>,
 }
@@ -121,6 +123,7 @@ unsafe extern "C" fn prepare() {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    #[cfg(feature = "telemetry")]
     let names = telemetry::names();
     for domain in domains(env) {
         // SAFETY: TURN is held.
@@ -145,6 +148,7 @@ unsafe extern "C" fn prepare() {
     unsafe {
         *HELD.0.get() = Some(Held {
             timer,
+            #[cfg(feature = "telemetry")]
             names,
             _turn: turn,
         })
@@ -153,7 +157,7 @@ unsafe extern "C" fn prepare() {
 
 /// All domains: the program's, newest first, then the process's.
 fn domains(env: &'static Env) -> impl Iterator<Item = &'static Domain> {
-    let programs = env.registry.all();
+    let programs = env.registry.domains.iter();
     programs.chain(std::iter::once(&env.home))
 }
 
@@ -232,7 +236,6 @@ unsafe extern "C" fn child() {
         threads,
         fences,
         alarm,
-        breakers,
         // Reset below, among all domains and their states.
         home: _,
         state: _,
@@ -243,11 +246,11 @@ unsafe extern "C" fn child() {
         asking: _,
     } = env;
     // First detach what is shared with the parent.
+    #[cfg(feature = "telemetry")]
     let forks = telemetry::leave(env);
     alarm.forked(&mut held.timer);
     workers.forked();
     fences.forked();
-    breakers.forked();
     // SAFETY: TURN is held.
     let is_known = |queue: &Queue| unsafe { queue.parked.is_some() };
     let own = env.own_slot();
@@ -266,7 +269,7 @@ unsafe extern "C" fn child() {
     }
     let run_code = forking.inherit.load(Ordering::Relaxed) != 0;
     for state in env.states() {
-        state.made.retain(is_known);
+        state.shared.others.retain(is_known);
         // SAFETY: TURN is held, and no other thread is there.
         let Some(core) = (unsafe { state.parked.get() }) else {
             continue;
@@ -283,6 +286,7 @@ unsafe extern "C" fn child() {
     }
     super::write_lock::forked();
     unlock(env);
+    #[cfg(feature = "telemetry")]
     telemetry::begin_again(env, forks, &held.names);
     drop(held);
 }
@@ -299,7 +303,7 @@ fn adopt(
     let Some(core) = (unsafe { queue.parked.get() }) else {
         return 0;
     };
-    let is_own = own.is_some_and(|slot| slot.queues().any(|its| std::ptr::eq(its, queue)));
+    let is_own = own.is_some_and(|slot| slot.queues.iter().any(|its| std::ptr::eq(its, queue)));
     let queued = queue.forked(core, run_code, is_own);
     let now = prim::coarse_ns();
     let forgotten = (core.cpu).forked(&mut global.engine, &queued, run_code, State::now(now));

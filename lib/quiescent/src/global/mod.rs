@@ -1,8 +1,9 @@
 //! The process's singletons: its domain, thread-locals, thread exit, fork.
 
-#[cfg(not(quiescent_model))]
+#[cfg(feature = "fork")]
 pub(crate) mod fork;
 #[cfg(quiescent_model)]
+#[path = "../../../../check/models/inside/quiescent/model.rs"]
 mod model;
 #[cfg(not(quiescent_model))]
 mod process;

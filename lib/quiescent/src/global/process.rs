@@ -4,18 +4,28 @@
 //! The thread-locals have no destructors, so signal handlers and destructors of other thread-locals can read
 //! them, and access never allocates.
 
+#[cfg(feature = "helpers")]
 use quiescent_engine::pool::TurnId;
 
+#[cfg(feature = "fork")]
 use crate::global::fork::Policy;
 use crate::global::thread_exit;
 use crate::watch::report::{self, Report, report};
+#[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
+use crate::workers::Workers;
+#[cfg(feature = "helpers")]
 use crate::workers::roles::WORKER;
-use crate::workers::{Workers, ended};
 use quiescent_core::domain::env::{Env, Zeros};
-use quiescent_core::domain::host::{Host, Taken};
+use quiescent_core::domain::host::Host;
+#[cfg(feature = "helpers")]
 use quiescent_core::domain::run::turn_of_worker;
+use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
+use quiescent_core::queue::meter::CountsOf;
+#[cfg(not(feature = "telemetry"))]
+use quiescent_core::queue::meter::uncounted;
+#[cfg(feature = "helpers")]
 use quiescent_core::queue::parcel::Name;
 use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
@@ -26,8 +36,18 @@ use quiescent_core::reader::threads::Slot;
 pub(crate) struct Process {
     pub(crate) env: Env,
     pub(crate) workers: Workers,
+    #[cfg(feature = "fork")]
     pub(crate) forking: Policy,
 }
+
+/// What domains require of the process. Not [`Process`]: a table of methods links how to drop its type.
+#[derive(Debug)]
+struct Hosted;
+
+#[cfg(feature = "telemetry")]
+const COUNTS: CountsOf = telemetry::counts;
+#[cfg(not(feature = "telemetry"))]
+const COUNTS: CountsOf = uncounted;
 
 static ZEROS: Zeros = Zeros::new();
 
@@ -35,10 +55,11 @@ static PROCESS: Process = Process {
     // SAFETY: that place, and no other environment; a static is never freed.
     env: unsafe {
         let (place, config) = (&raw const PROCESS.env, State::config());
-        Env::new(place, config, &PROCESS, telemetry::counts, &ZEROS)
+        Env::new(place, config, &Hosted, COUNTS, &ZEROS)
     },
     // SAFETY: as above.
     workers: unsafe { Workers::new(&raw const PROCESS.env) },
+    #[cfg(feature = "fork")]
     forking: Policy::new(),
 };
 
@@ -84,7 +105,7 @@ pub(crate) fn local() -> Here {
 }
 
 // SAFETY: each thread has its own, which has no destructor, and is made with these threads.
-unsafe impl Keeper for Process {
+unsafe impl Keeper for Hosted {
     fn local(&self) -> Here {
         local()
     }
@@ -98,7 +119,7 @@ unsafe impl Keeper for Process {
     }
 }
 
-impl Host for Process {
+impl Host for Hosted {
     fn start_worker(&self) -> bool {
         process().workers.start_worker()
     }
@@ -107,65 +128,62 @@ impl Host for Process {
         process().workers.hire()
     }
 
+    #[cfg(feature = "helpers")]
     fn call_overflow(&self, state: &'static State) {
         process().workers.call_overflow(state);
     }
 
+    #[cfg(feature = "helpers")]
     fn look_at_overflow(&self) {
         process().workers.look_at_overflow();
     }
 
+    #[cfg(feature = "helpers")]
     fn overflow_look(&self) -> Option<u64> {
         process().workers.overflow_look()
     }
 
+    #[cfg(feature = "helpers")]
     fn stuck(&self) -> u64 {
-        self.workers.watch.stuck()
+        process().workers.watch.stuck()
     }
 
+    #[cfg(feature = "helpers")]
     fn turn(&self) -> TurnId {
         turn_of_worker(WORKER.get() as u32)
     }
 
+    #[cfg(feature = "helpers")]
     fn is_dismissed(&self) -> bool {
-        self.workers.watch.is_dismissed()
+        process().workers.watch.is_dismissed()
     }
 
-    fn begin(&self, name: Name, taken: Option<Taken>) {
-        let watch = &process().workers.watch;
-        watch.begin(&process().workers, name);
-        if let Some(taken) = taken {
-            ended::note(taken, name);
-            watch.overflow.role.begin(name);
-        }
+    #[cfg(feature = "helpers")]
+    fn begin(&self, name: Name) {
+        process().workers.watch.begin(&process().workers, name);
     }
 
+    #[cfg(feature = "helpers")]
     fn end(&self) {
-        let watch = &self.workers.watch;
-        watch.end();
-        if ended::over() {
-            watch.overflow.role.end();
-        }
+        process().workers.watch.end();
     }
 
-    fn guarded(&self, run: &mut dyn FnMut()) {
-        ended::guarded(&process().workers, run);
-    }
-
+    #[cfg(feature = "helpers")]
     fn rest(&self) {
-        self.workers.watch.rest();
+        process().workers.watch.rest();
     }
 
+    #[cfg(feature = "telemetry")]
     fn publish(&self) {
         telemetry::publish(env());
     }
 
-    fn is_heard(&self) -> bool {
-        report::is_heard()
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        report::stalls()
     }
 
     fn tell(&self, event: Report) {
-        report(env(), event);
+        report(env(), &event);
     }
 
     fn ready(&self) {

@@ -31,10 +31,12 @@ extern "C" fn start() {
     AT_EXIT.prepare();
     env().threads.mode.resolve();
     if cfg!(not(miri)) {
+        #[cfg(feature = "telemetry")]
         if crate::watch::telemetry::is_demanded() {
             // If there is no page, no process can read counters; that is no error here.
             let _ = crate::watch::telemetry::start_in(env());
         }
+        #[cfg(feature = "fork")]
         crate::global::fork::register();
         // Threads, keys, handlers and queued callbacks refer to this code.
         os::pin(start as *const c_void);

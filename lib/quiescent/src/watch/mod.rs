@@ -1,8 +1,8 @@
 //! Observability: reports and telemetry.
 
 pub(crate) mod report;
-#[cfg(not(quiescent_model))]
+#[cfg(feature = "telemetry")]
 pub(crate) mod telemetry;
-#[cfg(quiescent_model)]
-#[path = "telemetry/model.rs"]
+#[cfg(not(feature = "telemetry"))]
+#[path = "telemetry/absent.rs"]
 pub(crate) mod telemetry;

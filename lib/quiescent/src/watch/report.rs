@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use quiescent_core::domain::env::Env;
 pub use quiescent_core::domain::report::Report;
+use quiescent_core::domain::stall::Reports;
 
 static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -25,11 +26,25 @@ static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 /// ```
 pub fn on_report(reporter: fn(&Report)) {
     REPORTER.store(reporter as *mut (), Ordering::Release);
+    HEARD.store((&raw const STALLS).cast_mut(), Ordering::Release);
 }
 
-/// Whether reports have a receiver.
-pub(crate) fn is_heard() -> bool {
-    cfg!(any(feature = "log", feature = "tracing")) || !REPORTER.load(Ordering::Acquire).is_null()
+static STALLS: Reports = Reports::new(|stall| {
+    report(crate::global::env(), &Report::Stalled(stall));
+});
+
+/// [`STALLS`], once it is needed: a program without a reporter does not link it.
+static HEARD: AtomicPtr<Reports> = AtomicPtr::new(std::ptr::null_mut());
+
+/// How reports of stalls are made, if reports have a receiver.
+pub(crate) fn stalls() -> Option<&'static Reports> {
+    #[cfg(any(feature = "log", feature = "tracing"))]
+    return Some(&STALLS);
+    #[cfg(not(any(feature = "log", feature = "tracing")))]
+    // SAFETY: null, or a static.
+    unsafe {
+        HEARD.load(Ordering::Acquire).as_ref()
+    }
 }
 
 static READY: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
@@ -47,13 +62,13 @@ pub(crate) fn ready(env: &Env) {
     }
 }
 
-pub(crate) fn report(env: &Env, report: Report) {
-    forward(env, &report);
+pub(crate) fn report(env: &Env, report: &Report) {
+    forward(env, report);
     let reporter = REPORTER.load(Ordering::Acquire);
     if !reporter.is_null() {
         // SAFETY: `on_report` stored a function of this type.
         let reporter = unsafe { std::mem::transmute::<*mut (), fn(&Report)>(reporter) };
-        env.contain(|| reporter(&report));
+        env.contain(|| reporter(report));
     }
 }
 

@@ -8,28 +8,34 @@
 use quiescent_core::domain::env::Env;
 use quiescent_core::prim::fixed::Fixed;
 
-pub(crate) mod ended;
+#[cfg(feature = "helpers")]
 pub(crate) mod overflow;
 pub(crate) mod pool;
+#[cfg(feature = "helpers")]
 pub(crate) mod roles;
+#[cfg(feature = "helpers")]
 pub(crate) mod watchdog;
 
 /// The workers of a process.
 #[derive(Debug)]
 pub(crate) struct Workers {
     env: Fixed<Env>,
+    #[cfg(feature = "helpers")]
     pub(crate) watch: watchdog::Watch,
     pub(crate) pool: pool::Pool,
 }
 
 impl Workers {
     /// In the child of a fork none of them exists.
+    #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
         let Workers {
             env: _,
+            #[cfg(feature = "helpers")]
             watch,
             pool,
         } = self;
+        #[cfg(feature = "helpers")]
         watch.forked();
         pool.forked();
     }
@@ -40,6 +46,7 @@ impl Workers {
         Workers {
             // SAFETY: the caller's promise.
             env: unsafe { Fixed::new(env) },
+            #[cfg(feature = "helpers")]
             watch: watchdog::Watch::new(),
             pool: pool::Pool::new(),
         }

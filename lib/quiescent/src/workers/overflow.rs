@@ -45,6 +45,7 @@ impl Overflow {
     }
 
     /// In the child of a fork there is none.
+    #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
         let Overflow {
             role,
@@ -128,19 +129,6 @@ impl Workers {
         self.env().states().for_each(State::call); // what it leaves is ours
     }
 
-    /// The calling thread, which has been the overflow worker, ends inside the program's code.
-    pub(crate) fn lose_overflow(&'static self) {
-        let overflow = &self.watch.overflow;
-        overflow.role.end();
-        if overflow.role.is_dismissed() {
-            self.watch.come_back();
-        } else {
-            self.stand_all_down(overflow.role.revoke());
-        }
-        overflow.role.leave();
-        uncount(&self.env().state.counters.helpers);
-    }
-
     /// The worker looks whether the overflow worker is stuck.
     pub(crate) fn look_at_overflow(&'static self) {
         if let Some(stuck) = self.watch.overflow.role.look() {
@@ -163,8 +151,7 @@ impl Workers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::global::{env, process};
-    use quiescent_core::domain::host::{Host, Taken};
+    use crate::global::process;
 
     /// A callback of a dropped domain ends inside the callback that emptied it, and the end of the outer one
     /// is none of a callback.
@@ -172,26 +159,18 @@ mod tests {
     fn a_callback_that_ran_others_inside_does_not_cost_the_role() {
         let role = &process().workers.watch.overflow.role;
         role.take(role.number());
-        let begin = || {
-            let taken = Taken {
-                queue: &env().common.dummy,
-                lane: quiescent_engine::Lane::ALL[0],
-                start: 0,
-                end: 1,
-                era: 0,
-            };
-            process().begin(|| "a callback", Some(taken));
-        };
+        let watch = &process().workers.watch;
+        let begin = || watch.begin(&process().workers, || "a callback");
         begin();
         begin();
         assert_ne!(role.since(), 0, "it is watched");
-        process().end();
-        process().end();
+        watch.end();
+        watch.end();
         assert!(!role.is_dismissed(), "it counts as replaced");
         // Replaced it is if another thread has cleared the time before its end.
         begin();
         role.set_since(0);
-        process().end();
+        watch.end();
         assert!(role.is_dismissed());
         role.leave();
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use crate::workers::{Workers, ended};
+use crate::workers::Workers;
 use quiescent_core::os::spawn;
 use quiescent_core::prim::counters::{count, uncount};
 
@@ -27,6 +27,7 @@ impl Pool {
     }
 
     /// In the child of a fork there is no worker.
+    #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
         let Pool { state } = self;
         state.store(NONE, Ordering::Relaxed);
@@ -61,7 +62,10 @@ impl Workers {
         {
             return true;
         }
+        #[cfg(feature = "helpers")]
         let role = self.watch.role.number();
+        #[cfg(not(feature = "helpers"))]
+        let role = 1;
         let opened = self.env().alarm.open();
         let started = opened.and_then(|()| self.spawn(c"quiescent", move || self.serve(role)));
         let now = if started.is_ok() { STARTED } else { NONE };
@@ -103,13 +107,18 @@ impl Workers {
 
     /// The worker's work, until another thread has its role.
     pub(crate) fn serve(&'static self, role: u32) {
+        #[cfg(feature = "helpers")]
         self.watch.role.take(role);
-        ended::is_noticed(self);
+        #[cfg(not(feature = "helpers"))]
+        let _ = role;
         self.env().alarm.open_sources();
+        #[cfg(feature = "helpers")]
         self.hope_for_overflow();
         self.env().serve();
+        #[cfg(feature = "helpers")]
         self.watch.come_back();
         uncount(&self.env().state.counters.helpers);
+        #[cfg(feature = "helpers")]
         self.watch.role.leave();
     }
 }

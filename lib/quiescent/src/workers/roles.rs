@@ -109,6 +109,7 @@ impl Role {
 
     /// In the child of a fork no thread has it. If the thread that forked had it (in a callback), it
     /// continues as one that was replaced.
+    #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
         self.revoke();
         self.since.store(0, Ordering::Relaxed);

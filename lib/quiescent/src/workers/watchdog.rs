@@ -60,6 +60,7 @@ impl Watch {
     }
 
     /// In the child of a fork there is no worker and no stand-by.
+    #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
         let Watch {
             role,
@@ -89,6 +90,9 @@ impl Watch {
 
     /// A callback is about to run in this thread.
     pub(crate) fn begin(&self, workers: &'static Workers, name: fn() -> &'static str) {
+        if self.overflow.role.begin(name).is_some() {
+            return WATCHED.set(1);
+        }
         let Some(now) = self.role.begin(name) else {
             return;
         };
@@ -100,19 +104,13 @@ impl Watch {
         }
     }
 
-    /// The callback has returned.
+    /// The callback has returned. One that has run others inside (what a dropped domain left) counts as over
+    /// when the last of those is.
     pub(crate) fn end(&self) {
         if WATCHED.replace(0) != 0 {
             self.role.end();
+            self.overflow.role.end();
         }
-    }
-
-    /// The calling thread ends inside the program's code. If it is the worker, it loses the role; returns the
-    /// role number for its successor.
-    pub(crate) fn resign(&self) -> Option<u32> {
-        self.end();
-        // The stand-by cannot take the role now, because no callback is running.
-        self.role.is_mine().then(|| self.role.revoke() + 1)
     }
 
     /// A replaced worker has finished its callback, and ends.
@@ -192,7 +190,7 @@ impl Watch {
         self.begin(workers, || "the reporter");
         report(
             workers.env(),
-            Report::Stuck {
+            &Report::Stuck {
                 name: stuck.name,
                 running: Duration::from_nanos(stuck.running),
             },

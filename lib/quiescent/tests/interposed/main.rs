@@ -19,4 +19,3 @@ mod stopped_driver;
 mod strict;
 mod tuning;
 mod worker_errors;
-mod worker_exits;

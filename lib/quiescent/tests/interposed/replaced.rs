@@ -13,7 +13,7 @@ use crate::exhaustion::meagre;
 use crate::fork::allocator::{guarded, take_back};
 use crate::stopped_driver::places;
 use crate::strict::Strict;
-use crate::{backlog, no_worker, tuning, worker_errors, worker_exits};
+use crate::{backlog, no_worker, tuning, worker_errors};
 
 struct Replaced;
 
@@ -98,7 +98,7 @@ unsafe extern "C" fn pthread_create(
     places::before_call();
     // SAFETY: the caller's promise.
     let refused = unsafe { backlog::refuses_thread(how) };
-    if refused || meagre::refuses_thread() || worker_exits::refuses_thread() {
+    if refused || meagre::refuses_thread() {
         return libc::EAGAIN;
     }
     // SAFETY: it is of that type; the caller's promise.

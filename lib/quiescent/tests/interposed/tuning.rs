@@ -11,7 +11,6 @@ use crate::clocks::shifted;
 use crate::common::deferral::{flag, library_threads};
 use crate::common::{Reader, in_both_modes, isolated, on_thread, sleeps, thread_id, until};
 use quiescent::intrusive::{self, Head};
-use quiescent::stats::{Breaker, breakers};
 use quiescent::tuning::{
     FLUSH, FlushTimes, PROMPT, flush_times, offload_thread, set_flush_times, set_offload,
 };
@@ -342,43 +341,5 @@ fn what_is_offloaded_can_be_drained() {
         (0..MANY).for_each(|_| retire_one());
         assert_eq!(quiescent::drain(crate::common::PATIENCE).left, 0);
         assert_eq!(FREED.load(Ordering::Relaxed) - freed, MANY);
-    });
-}
-
-#[test]
-fn callbacks_that_break_laziness_are_listed() {
-    in_both_modes(|| {
-        struct Session(u32);
-        struct Owner(#[allow(dead_code, reason = "it has a destructor")] String);
-        let of = |name: &str| -> Option<(u64, u64)> {
-            let found: Option<Breaker> = breakers().into_iter().find(|b| b.name.contains(name));
-            found.map(|breaker| (breaker.hurried, breaker.prompt))
-        };
-        // Lazy callbacks are not in the list.
-        defer_lazy(|| ());
-        RcuCell::new([1u64]).store([2]).retire();
-        assert_eq!(breakers(), []);
-        for n in 0..3 {
-            defer_hurry(move || assert!(Session(n).0 < 3));
-            RcuCell::new([n; 5]).store([0; 5]).retire_hurry();
-        }
-        RcuCell::new(Owner(String::new()))
-            .store(Owner(String::new()))
-            .retire_hurry();
-        assert_eq!(
-            of("callbacks_that_break"),
-            Some((3, 0)),
-            "a closure is named after its function"
-        );
-        assert_eq!(of("[u32; 5]"), Some((3, 0)));
-        assert_eq!(of("Owner"), Some((1, 0)));
-        assert_eq!(breakers().len(), 3);
-        barrier();
-        // Of prompt ones it is the first that costs a wake-up.
-        fn prompt_one() {}
-        (0..10).for_each(|_| defer(prompt_one));
-        let (hurried, prompt) = of("prompt_one").expect("it is there");
-        assert_eq!(hurried, 0);
-        assert!((1..10).contains(&prompt), "{prompt}");
     });
 }

@@ -120,54 +120,6 @@ fn a_second_worker_that_is_stuck_is_replaced() {
     });
 }
 
-#[cfg(target_os = "linux")]
-unsafe extern "C-unwind" {
-    fn pthread_exit(value: *mut std::ffi::c_void) -> !;
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_second_worker_whose_thread_a_callback_ends_leaves_nothing_behind() {
-    needs!(ends);
-    in_both_modes(|| {
-        healed::expected(); // as above
-        if !two_processors() {
-            return;
-        }
-        // The first of them is not the worker's: that one waits until it has been run.
-        pile_up(
-            || ENTERED.load(Ordering::SeqCst) == 2,
-            || {
-                defer(|| {
-                    ENTERED.fetch_add(1, Ordering::SeqCst);
-                    // SAFETY: on a thread of the library's, which allows for it.
-                    unsafe { pthread_exit(std::ptr::null_mut()) }
-                });
-            },
-        );
-        barrier();
-        assert_eq!(
-            RAN.load(Ordering::SeqCst),
-            MANY,
-            "its turn has ended with it"
-        );
-        assert_eq!(OUT_OF_ORDER.load(Ordering::SeqCst), 0);
-        let now = statistics();
-        assert_eq!((now.callbacks, now.queued), (MANY + 2, 0));
-        until_at_rest();
-        // Its post is free: the next backlog has a second worker again.
-        let before = now.worker_wakeups.backlog;
-        ENTERED.store(0, Ordering::SeqCst);
-        RAN.store(0, Ordering::SeqCst);
-        pile_up(|| RAN.load(Ordering::SeqCst) >= MANY / 2, || ());
-        barrier();
-        assert_eq!(RAN.load(Ordering::SeqCst), MANY);
-        assert!(statistics().worker_wakeups.backlog > before);
-        until("there is a second one", has_second);
-        until_at_rest();
-    });
-}
-
 /// While the overflow worker is in a callback, the worker looks after it once a second, and sleeps.
 #[test]
 fn the_worker_sleeps_beside_a_second_one_that_is_busy() {

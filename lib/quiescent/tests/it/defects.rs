@@ -5,6 +5,5 @@ mod domains;
 mod forks;
 mod modes;
 #[cfg(target_os = "linux")]
-mod news;
 mod slices;
 mod tasks;

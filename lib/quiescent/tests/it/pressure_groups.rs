@@ -1,10 +1,8 @@
 //! A real control group with little memory: the library frees what is queued because the kernel reports
 //! pressure.
 //!
-//! With the memory controller in version 2 of control groups, the group gets a `memory.high`, and the event
-//! of that limit counts. With it in version 1, the group gets a limit there and a directory of version 2
-//! beside it, and PSI counts: its tasks wait for memory. If neither can be made (not root, nothing mounted)
-//! the test says so and passes.
+//! The group gets a `memory.high`, and the event of that limit counts. If it cannot be made (not root, nothing
+//! mounted, the memory controller in version 1 of control groups) the test says so and passes.
 //!
 //! In a program of its own: while it runs, PSI reports low memory for the whole machine.
 
@@ -29,32 +27,28 @@ const FILE: u64 = 4 * LIMIT;
 const READERS: usize = 4;
 const HELD: usize = 1000;
 
-/// The variable that names the child's groups, and hence the file of its result.
-const GROUPS: &str = "QUIESCENT_TEST_GROUPS";
+/// The variable that names the child's group, and hence the file of its result.
+const GROUP: &str = "QUIESCENT_TEST_GROUP";
 
-/// Directories that are removed when they are dropped.
-struct Groups(Vec<PathBuf>);
+/// A directory that is removed when it is dropped.
+struct Group(PathBuf);
 
-impl Drop for Groups {
+impl Drop for Group {
     fn drop(&mut self) {
-        for group in &self.0 {
-            for _ in 0..100 {
-                if fs::remove_dir(group).is_ok() {
-                    break;
-                }
-                thread::sleep(Duration::from_millis(10));
+        for _ in 0..100 {
+            if fs::remove_dir(&self.0).is_ok() {
+                break;
             }
+            thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
-/// The path of this process's group in the hierarchy of `name` (`""`: the second version).
-fn own_group(name: &str) -> Option<String> {
+/// The path of this process's group.
+fn own_group() -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    text.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        (parts.next()? == name).then(|| parts.next().map(str::to_owned))?
-    })
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix("0::").map(str::to_owned))
 }
 
 fn make(parent: &Path) -> Result<PathBuf, String> {
@@ -64,60 +58,47 @@ fn make(parent: &Path) -> Result<PathBuf, String> {
     Ok(group)
 }
 
-/// Groups with a limit, or why there are none.
-fn make_groups() -> Result<Groups, String> {
-    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-    let is_second = |mount: &&&str| Path::new(mount).join("cgroup.controllers").exists();
-    let mount = mounts.iter().find(is_second);
-    let mount = mount.ok_or("no control groups of the second version are mounted")?;
-    let own = own_group("").ok_or("/proc/self/cgroup names no group")?;
-    let parent = Path::new(mount).join(own.trim_start_matches('/'));
-    let mut groups = Groups(vec![make(&parent)?]);
+/// A group with a limit, or why there is none.
+fn make_group() -> Result<Group, String> {
+    let own = own_group().ok_or("/proc/self/cgroup names no group")?;
+    let parent = Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/'));
+    let group = Group(make(&parent)?);
     let _ = fs::write(parent.join("cgroup.subtree_control"), "+memory");
-    if fs::write(groups.0[0].join("memory.high"), LIMIT.to_string()).is_ok() {
-        return Ok(groups);
-    }
-    let own = own_group("memory").ok_or("no memory controller for groups within this one")?;
-    let parent = Path::new("/sys/fs/cgroup/memory").join(own.trim_start_matches('/'));
-    groups.0.push(make(&parent)?);
-    let limit = groups.0[1].join("memory.limit_in_bytes");
+    let limit = group.0.join("memory.high");
     fs::write(&limit, LIMIT.to_string()).map_err(|why| format!("{}: {why}", limit.display()))?;
-    Ok(groups)
+    Ok(group)
 }
 
 #[test]
 fn pressure_in_a_real_control_group_frees_what_is_lazy() {
     needs!(pressure);
-    if let Ok(groups) = std::env::var(GROUPS) {
+    if let Ok(group) = std::env::var(GROUP) {
         let child = Isolated::new().hears_the_kernel();
-        return child.run(|| hold_and_use_memory(&groups));
+        return child.run(|| hold_and_use_memory(&group));
     }
-    let groups = match make_groups() {
-        Ok(groups) => groups,
+    let group = match make_group() {
+        Ok(group) => group,
         Err(why) => {
             eprintln!("SKIPPED: {}: {why}", test_name());
             return;
         }
     };
-    let places = groups.0.iter().map(|place| place.to_str().expect("plain"));
-    let places: &str = Box::leak(places.collect::<Vec<_>>().join(":").into_boxed_str());
-    let said = said_in(places);
-    Isolated::new().env(GROUPS, places).run(|| ());
+    let place: &str = Box::leak(group.0.to_str().expect("plain").to_owned().into_boxed_str());
+    let said = said_in(place);
+    Isolated::new().env(GROUP, place).run(|| ());
     eprint!("{}", fs::read_to_string(&said).unwrap_or_default());
     let _ = fs::remove_file(said);
 }
 
 /// The file into which the child writes its result: libtest shows only the output of failures.
-fn said_in(groups: &str) -> PathBuf {
-    let name = groups.rsplit('/').next().expect("a name");
+fn said_in(group: &str) -> PathBuf {
+    let name = group.rsplit('/').next().expect("a name");
     std::env::temp_dir().join(format!("{name}.said"))
 }
 
-fn hold_and_use_memory(groups: &str) {
-    for group in groups.split(':') {
-        let procs = Path::new(group).join("cgroup.procs");
-        fs::write(&procs, std::process::id().to_string()).expect("a group takes its process");
-    }
+fn hold_and_use_memory(group: &str) {
+    let procs = Path::new(group).join("cgroup.procs");
+    fs::write(&procs, std::process::id().to_string()).expect("a group takes its process");
     set_flush_times(FlushTimes {
         lazy: Duration::from_secs(3600),
         prompt: Duration::from_secs(3600),
@@ -142,7 +123,7 @@ fn hold_and_use_memory(groups: &str) {
         }
         false => panic!("memory is short, and nothing goes: {now:?}\n{short}"),
     };
-    fs::write(said_in(groups), said).expect("a file");
+    fs::write(said_in(group), said).expect("a file");
     if gone() {
         ledger.assert_all_once();
         assert!(

@@ -5,7 +5,7 @@
 //! that until the trickle is over; grace periods and fences until everything is freed, or for as long as the
 //! measurement waits. No parameter is taken from the measurement.
 
-use quiescent_kernel::owner;
+use quiescent_engine::owner;
 
 use crate::input::op::{Op, Work};
 use crate::input::options::Options;

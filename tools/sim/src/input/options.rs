@@ -6,7 +6,7 @@ use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::limits::Limits;
 use quiescent_kernel::offload::{self, Policy};
 use quiescent_kernel::tick::Settings as TickSettings;
-use quiescent_kernel::{Config, CpuId, EarlyQs, Pace};
+use quiescent_kernel::{Config, CpuId, EarlyQs};
 
 /// What a machine is one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,13 +297,7 @@ impl Options {
     /// The engine's tunables.
     pub fn config(&self) -> Config {
         let base = Config::kernel_6_12(self.cpus, self.hz);
-        let Pace::Jiffies {
-            first_fqs,
-            next_fqs,
-        } = base.pace
-        else {
-            unreachable!("a kernel waits in ticks");
-        };
+        let first_fqs = if self.strict { 0 } else { base.first_fqs };
         Config {
             geometry: quiescent_kernel::geometry::GeometryParams {
                 leaf_fanout: self.leaf_fanout,
@@ -311,12 +305,8 @@ impl Options {
                 ..base.geometry
             },
             early_qs: self.early_qs,
-            pace: Pace::Jiffies {
-                first_fqs: self
-                    .first_fqs
-                    .unwrap_or(if self.strict { 0 } else { first_fqs }),
-                next_fqs: self.next_fqs.unwrap_or(next_fqs),
-            },
+            first_fqs: self.first_fqs.unwrap_or(first_fqs),
+            next_fqs: self.next_fqs.unwrap_or(base.next_fqs),
             wait_latch: self.wake_latch,
             accelerate_only_new: self.accelerate_only_new,
             tick: TickSettings {

@@ -62,7 +62,7 @@ impl Policy {
             budget_bytes: budget.bytes,
             budget_callbacks: budget.count,
             offload: false,
-            stall_ns: quiescent_engine::stall::THREADS_NS,
+            stall_ns: quiescent_engine::stall::DEFAULT_NS,
             clock: None,
             prices: Prices {
                 fence: 2000,

@@ -4,7 +4,7 @@ use quiescent_kernel::event::{Event, ExpEvent};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{GroupId, Rest};
 use quiescent_kernel::polled::GpKind;
-use quiescent_kernel::{CpuId, Next, Phase, Pos, Until};
+use quiescent_kernel::{CpuId, Next, Phase, Pos};
 
 use crate::input::op::Op;
 use crate::input::options::Smp;
@@ -70,7 +70,7 @@ impl Machine {
             let before = self.rcu.global.phase();
             let (global, cpus, _, view) = self.rcu.parts();
             let effects = global.step_on(&mut cpus[cpu as usize], now, &view);
-            let waits = matches!(self.rcu.global.phase(), Phase::Wait(_));
+            let waits = matches!(self.rcu.global.phase(), Phase::Wait);
             if scanning {
                 cost += if waits {
                     owed * self.options.costs.scan
@@ -89,13 +89,13 @@ impl Machine {
             let ticks = match effects.next {
                 Next::Again if self.takes_steps() => return Act::Busy(self.step_cost()),
                 Next::Again => continue,
-                Next::Fence(_) => {
+                Next::Fence => {
                     let Next::Again = self.rcu.global.fenced() else {
                         unreachable!("a kernel's fence is its lock");
                     };
                     continue;
                 }
-                Next::Sleep(Until::Jiffies(ticks)) => Some(ticks),
+                Next::Sleep(ticks) => Some(ticks),
                 Next::Done => None,
                 other => unreachable!("a grace-period thread cannot do {other:?}"),
             };
@@ -391,7 +391,7 @@ impl Machine {
         if self.options.wake_from_gp && takes {
             let leaf = self.rcu.leaf_of(cpu);
             let (global, _, _, view) = self.rcu.parts();
-            let (ticket, effects) = global.wait_for_gp(leaf, false, &view);
+            let (ticket, effects) = global.wait_for_gp(leaf, &view);
             self.waiters.push_back((ticket, task));
             self.effects(cpu, &effects);
         } else {

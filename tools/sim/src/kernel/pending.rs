@@ -1,7 +1,7 @@
 //! Unfinished work, in words, for a machine that does not come to rest.
 
+use quiescent_kernel::Phase;
 use quiescent_kernel::exp::ExpPhase;
-use quiescent_kernel::{Lane, Phase};
 
 use crate::kernel::machine::Machine;
 use crate::kernel::task::{Kind, State, Waits};
@@ -96,7 +96,7 @@ impl Machine {
         owing
             .take(MOST)
             .map(|(cpu, core)| {
-                let list = &self.rcu.cpus[cpu].lists()[Lane::Code as usize];
+                let list = self.rcu.cpus[cpu].list();
                 let (n, ready) = (core.fifo.len(), list.ready());
                 let who = match self.rcuops[cpu] {
                     Some(thread) if self.rcu.cpus[cpu].is_offloaded() => {

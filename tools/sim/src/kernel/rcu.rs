@@ -11,7 +11,7 @@ use quiescent_kernel::event::{Event, GpEvent};
 use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::offload::{self, Group, GroupId, Timer as Timing, Todo};
 use quiescent_kernel::watching::Watching;
-use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, Interest, LeafId, Now, Seen};
+use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, LeafId, Now, Seen};
 
 use crate::input::options::Options;
 use crate::kernel::cpu::{Callback, Then};
@@ -195,8 +195,8 @@ impl Rcu {
 
     /// The driver and its CPU.
     pub fn drive_on(&mut self, cpu: CpuId) {
-        let _ = self.global.leave();
-        assert!(self.global.try_drive(Some(cpu), Interest::GpThread));
+        self.global.leave();
+        assert!(self.global.try_drive(Some(cpu)));
     }
 }
 

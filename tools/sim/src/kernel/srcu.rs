@@ -2,8 +2,8 @@
 //!
 //! A section takes the number of the count that newcomers join, and adds 1 to its CPU's locks of that count;
 //! its end adds 1 to the unlocks of the same count on the CPU where it ends. Anything may come between the
-//! first two: a reader that is preempted there joins a count that newcomers have left. The engine treats the
-//! two counts as the participants ([`quiescent_kernel::indexed`]).
+//! first two: a reader that is preempted there joins a count that newcomers have left. The engine of
+//! threads treats the two counts as the participants ([`quiescent_engine::indexed`]).
 //!
 //! `kworker/srcu` drives: it takes the engine's steps, wakes callers of `synchronize_srcu`, and invokes the
 //! callbacks of `call_srcu`. It adds up all unlocks first, and then the locks; where steps are taken one by
@@ -16,7 +16,8 @@
 
 mod domain;
 
-use quiescent_kernel::{CpuId, Effects, Next, Pos};
+use quiescent_engine::{Next, Now, Pos};
+use quiescent_kernel::CpuId;
 
 use crate::input::op::SrcuOp;
 use crate::kernel::cpu::{Callback, Then};
@@ -101,10 +102,11 @@ impl Machine {
         let start = self.now;
         let it = self.srcu();
         let since = it.oracle.since();
-        let (ticket, effects) = it.global.wait_for_gp(0, false, &it.counts);
+        let idle = !it.global.busy();
+        let ticket = it.global.wait_for_gp(false);
         it.waiters.push_back((ticket, task));
         self.tasks[task].waits = Some(Waits::Srcu { start, since });
-        self.srcu_requested(cpu, &effects);
+        self.srcu_requested(cpu, idle);
         self.then_sleeps(cpu, self.options.costs.callback)
     }
 
@@ -120,18 +122,20 @@ impl Machine {
             lazy: false,
             call: None,
         };
-        let (cookie, effects) = it.global.start_poll(0, &it.counts);
+        let idle = !it.global.busy();
+        let cookie = it.global.start_poll();
         it.callbacks.push_back((cookie, callback));
         self.stats.holds(self.now, func, true);
         if self.stats.counts(self.now) {
             self.stats.funcs[func].queued += 1;
         }
-        self.srcu_requested(cpu, &effects);
+        self.srcu_requested(cpu, idle);
         Act::Busy(self.options.costs.callback)
     }
 
-    fn srcu_requested(&mut self, cpu: CpuId, effects: &Effects) {
-        if effects.wake_gp {
+    /// A grace period was requested; the worker sleeps if there was none before.
+    fn srcu_requested(&mut self, cpu: CpuId, idle: bool) {
+        if idle {
             let worker = self.srcu().worker;
             self.wake(worker, cpu);
         }
@@ -176,7 +180,9 @@ impl Machine {
                 Next::Done => true,
                 // Until a section ends: there is no report of stalls.
                 Next::Sleep(_) => true,
-                Next::Grow(_) | Next::HandOver => unreachable!("a worker cannot do {next:?}"),
+                Next::Grow(_) | Next::HandOver | Next::Report => {
+                    unreachable!("a worker cannot do {next:?}")
+                }
             };
             if sleeps {
                 self.srcu().next = Next::Again;
@@ -191,7 +197,8 @@ impl Machine {
 
     /// One step of the engine, and its effects; false if only the first half of a scan was done.
     fn srcu_step(&mut self, cpu: CpuId, cost: &mut u64) -> bool {
-        let (now, counts) = (self.engine_now(cpu), self.stats.counts(self.now));
+        let ns = self.engine_now(cpu).ns;
+        let counts = self.stats.counts(self.now);
         let (time, steps) = (self.now, self.takes_steps());
         let scan = u64::from(self.options.cpus) * self.options.costs.scan;
         let it = self.srcu();
@@ -204,13 +211,13 @@ impl Machine {
         if it.scans() {
             *cost += scan;
         }
-        let effects = it.global.step(now, &it.counts);
+        let before = (it.global.phase(), it.global.counts().scans);
+        let most = if it.scans() { 2 } else { 1 }; // a whole scan at a time
+        it.next = it.global.step(Now { ns }, &it.counts, most);
         it.counts.ended = None;
-        it.next = effects.next;
-        if it.note_edges(time, counts) {
-            let woken = effects
-                .waiters_until
-                .map_or(0, |until| self.srcu_wakes(cpu, until));
+        if it.note_edges(before, time, counts) {
+            let until = it.global.waiters().done();
+            let woken = self.srcu_wakes(cpu, until);
             *cost += (woken + self.srcu_invokes()) * self.options.costs.callback;
         }
         true

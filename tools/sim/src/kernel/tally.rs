@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use quiescent_kernel::{Lane, Phase};
+use quiescent_kernel::Phase;
 
 use crate::kernel::machine::Machine;
 use crate::kernel::rcu::Rcu;
@@ -56,7 +56,7 @@ impl Tally {
         let global = &rcu.global;
         let mut hash = DefaultHasher::new(); // of fixed keys: the same in each run
         match global.phase() {
-            Phase::Wait(_) => "wait".hash(&mut hash),
+            Phase::Wait => "wait".hash(&mut hash),
             Phase::Idle => "idle".hash(&mut hash),
             phase => phase.hash(&mut hash),
         }
@@ -71,7 +71,7 @@ impl Tally {
         oracle.is_open().hash(&mut hash);
         (global.busy(), global.may_be_lazy()).hash(&mut hash);
         let lists = |it: &quiescent_kernel::Cpu| {
-            let list = &it.lists()[Lane::Code as usize];
+            let list = it.list();
             (list.ready() > 0, list.pending(), it.is_offloaded())
         };
         for cpu in &rcu.cpus {

@@ -51,7 +51,7 @@ impl Threads {
             process.set_offload(policy.offload);
             process
         });
-        let world = Rc::new(World::new(options, process, config.budget.small));
+        let world = Rc::new(World::new(options, process, u64::from(config.budget.small)));
         machine.set_host(world.clone());
         Threads {
             machine,

@@ -222,7 +222,7 @@ impl Process {
     #[cfg(test)]
     pub fn sizes(self) -> (u32, usize) {
         let registered = self.env().threads.slots.registered();
-        (registered, self.state().made.iter().count())
+        (registered, self.state().shared.others.iter().count())
     }
 
     /// At the end of the machine queues give their blocks back, whatever is in them.

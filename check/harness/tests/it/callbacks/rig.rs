@@ -8,19 +8,12 @@ mod sweep;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use quiescent_engine::barrier::Barrier;
-use quiescent_engine::cblist::Segment;
-use quiescent_engine::limits::{Around, Batch, Context};
-use quiescent_engine::{Config, Cpu, CpuId, Interest, Pos, Seq};
 use quiescent_harness::host::{Silent, TestHost};
+use quiescent_kernel::barrier::Barrier;
+use quiescent_kernel::cblist::Segment;
+use quiescent_kernel::limits::{Around, Batch, Context};
+use quiescent_kernel::{Config, Cpu, CpuId, Pos, Seq};
 use sweep::{Caller, Flight};
-
-/// How the barrier visits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Style {
-    Entrain,
-    Positions,
-}
 
 /// What a FIFO holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +63,6 @@ pub struct Rig {
     pub host: TestHost,
     pub cpus: Vec<Cpu>,
     pub seldom: Seldom,
-    style: Style,
     only_new: bool,
     online: Vec<bool>,
     fifos: Vec<VecDeque<Entry>>,
@@ -84,15 +76,14 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(n: u32, config: Config, style: Style) -> Rig {
+    pub fn new(n: u32, config: Config) -> Rig {
         let mut host = TestHost::kernel_with(n, config);
-        assert!(host.try_drive(0, Interest::GpThread));
+        assert!(host.try_drive(0));
         let each = n as usize;
         Rig {
             host,
             cpus: (0..n).map(Cpu::new).collect(),
             seldom: Seldom::default(),
-            style,
             only_new: config.accelerate_only_new,
             online: vec![true; each],
             fifos: vec![VecDeque::new(); each],
@@ -130,7 +121,7 @@ impl Rig {
         let now = self.gp_seq();
         if before.state() == 0 && now.state() != 0 {
             let waits = |segment| {
-                let stamp = |cpu: &Cpu| cpu.lists()[1].segment(segment).1;
+                let stamp = |cpu: &Cpu| cpu.list().segment(segment).1;
                 self.cpus.iter().any(|cpu| stamp(cpu) == Some(now.end()))
             };
             if !waits(Segment::Wait) && !waits(Segment::NextReady) {
@@ -157,7 +148,7 @@ impl Rig {
         });
         self.fifos[cpu].push_back(Entry::Callback(id));
         let called = self.cpus[cpu].call(self.host.engine_mut(), 8, 0, &Silent);
-        assert_eq!(called.pos.wrapping_add(1), self.cpus[cpu].lists()[1].end());
+        assert_eq!(called.pos.wrapping_add(1), self.cpus[cpu].list().end());
         self.wake(called.wake_gp);
     }
 
@@ -166,7 +157,7 @@ impl Rig {
         if self.online[cpu] {
             let noticed = self.cpus[cpu].core(self.host.engine_mut(), &Silent);
             self.wake(noticed.wake_gp);
-            let list = &self.cpus[cpu].lists()[1];
+            let list = self.cpus[cpu].list();
             self.seldom.no_slot += u32::from(list.unstamped() > 0 && list.next_gp().is_some());
         }
     }
@@ -250,13 +241,9 @@ impl Rig {
         }
         let more = self.cpus[cpu].end_batch(self.host.engine(), running.range, ran as u64);
         assert!(more || left == 0);
-        if self.cpus[cpu].barrier_share_done() {
-            self.share_done();
-        }
     }
 
-    /// A CPU leaves and another one takes over its callbacks, or it comes back. With positions, which a
-    /// kernel does not use, callbacks stay where they are, and `barrier.rs` moves them.
+    /// A CPU leaves and another one takes over its callbacks, or it comes back.
     pub fn hotplug(&mut self, cpu: usize, to: usize) {
         if cpu == 0 {
             return; // the grace-period thread runs there
@@ -266,7 +253,7 @@ impl Rig {
             self.online[came] = true;
             return;
         }
-        if self.style == Style::Positions || cpu == to || !self.online[to] {
+        if cpu == to || !self.online[to] {
             return;
         }
         self.exit(cpu);
@@ -300,7 +287,7 @@ impl Rig {
     /// All conditions that hold after every action.
     pub fn check(&mut self) {
         for (cpu, fifo) in self.cpus.iter().zip(&self.fifos) {
-            let list = &cpu.lists()[1];
+            let list = cpu.list();
             let queued = list.end().wrapping_sub(list.head());
             assert_eq!(queued, fifo.len() as u64, "CPU {}", cpu.id());
             assert_eq!(cpu.needs_cpu(), !fifo.is_empty(), "the tick");

@@ -1,11 +1,11 @@
 //! Cookies, polling, tunables, and replay.
 
 use super::machine;
-use quiescent_engine::exp::{ExpNext, Expedite};
-use quiescent_engine::polled::GpKind;
-use quiescent_engine::{Config, FullCookie, Global};
 use quiescent_harness::host::{Doing, TestHost};
 use quiescent_harness::replay::replay;
+use quiescent_kernel::exp::{ExpNext, Expedite};
+use quiescent_kernel::polled::GpKind;
+use quiescent_kernel::{Config, FullCookie, Global};
 
 fn full(host: &TestHost) -> FullCookie {
     FullCookie::take(host.engine().published().global, host.engine().exp_seq())
@@ -35,7 +35,7 @@ fn a_normal_grace_period_does_not_move_the_expedited_number() {
     let mut host = machine(4, 2);
     let (before, caller) = (host.engine().exp_seq(), host.expedite(0));
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(host.satisfied(ticket));
     assert_eq!(host.engine().exp_seq(), before);
     assert!(!host.engine().exp_done(host.exp_cookie(caller)));
@@ -47,7 +47,7 @@ fn overlapping_grace_periods_of_both_kinds_count_once_in_the_merged_counter() {
     let mut host = machine(4, 2);
     host.enter(3);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 20);
+    host.drive(ticket, 20);
     let cookie = host.engine().polled().state(); // a normal one is in flight
     host.set_ticking(3, true);
     let caller = host.expedite(1);
@@ -68,7 +68,7 @@ fn expedited_polling_queues_one_work_a_leaf_which_goes_on_until_the_cookie_is_do
             host.set_ticking(3, true);
             host.enter(3);
             let ticket = host.wait_for_gp(0);
-            host.drive(0, ticket, 20);
+            host.drive(ticket, 20);
             host.note(3);
         }
         let first = host.start_poll_expedited(0);
@@ -108,10 +108,10 @@ fn the_work_asked_for_moves_to_a_larger_tree() {
     let poll = host.start_poll_expedited(0);
     assert_eq!(host.register(), 2);
     let ticket = host.wait_for_gp(0);
-    host.help(0, 2);
+    host.help(2);
     assert_eq!(host.engine().cpus(), 3);
     assert!(host.exp_poll_work(0), "the request is kept");
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(host.poll(poll.full) && !host.exp_poll_work(0));
 }
 
@@ -140,14 +140,14 @@ fn a_run_with_expedited_grace_periods_replays_bit_for_bit() {
     let mut host = TestHost::kernel_with(4, config);
     host.record();
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 100);
+    host.drive(ticket, 100);
     for round in 0..20u32 {
         let (cpu, other) = (round % 4, (round + 1) % 4);
         host.enter(cpu);
         let caller = host.expedite(other);
         host.exp_drive(caller, round);
         let ticket = host.wait_for_gp(0);
-        host.drive(0, ticket, round);
+        host.drive(ticket, round);
         let task = host.preempt(cpu);
         let second = host.expedite(cpu);
         host.exp_step(second);
@@ -155,7 +155,7 @@ fn a_run_with_expedited_grace_periods_replays_bit_for_bit() {
         host.start_poll_expedited(cpu);
         host.resume(task, other);
         host.exit(other);
-        host.drive(0, ticket, 300);
+        host.drive(ticket, 300);
         for _ in 0..20 {
             host.exp_drive(caller, 10);
             host.exp_drive(second, 10);

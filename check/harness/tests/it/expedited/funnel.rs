@@ -1,8 +1,8 @@
 //! The funnel, the role, and the wake-ups.
 
 use super::machine;
-use quiescent_engine::exp::{ExpNext, ExpPhase};
 use quiescent_harness::host::{Doing, TestHost};
+use quiescent_kernel::exp::{ExpNext, ExpPhase};
 
 fn gps(host: &TestHost) -> u64 {
     host.engine().counts().expedited
@@ -218,11 +218,11 @@ fn a_tree_that_an_expedited_grace_period_stands_on_is_not_replaced() {
     assert!(!host.exp_drive(caller, 100));
     assert_eq!(host.register(), 2);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 20);
+    host.drive(ticket, 20);
     assert_eq!(host.engine().cpus(), 2, "the normal one waits");
     host.exit(1);
     assert!(host.exp_drive(caller, 100));
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(host.satisfied(ticket));
     assert_eq!(host.engine().cpus(), 3);
 }
@@ -233,13 +233,13 @@ fn a_start_waits_for_the_normal_grace_period_that_stands_on_a_small_tree() {
     let mut host = machine(2, 2);
     host.enter(1);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 20);
+    host.drive(ticket, 20);
     assert_eq!(host.register(), 2);
     let caller = host.expedite(0);
     assert!(!host.exp_drive(caller, 20));
     assert_eq!(host.exp_doing(caller), Doing::Begins);
     host.exit(1);
-    host.drive(0, ticket, 200);
+    host.drive(ticket, 200);
     assert!(host.exp_drive(caller, 100));
     assert_eq!(host.engine().cpus(), 3);
 }

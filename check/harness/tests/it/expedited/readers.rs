@@ -1,9 +1,9 @@
 //! Readers that block expedited grace periods: in a section, preempted, with something disabled.
 
 use super::{asked, holdouts, in_phase, machine};
-use quiescent_engine::blocked::{Disabled, Later};
-use quiescent_engine::exp::{ExpPhase, Handled};
 use quiescent_harness::host::{Doing, TestHost};
+use quiescent_kernel::blocked::{Disabled, Later};
+use quiescent_kernel::exp::{ExpPhase, Handled};
 
 const HINT: Handled = Handled {
     resched: false,
@@ -159,11 +159,11 @@ fn one_reader_holds_both_kinds_of_grace_period_and_releases_both() {
     let task = host.preempt(3);
     let ticket = host.wait_for_gp(0);
     let caller = host.expedite(1);
-    host.drive(0, ticket, 100);
+    host.drive(ticket, 100);
     assert!(!host.exp_drive(caller, 50) && !host.satisfied(ticket));
     host.resume(task, 3);
     host.exit(3);
-    host.drive(0, ticket, 100);
+    host.drive(ticket, 100);
     assert!(host.exp_drive(caller, 50) && host.satisfied(ticket));
 }
 
@@ -172,14 +172,14 @@ fn the_two_kinds_do_not_wait_for_each_others_readers() {
     let mut host = machine(4, 2);
     host.set_ticking(2, true);
     let ticket = host.wait_for_gp(0);
-    host.drive(0, ticket, 12);
+    host.drive(ticket, 12);
     host.report(2);
     host.note(2);
     host.report(2);
     host.enter(2); // newer than the normal one, older than the expedited one
     let caller = host.expedite(1);
     assert!(!host.exp_drive(caller, 50));
-    host.drive(0, ticket, 100);
+    host.drive(ticket, 100);
     assert!(host.satisfied(ticket));
     assert!(!host.exp_drive(caller, 50));
     let task = host.preempt(2);

@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 
-use quiescent_engine::fast_no_hz::IdleNeeds;
-use quiescent_engine::limits::Around;
-use quiescent_engine::tick::{At, Interrupted};
-use quiescent_engine::{Config, CpuId, Interest, Pos};
 use quiescent_harness::host::TestHost;
 use quiescent_harness::replay::{CpuInput, Input, Output};
+use quiescent_kernel::fast_no_hz::IdleNeeds;
+use quiescent_kernel::limits::Around;
+use quiescent_kernel::tick::{At, Interrupted};
+use quiescent_kernel::{Config, CpuId, Pos};
 
 use crate::chance::{Random, seldom};
 
@@ -47,7 +47,7 @@ impl Rig {
         if record {
             host.record();
         }
-        assert!(host.try_drive(0, Interest::GpThread));
+        assert!(host.try_drive(0));
         Rig {
             host,
             seldom: Seldom::default(),

@@ -1,10 +1,10 @@
 //! A small machine with offload threads. All CPUs are offloaded unless the test chooses otherwise.
 
-use quiescent_engine::limits::{Context, Limits};
-use quiescent_engine::offload::{Offload, Policy, Queued};
-use quiescent_engine::{Config, Cpu, CpuId, EarlyQs, Interest, Phase};
 use quiescent_harness::host::{OgStep, TestHost};
 use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
+use quiescent_kernel::limits::{Context, Limits};
+use quiescent_kernel::offload::{Offload, Policy, Queued};
+use quiescent_kernel::{Config, Cpu, CpuId, EarlyQs, Phase};
 
 pub const HZ: u32 = 1000;
 /// The flush time, in ticks.
@@ -45,7 +45,7 @@ impl Bench {
             ..Config::kernel_6_12(cpus, HZ)
         };
         let mut host = TestHost::kernel_with(cpus, config);
-        assert!(host.try_drive(0, Interest::GpThread));
+        assert!(host.try_drive(0));
         for cpu in 0..cpus {
             host.choose(cpu);
         }
@@ -63,7 +63,7 @@ impl Bench {
 
     /// The number of callbacks in the list: DONE, and waiting or unstamped.
     pub fn list(&self, cpu: CpuId) -> (u64, u64) {
-        let list = &self.cpu(cpu).lists()[1];
+        let list = self.cpu(cpu).list();
         (list.ready(), list.end().wrapping_sub(list.done_end()))
     }
 

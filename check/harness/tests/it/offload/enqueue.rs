@@ -1,9 +1,9 @@
 //! Where a callback goes.
 
-use quiescent_engine::Now;
-use quiescent_engine::offload::{Call, Offload, Place, Policy};
 use quiescent_harness::host::Silent;
 use quiescent_harness::replay::{OffloadInput, Output};
+use quiescent_kernel::Now;
+use quiescent_kernel::offload::{Call, Offload, Place, Policy};
 
 use super::bench::{Bench, FLUSH, LIMIT, QHIMARK};
 

@@ -1,10 +1,10 @@
 //! CPUs that leave: their callbacks, and the CPU that takes them over.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::barrier::Visit;
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Policy, TakenOver};
 use quiescent_harness::replay::{CpuInput, OffloadInput, Output};
+use quiescent_kernel::CpuId;
+use quiescent_kernel::barrier::Visit;
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{Policy, TakenOver};
 
 use super::bench::{BOTH, Bench};
 use super::moving::{entrain, online_bench, start_barrier, toggle};

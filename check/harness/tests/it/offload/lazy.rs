@@ -1,11 +1,11 @@
 //! Which callbacks are lazy, and what ends laziness: each line of the table, for both policies.
 
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Offload, Policy, Shrink, Shrinkable, shrinkable};
-use quiescent_engine::{Cpu, CpuId};
 use quiescent_harness::host::OgStep;
 use quiescent_harness::host::Silent;
 use quiescent_harness::replay::{OffloadInput, Output};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{Offload, Policy, Shrink, Shrinkable, shrinkable};
+use quiescent_kernel::{Cpu, CpuId};
 
 use super::bench::{BOTH, Bench, FLUSH, LIMIT, QHIMARK};
 
@@ -48,7 +48,7 @@ fn nothing_is_lazy_while_the_machine_boots_or_is_hurried() {
         assert!(it.call_lazy(2).lazy);
     }
     let fresh =
-        quiescent_engine::Global::new(*Bench::new(1, Policy::Kernel612).host.engine().config());
+        quiescent_kernel::Global::new(*Bench::new(1, Policy::Kernel612).host.engine().config());
     assert!(!fresh.may_be_lazy(), "it boots");
 }
 

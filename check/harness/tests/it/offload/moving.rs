@@ -1,11 +1,11 @@
 //! The barrier over lazy, offloaded and departed CPUs; toggling.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::barrier::Visit;
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Entrained, Offload, Policy, Refused, Toggled};
 use quiescent_harness::host::Silent;
 use quiescent_harness::replay::{BarrierInput, Input, OffloadInput, Output};
+use quiescent_kernel::CpuId;
+use quiescent_kernel::barrier::Visit;
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{Entrained, Offload, Policy, Refused, Toggled};
 
 use super::bench::{BOTH, Bench, LIMIT};
 
@@ -328,7 +328,7 @@ fn what_cannot_be_toggled_is_refused() {
     let refused = toggle(&mut it, 0, false, false);
     assert_eq!(refused, Err(Refused::NoTick), "it would not check");
     let mut world = it.host.world().clone();
-    let mut never = quiescent_engine::Cpu::new(9);
+    let mut never = quiescent_kernel::Cpu::new(9);
     let group = world.groups.get_mut(&0).expect("there is one");
     let refused = never.offload(true, group, &world.global, &Silent);
     assert_eq!(refused, Err(Refused::NeverChosen));

@@ -1,7 +1,7 @@
 //! How often threads are woken, because laziness is only useful if it saves wake-ups. And the deadline: no
 //! lazy callback waits longer than promised.
 
-use quiescent_engine::offload::Policy;
+use quiescent_kernel::offload::Policy;
 
 use super::bench::{BOTH, Bench, FLUSH};
 

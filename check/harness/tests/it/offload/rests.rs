@@ -1,8 +1,8 @@
 //! How rcuog rests, what ends its rest, and wake-ups of rcuop.
 
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Offload, Policy, Rest};
 use quiescent_harness::replay::OffloadInput;
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{Offload, Policy, Rest};
 
 use super::bench::{BOTH, Bench, FLUSH};
 
@@ -110,10 +110,10 @@ fn who_waits_for_one_grace_period_is_not_woken_by_the_end_of_the_other() {
 #[derive(Default)]
 struct Heard(std::cell::Cell<u32>);
 
-impl quiescent_engine::Host for Heard {
+impl quiescent_kernel::Host for Heard {
     quiescent_harness::asked_by_the_driver_only!();
 
-    fn trace(&self, event: &quiescent_engine::event::Event) {
+    fn trace(&self, event: &quiescent_kernel::event::Event) {
         let empty = event.text("").to_string().ends_with("WokeEmpty");
         self.0.set(self.0.get() + u32::from(empty));
     }

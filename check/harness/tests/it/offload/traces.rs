@@ -1,7 +1,7 @@
 //! Sequences that were recorded on a real kernel (Linux 6.12, 8 CPUs, all offloaded), word by word.
 
-use quiescent_engine::offload::{Policy, stride};
 use quiescent_harness::replay::OffloadInput;
+use quiescent_kernel::offload::{Policy, stride};
 
 use super::bench::{Bench, FLUSH};
 

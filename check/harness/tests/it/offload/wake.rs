@@ -1,9 +1,9 @@
 //! Wake-ups of the offload threads, and the rest of rcuog.
 
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Offload, Policy, WakeLevel};
-use quiescent_engine::tick::{At, Pending};
 use quiescent_harness::replay::{OffloadInput, Output};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{Offload, Policy, WakeLevel};
+use quiescent_kernel::tick::{At, Pending};
 
 use super::bench::{BOTH, Bench, FLUSH, LIMIT, QHIMARK};
 

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::Place;
-use quiescent_engine::{CbList, Pos};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::Place;
+use quiescent_kernel::{CbList, Pos};
 
 /// What a FIFO holds.
 #[derive(Clone, Copy, Debug, PartialEq)]

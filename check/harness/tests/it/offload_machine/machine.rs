@@ -1,10 +1,10 @@
 //! Rare events: CPUs arrive, leave, and change sides; memory runs low; barriers.
 
-use quiescent_engine::CpuId;
-use quiescent_engine::barrier::{Begin, Visit};
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::Place;
 use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output};
+use quiescent_kernel::CpuId;
+use quiescent_kernel::barrier::{Begin, Visit};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::Place;
 
 use super::fifo::What;
 use super::rig::{CHOSEN, CPUS, Rig};
@@ -124,7 +124,7 @@ impl Rig {
         let merged = taken.adopted.merged;
         assert_eq!(other.list.len() as u64, merged.done + merged.pending);
         self.seldom.adopted += u32::from(!other.list.is_empty());
-        let list = &self.host.cpu(cpu).expect("it was chosen").lists()[1];
+        let list = self.host.cpu(cpu).expect("it was chosen").list();
         let (head, end) = (
             list.head().wrapping_add(merged.done),
             list.end().wrapping_sub(merged.pending),
@@ -206,7 +206,7 @@ impl Rig {
         };
         let none = self.fifos[at].is_empty();
         if visit == Visit::Noted {
-            let end = self.host.cpu(cpu).expect("it has callbacks").lists()[1].end();
+            let end = self.host.cpu(cpu).expect("it has callbacks").list().end();
             let pos = end.wrapping_sub(1);
             self.fifos[at].push(Place::List, What::Barrier, pos);
             self.seldom.barrier_over_lazy += u32::from(lazy > 0);

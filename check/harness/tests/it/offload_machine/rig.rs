@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::Policy;
-use quiescent_engine::{Config, CpuId, Interest};
 use quiescent_harness::host::{OgStep, TestHost};
 use quiescent_harness::replay::{CpuInput, OffloadInput, Output};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::Policy;
+use quiescent_kernel::{Config, CpuId};
 
 use super::fifo::{Fifos, Oracle, What};
 use super::machine::Barriers;
@@ -48,7 +48,7 @@ impl Rig {
         if record {
             host.record();
         }
-        assert!(host.try_drive(0, Interest::GpThread));
+        assert!(host.try_drive(0));
         (0..CHOSEN).for_each(|cpu| host.choose(cpu as CpuId));
         for group in host.world().groups.keys().copied().collect::<Vec<_>>() {
             host.offload(OffloadInput::BeginPass { group, tick: 0 });
@@ -130,7 +130,7 @@ impl Rig {
         let what = What::Callback(id);
         if at >= CHOSEN {
             let pos = self.host.call(at as CpuId).pos;
-            return self.fifos[at].push(quiescent_engine::offload::Place::List, what, pos);
+            return self.fifos[at].push(quiescent_kernel::offload::Place::List, what, pos);
         }
         let can_wake = self.random.below(3) > 0;
         let queued = self.host.call_nocb(at as CpuId, lazy, can_wake);
@@ -150,7 +150,7 @@ impl Rig {
         let group = self.host.cpu(cpu).and_then(|cpu| cpu.member().group());
         let due = group.is_some_and(|group| self.host.group(group).is_wake_due());
         self.seldom.deferred += u32::from(due);
-        let at_tick = quiescent_engine::tick::At {
+        let at_tick = quiescent_kernel::tick::At {
             deferred_wake: due,
             ..self.host.at(cpu)
         };
@@ -315,19 +315,19 @@ impl Rig {
     pub fn check(&mut self) {
         for (fifos, cpu) in self.fifos.iter().zip(0..) {
             if let Some(cpu) = self.host.cpu(cpu) {
-                fifos.check(&cpu.lists()[1], cpu.member().bypass());
+                fifos.check(cpu.list(), cpu.member().bypass());
                 let served = self.online[cpu.id() as usize] || cpu.is_offloaded();
                 assert!(served || fifos.is_empty(), "CPU {} has gone", cpu.id());
             }
         }
         for group in self.host.world().groups.values() {
-            let resting = group.rest() == Some(quiescent_engine::offload::Rest::Unbounded);
+            let resting = group.rest() == Some(quiescent_kernel::offload::Rest::Unbounded);
             if !resting || group.goes_on(self.host.engine()) || group.timer().is_some() {
                 continue;
             }
             for &cpu in group.members() {
                 let it = self.host.cpu(cpu).expect("it was chosen");
-                let list = &it.lists()[1];
+                let list = it.list();
                 let pending = list.end().wrapping_sub(list.done_end());
                 assert!(
                     it.member().lazy() == 0 && it.member().bypass() == 0 && pending == 0,

@@ -2,12 +2,10 @@
 
 use std::collections::VecDeque;
 
-use quiescent_engine::limits::Context;
-use quiescent_engine::offload::{Offload, Place, Policy, Rest, Timer, Todo};
-use quiescent_engine::{
-    Config, Cpu, CpuId, EarlyQs, Global, Host, Interest, LeafId, Pace, Phase, Pos, Seen, Seq,
-};
 use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output, World};
+use quiescent_kernel::limits::Context;
+use quiescent_kernel::offload::{Offload, Place, Policy, Rest, Timer, Todo};
+use quiescent_kernel::{Config, Cpu, CpuId, EarlyQs, Global, Host, LeafId, Phase, Pos, Seen, Seq};
 
 pub const CPUS: usize = 2;
 const FLUSH: u64 = 2;
@@ -83,10 +81,8 @@ impl State {
         };
         let config = Config {
             early_qs: EarlyQs::Init,
-            pace: Pace::Jiffies {
-                first_fqs: 0,
-                next_fqs: 1,
-            },
+            first_fqs: 0,
+            next_fqs: 1,
             offload: Offload {
                 lazy_flush: FLUSH,
                 direct_limit: 1,
@@ -98,7 +94,7 @@ impl State {
         };
         let mut global = Global::new(config);
         let tree = Global::new_tree(&config, CPUS as u32).expect("a small tree");
-        assert!(global.grow(tree).is_ok() && global.try_drive(Some(0), Interest::GpThread));
+        assert!(global.grow(tree).is_ok() && global.try_drive(Some(0)));
         let mut state = State {
             world: World::new(global),
             tick: 0,
@@ -209,7 +205,7 @@ impl State {
 
     pub fn check(&self) {
         for (at, fifos) in self.fifos.iter().enumerate() {
-            let (list, member) = (&self.cpu(at).lists()[1], self.cpu(at).member());
+            let (list, member) = (self.cpu(at).list(), self.cpu(at).member());
             let queued = list.end().wrapping_sub(list.head());
             assert_eq!(queued, fifos.list.len() as u64, "in the list");
             assert_eq!(member.bypass(), fifos.bypass.len() as u64, "in the bypass");
@@ -222,7 +218,7 @@ impl State {
         }
         for &cpu in group.members() {
             let (list, member) = (
-                &self.cpu(cpu as usize).lists()[1],
+                self.cpu(cpu as usize).list(),
                 self.cpu(cpu as usize).member(),
             );
             let pending = list.pending() || member.lazy() > 0 || member.bypass() > 0;

@@ -1,9 +1,9 @@
 //! The possible actions of a state, and their execution.
 
-use quiescent_engine::barrier::Visit;
-use quiescent_engine::offload::{Call, Place};
-use quiescent_engine::{CpuId, Now, Phase};
 use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
+use quiescent_kernel::barrier::Visit;
+use quiescent_kernel::offload::{Call, Place};
+use quiescent_kernel::{CpuId, Now, Phase};
 
 use super::model::{BARRIER, CPUS, State};
 
@@ -217,12 +217,12 @@ impl State {
 
     /// A grace period continues: its start, all steps up to its end, the leaf's notification, the end.
     fn gp(&mut self) {
-        use quiescent_engine::Next::Fence;
+        use quiescent_kernel::Next::Fence;
         let before = self.phase();
         loop {
             let now = Now { ns: 0, jiffies: 0 };
             if let Output::Effects(effects) = self.apply(Input::Step { now })
-                && matches!(effects.next, Fence(_))
+                && matches!(effects.next, Fence)
             {
                 self.apply(Input::Fenced);
             }

@@ -1,42 +1,20 @@
-//! A host with callbacks that records everything: a thread host's calls and a kernel's, in a random order.
+//! A host with callbacks that records everything, in a random order.
 //!
 //! The rig makes every call by its method, on parts that it keeps separately as a host does, and records the
 //! input and the output. Only the replay uses [`World::apply`].
 
-mod budgets;
-mod threads;
-
-use quiescent_engine::barrier::{Barrier, Begin};
-use quiescent_engine::budget::Budget;
-use quiescent_engine::credit::{Defer, Queued, Urgency};
-use quiescent_engine::limits::{Context, Limits};
-use quiescent_engine::{Config, Cpu, CpuId, Global, LANES, Lane, Now, Pos, Seq};
 use quiescent_harness::host::{Silent, TestHost};
 use quiescent_harness::replay::{BarrierInput, CpuInput, Entry, Input, Output, Recording, World};
+use quiescent_kernel::barrier::{Barrier, Begin};
+use quiescent_kernel::limits::{Context, Limits};
+use quiescent_kernel::{Config, Cpu, CpuId, Global, Pos, Seq};
 
 use super::Lcg;
 
 const CPUS: usize = 4;
 
 /// Small numbers, so that batches fill up and floods occur.
-pub fn config(kernel: bool) -> Config {
-    if !kernel {
-        let defer = Defer {
-            batch: 6,
-            batch_bytes: 160,
-            code_batch_bytes: 300,
-            ..Defer::threads()
-        };
-        let budget = Budget {
-            bytes: 400,
-            ..Budget::threads()
-        };
-        return Config {
-            defer,
-            budget,
-            ..Config::threads()
-        };
-    }
+pub fn config() -> Config {
     let limits = Limits {
         blimit: 2,
         qhimark: 5,
@@ -51,7 +29,6 @@ pub fn config(kernel: bool) -> Config {
 
 pub struct Rig {
     random: Lcg,
-    kernel: bool,
     host: TestHost,
     inside: [bool; CPUS],
     cpus: Vec<Cpu>,
@@ -59,30 +36,21 @@ pub struct Rig {
     snaps: Vec<Seq>,
     /// Shares of the barrier that end, at a random time, when its entrained callbacks are invoked.
     entrained: u32,
-    /// The number of callbacks being invoked, of each CPU's lanes.
-    out: [[Vec<(Pos, Pos)>; LANES]; CPUS],
     ns: u64,
     pub entries: Vec<Entry>,
 }
 
 impl Rig {
-    pub fn new(seed: u64, kernel: bool) -> Rig {
-        let config = config(kernel);
-        let host = if kernel {
-            TestHost::kernel_with(CPUS as u32, config)
-        } else {
-            TestHost::threads_with(CPUS as u32, config)
-        };
+    pub fn new(seed: u64) -> Rig {
+        let host = TestHost::kernel_with(CPUS as u32, config());
         Rig {
             random: Lcg(seed),
-            kernel,
             host,
             inside: [false; CPUS],
             cpus: (0..CPUS as CpuId).map(Cpu::new).collect(),
             barrier: Barrier::new(),
             snaps: Vec::new(),
             entrained: 0,
-            out: Default::default(),
             ns: 1,
             entries: Vec::new(),
         }
@@ -94,8 +62,7 @@ impl Rig {
             match self.random.below(8) {
                 0..=3 => self.grace_period(),
                 4 => self.start_barrier(),
-                _ if self.kernel => self.kernel(),
-                _ => self.thread(),
+                _ => self.kernel(),
             }
         }
         self
@@ -143,17 +110,13 @@ impl Rig {
         u64::from(self.random.below(n))
     }
 
-    fn now(&mut self) -> Now {
+    fn now_ns(&mut self) -> u64 {
         self.ns += self.below(30_000_000);
-        Now {
-            ns: self.ns,
-            jiffies: self.ns / 1_000_000,
-        }
+        self.ns
     }
 
     /// Readers, waiters and a driver: by the test host, which records its calls itself.
     fn grace_period(&mut self) {
-        use quiescent_engine::Next::{Done, HandOver, Sleep};
         self.host.record();
         let cpu = self.random.below(CPUS as u32);
         let inside = &mut self.inside[cpu as usize];
@@ -167,21 +130,11 @@ impl Rig {
                 *inside = false;
             }
             4 => drop(self.host.wait_for_gp(cpu)),
-            _ if self.kernel => drop(self.host.help(0, 3)),
-            _ if self.host.asked().is_some() => drop(self.host.step()),
-            _ => {
-                let interest = quiescent_engine::Interest::Poller;
-                self.host.try_drive(0, interest);
-            }
-        }
-        if !self.kernel && matches!(self.host.asked(), Some(Done | HandOver | Sleep(_))) {
-            let _ = self.host.leave();
+            _ => drop(self.host.help(3)),
         }
         let recording = self.host.recording().expect("it was switched on");
         self.entries.extend_from_slice(recording);
     }
-
-    // Calls of a kernel.
 
     fn kernel(&mut self) {
         let at = self.random.below(CPUS as u32) as usize;
@@ -189,7 +142,7 @@ impl Rig {
         let done = |done: &bool| Output::Done(*done);
         match self.random.below(10) {
             0..=3 => {
-                let (bytes, ns) = (self.below(99), self.now().ns);
+                let (bytes, ns) = (self.below(99), self.now_ns());
                 let _ = self.on(
                     at,
                     CpuInput::Call { bytes, ns },
@@ -252,10 +205,6 @@ impl Rig {
                 |cpu, global, _, _| cpu.end_batch(global, start..end, invoked),
                 |more| Output::Done(*more),
             );
-            let input = CpuInput::BarrierShareDone;
-            let share = |cpu: &mut Cpu| cpu.barrier_share_done();
-            let done = |done: &bool| Output::Done(*done);
-            self.on(at, input, |cpu, _, _, _| share(cpu), done);
         }
     }
 
@@ -294,14 +243,9 @@ impl Rig {
         }
         for at in 0..CPUS {
             let output = |visit: &_| Output::Visit(*visit);
-            if self.kernel {
-                let input = CpuInput::EntrainBarrier;
-                let visit = self.on(at, input, |cpu, _, b, _| cpu.entrain_barrier(b), output);
-                self.entrained += u32::from(visit == quiescent_engine::barrier::Visit::Noted);
-            } else {
-                let input = CpuInput::VisitBarrier;
-                self.on(at, input, |cpu, _, b, _| cpu.visit_barrier(b), output);
-            }
+            let input = CpuInput::EntrainBarrier;
+            let visit = self.on(at, input, |cpu, _, b, _| cpu.entrain_barrier(b), output);
+            self.entrained += u32::from(visit == quiescent_kernel::barrier::Visit::Noted);
         }
         let complete = self.barrier.visited_all();
         let input = Input::Barrier(BarrierInput::VisitedAll);

@@ -12,7 +12,7 @@ use quiescent_engine::{Interest, Look, Next};
 use super::{Drive, Turn};
 use crate::domain::env::Fenced;
 use crate::domain::error::SyncError;
-use crate::domain::stall::StallReport;
+use crate::domain::stall::Made;
 use crate::domain::state::{Core, State};
 use crate::prim::{self, MutexGuard};
 
@@ -56,7 +56,7 @@ impl Turn<'static> {
     }
 
     /// Gives the role up; returns the report of a stall.
-    pub fn leave_with_report(&mut self, stalled: Stalled) -> Option<StallReport> {
+    pub fn leave_with_report(&mut self, stalled: Stalled) -> Option<Made> {
         let report = self.unlocked(|state| state.stall_report(stalled));
         self.leave();
         report

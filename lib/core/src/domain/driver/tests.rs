@@ -5,10 +5,10 @@ mod alone;
 mod role;
 
 use super::*;
-use crate::domain::life::Readers;
 use crate::domain::waiters::{DONE, WAITING, Waiter};
 use crate::prim::Counter;
 use crate::reader::counted::Counted;
+use crate::reader::set::DomainReaders;
 use crate::testing::{Program, program};
 
 /// A domain of its own.
@@ -44,7 +44,7 @@ fn fixture() -> Fixture {
 fn unused() -> Fixture {
     let program = program();
     let domain = program.domain();
-    let Readers::Counted(readers) = &domain.readers else {
+    let DomainReaders::Counted(readers) = &domain.readers else {
         unreachable!("made above")
     };
     Fixture {

@@ -269,7 +269,7 @@ fn slots_for_so_many_threads_come_in_leaves() {
 fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
     let program = program();
     let host = program.env.host;
-    assert!(host.hire() && !host.is_heard());
+    assert!(host.hire() && host.stall_reports().is_none());
     program.asked.has_no_worker.store(1, Relaxed);
     assert!(!host.hire());
 }
@@ -284,20 +284,23 @@ fn a_thread_is_asked_in_a_domain_of_the_program() {
         let lanes = queue.lanes.each_ref();
         lanes.map(|lane| lane.limit.swap(9, prim::Ordering::Relaxed))
     };
+    let attach = |queue: &'static crate::queue::per_thread::Queue| {
+        let place = queue.found_at().expect("not of the process's domain");
+        place.store(
+            std::ptr::from_ref(queue).cast_mut(),
+            prim::Ordering::Relaxed,
+        );
+    };
     let counted = program.domain();
     counted.ask(slot); // it has no queue there
     let queue = counted.state().own_queue_or_new().expect("memory");
-    let crate::domain::life::Readers::Counted(counts) = &counted.readers else {
+    let crate::reader::set::DomainReaders::Counted(counts) = &counted.readers else {
         unreachable!("made so")
     };
     let tally = counts.of_slot_if_any(slot.cpu()).expect("it has one");
-    assert!(tally.attached().is_null());
+    assert!(tally.queue.attached().is_null());
     counted.ask(slot);
-    let [_, attached] = tally.queue_places();
-    attached.store(
-        std::ptr::from_ref(queue).cast_mut(),
-        prim::Ordering::Relaxed,
-    );
+    attach(queue);
     limits(queue);
     counted.ask(slot);
     assert_eq!(limits(queue), [0; 3]);
@@ -308,16 +311,8 @@ fn a_thread_is_asked_in_a_domain_of_the_program() {
     assert!(!reader.is_asked());
     records.ask(slot);
     assert!(reader.is_asked());
-    let record = slot
-        .records
-        .record(records.number)
-        .expect("it has read there");
     let queue = records.state().own_queue_or_new().expect("memory");
-    let [_, attached] = record.queue_places();
-    attached.store(
-        std::ptr::from_ref(queue).cast_mut(),
-        prim::Ordering::Relaxed,
-    );
+    attach(queue);
     limits(queue);
     records.ask(slot);
     assert_eq!(limits(queue), [0; 3]);

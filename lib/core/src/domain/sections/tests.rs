@@ -7,7 +7,7 @@ use quiescent_engine::credit::Urgency;
 
 use crate::domain::driver::How;
 use crate::domain::error::SyncError;
-use crate::domain::life::{Domain, Readers};
+use crate::domain::life::Domain;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::prim::NEST_LIMIT;
@@ -15,6 +15,8 @@ use crate::prim::counters::value;
 use crate::queue::per_thread::CODE;
 use crate::reader::counted::Counted;
 use crate::reader::mode::FenceMode;
+use crate::reader::set::DomainReaders;
+use crate::reader::threads::Slot;
 use crate::reader::word::{self, Reader};
 use crate::testing::{Program, counter, counting, program};
 
@@ -54,7 +56,7 @@ impl World {
 
     fn counted(&self) -> &'static Counted {
         match &self.counts.readers {
-            Readers::Counted(counted) => counted,
+            DomainReaders::Counted(counted) => counted,
             _ => unreachable!("made with counts"),
         }
     }
@@ -114,8 +116,13 @@ impl World {
     /// True if a grace period of the domain would wait, as a scan of its readers tells.
     fn blocks(&self) -> [bool; 3] {
         let slots = &self.program.env.threads.slots;
-        let home = (0..slots.cpus()).any(|cpu| !slots.scan(cpu).0);
-        [home, self.domain.is_inside(), self.counts.is_inside()]
+        let them = &slots.unregistered;
+        let home = them.inside(0) + them.inside(1) > 0 || slots.claimed().any(Slot::is_inside);
+        [
+            home,
+            self.domain.readers.is_inside(),
+            self.counts.readers.is_inside(),
+        ]
     }
 
     /// In the process's domain, the domain of threads, and that of counts: waiting is refused.

@@ -117,6 +117,7 @@ impl Wakeups {
         set_timer(self.timer.load(Ordering::Acquire), deadline);
     }
 
+    #[inline(never)]
     pub fn wake(&self, _word: &AtomicU32) {
         let one = 1u64;
         // SAFETY: eight readable bytes.

@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use super::Has;
 pub use alarm::{Timer, Wakeups};
-pub use page::Page;
-pub use threads::{
-    AtExit, doze, end_here, has_more_rights, has_one_processor, on_fork, pin, spawn,
-};
+#[cfg(feature = "telemetry")]
+pub use page::SharedPage;
+#[cfg(feature = "fork")]
+pub use threads::on_fork;
+pub use threads::{AtExit, doze, has_more_rights, has_one_processor, pin, spawn};
 
 mod alarm;
+#[cfg(feature = "telemetry")]
 mod page;
+#[cfg_attr(not(feature = "pressure"), path = "pressure/absent.rs")]
 mod pressure;
 mod threads;
 
@@ -23,13 +26,12 @@ mod threads;
 pub const HAS: Has = Has {
     fence: true,
     signals: true,
-    fork: true,
+    fork: cfg!(feature = "fork"),
     late_readers: true,
-    pressure: true,
-    telemetry: true,
+    pressure: cfg!(feature = "pressure"),
+    telemetry: cfg!(feature = "telemetry"),
     silent_timer: true,
     threads: true,
-    ends: threads::ENDS,
     pages: true,
     stays: true,
 };
@@ -68,6 +70,7 @@ fn membarrier(command: libc::c_int) -> Result<libc::c_int, i32> {
     }
 }
 
+#[inline(never)]
 fn errno() -> i32 {
     std::io::Error::last_os_error()
         .raw_os_error()
@@ -76,6 +79,7 @@ fn errno() -> i32 {
 
 /// Sleeps while `word` contains `expected`, at most for `timeout`. Returns early for any reason; true if no
 /// thread had woken this one by then.
+#[inline(never)]
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
     let spec = timeout.map(|t| timespec(u64::try_from(t.as_nanos()).unwrap_or(u64::MAX)));
     let spec: *const libc::timespec = spec.as_ref().map_or(std::ptr::null(), |s| s);
@@ -98,6 +102,7 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) ->
     clippy::not_unsafe_ptr_arg_deref,
     reason = "the address is a key: it is not followed"
 )]
+#[inline(never)]
 pub fn futex_wake(word: *const AtomicU32) {
     // SAFETY: the kernel uses the address as a key and does not access it for FUTEX_WAKE with the private
     // flag; a stale one wakes no thread, or causes a wake-up that every waiter tolerates.
@@ -134,6 +139,7 @@ pub fn coarse_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC_COARSE)
 }
 
+#[inline(never)]
 fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut spec = timespec(0);
     // SAFETY: `spec` is writable for the call.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The page of this process, or none.
 #[derive(Debug)]
-pub struct Page {
+pub struct SharedPage {
     /// Its descriptor, to be closed in the child of a fork, plus one.
     descriptor: AtomicU32,
     /// The inode number of its file, because the program may have closed the descriptor and reused its
@@ -16,16 +16,16 @@ pub struct Page {
     file: AtomicU64,
 }
 
-impl Page {
-    pub const fn none() -> Page {
-        Page {
+impl SharedPage {
+    pub const fn none() -> SharedPage {
+        SharedPage {
             descriptor: AtomicU32::new(0),
             file: AtomicU64::new(0),
         }
     }
 
-    /// Makes a page of zeros, which lives as long as the process, or until [`leave`](Page::leave). Allocates
-    /// no memory.
+    /// Makes a page of zeros, which lives as long as the process, or until [`leave`](SharedPage::leave).
+    /// Allocates no memory.
     ///
     /// # Errors
     /// There is no descriptor or no memory.
@@ -58,7 +58,7 @@ impl Page {
     /// In the child of a fork: detaches the parent's page.
     ///
     /// # Safety
-    /// Nothing uses it any more; from [`make`](Page::make), with this size.
+    /// Nothing uses it any more; from [`make`](SharedPage::make), with this size.
     pub unsafe fn leave(&self, page: NonNull<u8>, size: usize) {
         // SAFETY: the caller's promise.
         unsafe { libc::munmap(page.as_ptr().cast(), size) };
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_page_is_read_as_it_is_and_gone_after_it_was_left() {
-        let page = Page::none();
+        let page = SharedPage::none();
         assert_eq!(page.descriptor(SIZE), None);
         let memory = page.make(c"quiescent-test-page", SIZE).expect("a page");
         // SAFETY: ours, of this size.

@@ -44,15 +44,15 @@ pub struct Paths {
     pub system: &'static CStr,
     /// Names the process's control group.
     pub own_group: &'static CStr,
-    /// Possible mount points of control groups version 2.
-    pub mounts: [&'static str; 2],
+    /// The mount point of control groups version 2.
+    pub groups: &'static str,
 }
 
 impl Paths {
     const USUAL: Paths = Paths {
         system: c"/proc/pressure/memory",
         own_group: c"/proc/self/cgroup",
-        mounts: ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+        groups: "/sys/fs/cgroup",
     };
 }
 
@@ -127,13 +127,11 @@ impl Sources {
         let Some(group) = own_group(&text[..length]) else {
             return false;
         };
-        self.paths.mounts.iter().any(|mount| {
-            place.set(mount.as_bytes(), group);
-            // Every group has this file, except the root.
-            place.with("/cgroup.events").is_some_and(|path| {
-                // SAFETY: a string that ends with a zero.
-                unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 }
-            })
+        place.set(self.paths.groups.as_bytes(), group);
+        // Every group has this file, except the root.
+        place.with("/cgroup.events").is_some_and(|path| {
+            // SAFETY: a string that ends with a zero.
+            unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 }
         })
     }
 

@@ -163,9 +163,20 @@ pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::
     }
     // SAFETY: fresh memory of that layout.
     unsafe { start.write((name, body)) };
+    let refused = start_thread(main::<F>, start.cast());
+    if refused != 0 {
+        // SAFETY: no thread took it.
+        drop(unsafe { Box::from_raw(start) });
+        return Err(io::Error::from_raw_os_error(refused));
+    }
+    Ok(())
+}
+
+/// Starts it; returns the system's error, or 0.
+fn start_thread(main: extern "C" fn(*mut c_void) -> *mut c_void, start: *mut c_void) -> i32 {
     // SAFETY: the sets and attributes are plain data, filled in before they are read; the new thread owns
     // `start`, or, if there is none, this thread still does.
-    let refused = unsafe {
+    unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
         let mut how: libc::pthread_attr_t = std::mem::zeroed();
@@ -178,17 +189,11 @@ pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::
         libc::pthread_attr_setdetachstate(&mut how, libc::PTHREAD_CREATE_DETACHED);
         libc::pthread_attr_setstacksize(&mut how, STACK);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let refused = libc::pthread_create(&mut thread, &how, main::<F>, start.cast());
+        let refused = libc::pthread_create(&mut thread, &how, main, start);
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
         libc::pthread_attr_destroy(&mut how);
         refused
-    };
-    if refused != 0 {
-        // SAFETY: no thread took it.
-        drop(unsafe { Box::from_raw(start) });
-        return Err(io::Error::from_raw_os_error(refused));
     }
-    Ok(())
 }
 
 extern "C" fn main<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
@@ -199,83 +204,6 @@ extern "C" fn main<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
     // A panic in the library ends the thread; the panic hook has run.
     let _ = catch_unwind(AssertUnwindSafe(body));
     std::ptr::null_mut()
-}
-
-unsafe extern "C-unwind" {
-    fn pthread_exit(value: *mut c_void) -> !;
-}
-
-/// Whether [`end_here`] knows this processor; on others it sleeps.
-pub(super) const ENDS: bool = cfg!(any(
-    target_arch = "x86_64",
-    target_arch = "aarch64",
-    target_arch = "x86",
-    target_arch = "s390x"
-));
-
-/// Ends this thread without unwinding the frames above.
-///
-/// The unwinder takes a return address of zero for the end of the stack. The C library then has no frame left
-/// to unwind, and jumps to its own frame at the bottom of the thread.
-///
-/// # Safety
-/// The frames between the caller and the thread's first one belong to this library, hold no lock and no data
-/// of the program, and need no destructor.
-pub unsafe fn end_here() -> ! {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the caller's promise; the stack is aligned as for a call.
-    unsafe {
-        std::arch::asm!(
-            "xor edi, edi",
-            "and rsp, -16",
-            "push rdi",
-            "jmp {exit}",
-            exit = sym pthread_exit,
-            options(noreturn),
-        );
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "mov x0, xzr",
-            "mov x30, xzr",
-            "b {exit}",
-            exit = sym pthread_exit,
-            options(noreturn),
-        );
-    }
-    #[cfg(all(target_arch = "x86", not(miri)))]
-    // SAFETY: as above; the argument is on the stack.
-    unsafe {
-        std::arch::asm!(
-            "and esp, -16",
-            "sub esp, 12",
-            "push 0",
-            "push 0",
-            "jmp {exit}",
-            exit = in(reg) pthread_exit as *const c_void,
-            options(noreturn),
-        );
-    }
-    #[cfg(all(target_arch = "s390x", not(miri)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "lghi %r2, 0",
-            "lghi %r14, 0",
-            "br {exit}",
-            exit = in(reg_addr) pthread_exit as *const c_void,
-            options(noreturn),
-        );
-    }
-    // On other processors another thread does its work; this one sleeps.
-    #[allow(unreachable_code)]
-    loop {
-        let _ = pthread_exit as *const c_void;
-        // SAFETY: waits for a signal.
-        unsafe { libc::pause() };
-    }
 }
 
 /// Sleeps for 50 µs, so that threads without a CPU may get this one, whatever their priority.

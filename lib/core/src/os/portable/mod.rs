@@ -13,11 +13,9 @@ use std::ptr::NonNull;
 use super::{Has, NO_SUCH_CALL};
 pub use alarm::{Timer, Wakeups};
 pub use names::{numbered, of_thread, thread_id, thread_name};
-pub use page::Page;
+pub use page::SharedPage;
 pub use park::{futex_wait, futex_wake, futex_wake_all};
-pub use threads::{
-    AtExit, doze, end_here, has_more_rights, has_one_processor, on_fork, pin, spawn,
-};
+pub use threads::{AtExit, doze, has_more_rights, has_one_processor, on_fork, pin, spawn};
 
 mod alarm;
 mod names;
@@ -38,7 +36,6 @@ pub const HAS: Has = Has {
         target_family = "wasm",
         not(target_feature = "atomics")
     ))),
-    ends: false,
     pages: false,
     stays: false,
 };

@@ -6,16 +6,16 @@ use std::ptr::NonNull;
 
 /// The page of this process: none.
 #[derive(Debug)]
-pub struct Page;
+pub struct SharedPage;
 
 #[allow(
     clippy::unused_self,
     clippy::unnecessary_wraps,
     reason = "the same methods as on other systems"
 )]
-impl Page {
-    pub const fn none() -> Page {
-        Page
+impl SharedPage {
+    pub const fn none() -> SharedPage {
+        SharedPage
     }
 
     /// There is none.

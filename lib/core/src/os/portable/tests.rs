@@ -118,7 +118,7 @@ fn what_no_system_promises_is_refused() {
         (heavy_fence(), register_heavy_fence()),
         (Err(NO_SUCH_CALL), Err(NO_SUCH_CALL))
     );
-    let page = Page::none();
+    let page = SharedPage::none();
     assert!(page.make(c"page", 4096).is_err());
     assert!(has_more_rights() && Timer::new().open());
     assert_eq!(

@@ -112,17 +112,6 @@ pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::
     started.map(drop)
 }
 
-/// Code of the program ends this thread, and its work has been passed on. Nothing portable ends a thread from
-/// the inside: it sleeps.
-///
-/// # Safety
-/// None is needed here.
-pub unsafe fn end_here() -> ! {
-    loop {
-        thread::park();
-    }
-}
-
 /// True if the process may run on one processor only.
 pub fn has_one_processor() -> bool {
     !thread::available_parallelism().is_ok_and(|processors| processors.get() > 1)

@@ -182,7 +182,7 @@ fn spares_are_removed_one_by_one() {
 
 #[test]
 fn spent_bytes_are_counted_once() {
-    let (mut chain, words) = (Chain::new(), Lane::new(ptr::null_mut()));
+    let (mut chain, words) = (Chain::new(), LaneWords::new(ptr::null_mut()));
     chain.given = 100;
     words.left.store(30, Ordering::Relaxed);
     assert_eq!(chain.spent(&words), 70);

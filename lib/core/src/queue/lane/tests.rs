@@ -12,7 +12,7 @@ const N: u64 = BLOCK as u64;
 
 /// A lane with blocks that are linked to each other.
 struct Own {
-    lane: Lane,
+    lane: LaneWords,
     blocks: Vec<*mut Block>,
 }
 
@@ -37,7 +37,8 @@ fn entry(number: u64) -> Entry {
 enum Did {
     Nothing,
     Help(u64, u64),
-    Popped(u64, u64),
+    Popped(u64),
+    PoppedLast(u64, u64),
 }
 
 impl Own {
@@ -47,7 +48,7 @@ impl Own {
             // SAFETY: just allocated.
             unsafe { (*pair[0]).next.store(pair[1], Ordering::Relaxed) };
         }
-        let lane = Lane::new(blocks[0]);
+        let lane = LaneWords::new(blocks[0]);
         let next = blocks.get(1).copied().unwrap_or(std::ptr::null_mut());
         lane.next.store(next, Ordering::Relaxed);
         Own { lane, blocks }
@@ -66,8 +67,10 @@ impl Own {
     fn push(&self, bytes: u64, large: bool) -> Did {
         let (end, did) = (get(&self.lane.end), std::cell::Cell::new(Did::Nothing));
         let help = |popped: Popped| did.set(Did::Help(popped.at, popped.count));
-        let pop = |from, to| did.set(Did::Popped(from, to));
-        self.lane.push::<false>(entry(end), bytes, large, help, pop);
+        let pop = |at| did.set(Did::Popped(at));
+        let pop_last = |from, to| did.set(Did::PoppedLast(from, to));
+        self.lane
+            .push::<false>(entry(end), bytes, large, help, pop, pop_last);
         assert_eq!(get(&self.lane.end), end + 1);
         // SAFETY: allocated by `new`; the first one is still the block of the end.
         assert_eq!(unsafe { (*self.blocks[0]).get(end) }.what, end);
@@ -152,7 +155,7 @@ fn push_only_returns_whether_help_is_needed() {
     let own = Own::new(1);
     set(&own.lane.limit, 3);
     set(&own.lane.left, 10);
-    set(&own.lane.until, 1); // done, and not popped
+    own.lane.set_until(1, 1); // done, and not popped
     assert!(!own.lane.push_only(entry(0), 10));
     assert_eq!((get(&own.lane.left), get(&own.lane.head)), (0, 0));
     assert!(own.lane.push_only(entry(1), 1)); // more bytes than there were
@@ -167,14 +170,14 @@ fn push_only_returns_whether_help_is_needed() {
 fn a_push_pops_what_is_done() {
     let own = Own::new(1);
     set(&own.lane.limit, N);
-    set(&own.lane.until, 4);
-    assert_eq!(own.push(0, false), Did::Popped(0, 1));
-    own.lane.step.store(2, Ordering::Relaxed);
-    assert_eq!(own.push(0, false), Did::Popped(1, 3));
-    assert_eq!(own.push(0, false), Did::Popped(3, 4)); // there is no more
+    own.lane.set_until(4, 1);
+    assert_eq!(own.push(0, false), Did::Popped(0));
+    own.lane.set_until(4, 2);
+    assert_eq!(own.push(0, false), Did::PoppedLast(1, 3));
+    assert_eq!(own.push(0, false), Did::PoppedLast(3, 4)); // there is no more
     assert_eq!(own.push(0, false), Did::Nothing);
     assert_eq!(get(&own.lane.head), 4);
-    set(&own.lane.until, 9);
+    own.lane.set_until(9, 2);
     set(&own.lane.limit, 0);
     assert_eq!(own.push(0, false), Did::Help(4, 2));
     assert_eq!(get(&own.lane.head), 6);
@@ -244,7 +247,7 @@ fn the_owner_takes_the_lock() {
 #[test]
 fn popped_before_returns_entries_popped_before_help() {
     let own = Own::new(2).queued(N + 1);
-    set(&own.lane.until, N - 1);
+    own.lane.set_until(N - 1, 1);
     let before = |at, count| numbers(own.lane.popped_before(Popped { at, count }));
     assert_eq!(before(3, 0), [None, None]);
     assert_eq!(before(3, 1), [Some(3), None]);
@@ -263,7 +266,7 @@ fn the_head_moves_to_the_next_block() {
     ] {
         let own = Own::new(3).queued(3 * N);
         set(&own.lane.done, done);
-        set(&own.lane.until, done.min(N));
+        own.lane.set_until(done.min(N), 1);
         let last = done.min(N);
         assert_eq!(
             numbers(own.lane.popped_last(last - 3, last - 2)),
@@ -279,26 +282,33 @@ fn the_head_moves_to_the_next_block() {
     // `until` covers what was done then; a later refill covers the rest.
     let own = Own::new(2).queued(9);
     set(&own.lane.done, 7);
-    set(&own.lane.until, 5);
+    own.lane.set_until(5, 1);
     own.lane.popped_last(4, 5);
     own.is_at(0, 5);
 }
 
+/// The last one of a block, or of what is done, and two at once are popped with their range.
 #[test]
-fn is_last_detects_the_last_pop_of_a_block() {
+fn a_push_says_whether_it_has_popped_the_last_one() {
     let own = Own::new(1);
-    set(&own.lane.until, 5);
-    assert!(!own.lane.is_last(4));
-    assert!(own.lane.is_last(5));
-    own.lane.step.store(2, Ordering::Relaxed);
-    assert!(own.lane.is_last(4) && own.lane.is_last(5));
+    set(&own.lane.limit, N);
+    own.lane.set_until(2, 1);
+    assert_eq!(own.push(0, false), Did::Popped(0));
+    assert_eq!(own.push(0, false), Did::PoppedLast(1, 2));
+    assert_eq!(own.push(0, false), Did::Nothing);
+    own.lane.set_until(3, 1);
+    assert_eq!(own.push(0, false), Did::PoppedLast(2, 3));
+    own.lane.set_until(9, 2);
+    assert_eq!(own.push(0, false), Did::PoppedLast(3, 5));
+    own.lane.set_until(0, 1); // taken over
+    assert_eq!(own.push(0, false), Did::Nothing);
 }
 
 #[test]
 fn many_are_popped_at_a_time() {
     let own = Own::new(2).queued(2 * N);
     set(&own.lane.done, N + 2);
-    set(&own.lane.until, N);
+    own.lane.set_until(N, 1);
     set(&own.lane.head, N - 5);
     let mut places = [Entry::NONE; 3];
     let mut many = |count: usize| {

@@ -62,6 +62,7 @@ impl Marks {
     }
 
     /// The mark of the entry at `at`; removes those before it. `None`: unknown.
+    #[inline(never)]
     pub(super) fn at(&mut self, at: Pos) -> Option<Mark> {
         let past = self.marks[..self.count]
             .iter()

@@ -3,7 +3,7 @@
 //! An owner that needs a block for each [`BLOCK`] pushes would take the lock that often, though its credit is
 //! eight times as much; and a push that takes the lock takes some hundred times as long as another one. So
 //! several blocks are linked at a time, and at the end of one the owner continues in the next without the
-//! lock ([`cross`](crate::queue::lane::Lane::cross)).
+//! lock ([`cross`](crate::queue::lane::LaneWords::cross)).
 //!
 //! # Number of blocks
 //! None ahead at first: most threads retire little. An owner that has used up all its blocks gets more, up to
@@ -99,7 +99,8 @@ impl Queue {
             let block = |at: u64| at / BLOCK as u64;
             let load = |at: &AtomicU64| block(at.load(Ordering::Relaxed));
             let emptied = load(&words.head).saturating_sub(load(&words.freed));
-            let there = load(&words.linked) + emptied;
+            let linked = self.linked[lane].load(std::sync::atomic::Ordering::Relaxed);
+            let there = block(linked) + emptied;
             let count = (block(end) + 1 + u64::from(ahead)).saturating_sub(there);
             self.provide_many(lane, count.max(1));
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr;
 
 use quiescent_engine::Pos;
-use quiescent_engine::cpu::{LANES, Lane as Which};
+use quiescent_engine::cpu::{LANES, Lane};
 use quiescent_engine::credit::Queued;
 
 use super::{BLOCK_LANES, OWN, Queue, QueueCore};
@@ -38,7 +38,7 @@ impl Queue {
         let revoking = std::mem::take(&mut core.revoking);
         if core.owned && !revoking {
             // The owner took the lock meanwhile. The engine knows what it had queued by then.
-            for (queued, lane) in queued.iter_mut().zip(Which::ALL).take(BLOCK_LANES) {
+            for (queued, lane) in queued.iter_mut().zip(Lane::ALL).take(BLOCK_LANES) {
                 queued.end = core.cpu.list(lane).end();
                 queued.bytes = 0;
                 queued.credit = true;
@@ -59,7 +59,7 @@ impl Queue {
             }
             // A push into the dummy block, because of a missing block, does not count: its owner is about to
             // take the lock with the entry.
-            let known = core.cpu.list(Which::ALL[lane]).end();
+            let known = core.cpu.list(Lane::ALL[lane]).end();
             let room = if chain.last.is_null() {
                 known
             } else {
@@ -69,9 +69,9 @@ impl Queue {
             if let Some(garbage) = garbage.as_deref_mut() {
                 chain.cut(end, garbage);
                 self.spares[lane].trim(1, garbage);
-                words.linked.store(chain.end(), Ordering::Relaxed);
+                self.linked[lane].store(chain.end(), std::sync::atomic::Ordering::Relaxed);
             }
-            if end - core.cpu.list(Which::ALL[lane]).head() <= BLOCK as u64 {
+            if end - core.cpu.list(Lane::ALL[lane]).head() <= BLOCK as u64 {
                 words.ahead.store(0, Ordering::Relaxed); // little is queued
             }
             *queued = Queued {
@@ -93,37 +93,10 @@ impl Queue {
 
     /// In the child of a fork: takes from an owner that does not exist here, or has to attach again. The fork
     /// acts as the fence. `own`: the thread that forked is the owner. It continues with what it is running;
-    /// what other threads were running is the parent's.
+    /// what other threads were running is the parent's. Spare blocks, totals, and what the next owner
+    /// reports are kept.
+    #[cfg(feature = "fork")]
     pub fn forked(&self, core: &mut QueueCore, run_code: bool, own: bool) -> [Queued; LANES] {
-        let Queue {
-            // Reset below, through `take` and `answer`.
-            lanes: _,
-            core: _,
-            // Kept: spare blocks, the lists that the queue is in, and the cell of its next owner.
-            spares: _,
-            most_ahead: _,
-            parked: _,
-            made_before: _,
-            next_of_slot: _,
-            common: _,
-            state: _,
-            found_at: _,
-        } = self;
-        let QueueCore {
-            // Reset below, or taken.
-            cpu: _, // `Cpu::forked`
-            chains: _,
-            heads: _,
-            owned: _,
-            revoking: _,
-            chosen: _,
-            offload: _,
-            // Kept: totals, and what the next owner reports.
-            cursor: _,
-            hands_off: _,
-            workers_run: _,
-            out: _,
-        } = core;
         self.ask_soon();
         core.revoking = core.owned;
         let queued = self.take(core, None).unwrap_or_default(); // what is being revoked can be taken
@@ -166,7 +139,7 @@ impl Queue {
         if !chain.taken {
             return 0..0;
         }
-        let range = core.cpu.extract(Which::ALL[lane], places.len() as u64);
+        let range = core.cpu.extract(Lane::ALL[lane], places.len() as u64);
         let mut block: *mut Block = ptr::null_mut();
         for (place, at) in places.iter_mut().zip(range.clone()) {
             if block.is_null() || at.is_multiple_of(BLOCK as u64) {
@@ -181,7 +154,7 @@ impl Queue {
         chain.trim(range.end, pin, garbage);
         if core.owned {
             let ahead = u64::from(self.lanes[lane].ahead.load(Ordering::Relaxed));
-            let empty = range.end == core.cpu.list(Which::ALL[lane]).end();
+            let empty = range.end == core.cpu.list(Lane::ALL[lane]).end();
             let keep = if empty { 1 } else { ahead.max(1) };
             self.keep_spares(lane, keep, garbage);
             self.spares[lane].trim(keep, garbage);

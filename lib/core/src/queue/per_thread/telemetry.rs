@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use quiescent_engine::Pos;
-use quiescent_engine::cpu::Lane as Which;
+use quiescent_engine::cpu::Lane;
 use quiescent_engine::credit::Urgency;
 
 use super::QueueCore;
@@ -26,7 +26,7 @@ impl QueueCore {
 
     /// Takes the oldest intrusive callback out, if it is done.
     pub fn extract_head(&mut self, meter: &Meter) -> Option<(NonNull<Head>, RunHead, Range<Pos>)> {
-        let range = self.cpu.extract(Which::Head, 1);
+        let range = self.cpu.extract(Lane::Head, 1);
         if range.is_empty() {
             return None;
         }
@@ -35,9 +35,9 @@ impl QueueCore {
         Some((head, run, range))
     }
 
-    /// Called before a parcel is queued. True if it wakes the worker and so ends the laziness of other
+    /// Called before a parcel is queued: counts it if it wakes the worker and so ends the laziness of other
     /// callbacks.
-    pub fn breaks(&mut self, meter: &Meter, parcel: &Parcel, urgency: Urgency) -> bool {
+    pub fn note_urgency(&mut self, meter: &Meter, parcel: &Parcel, urgency: Urgency) {
         let breaks = match urgency {
             Urgency::Hurry => true,
             Urgency::Prompt => !self.cpu.is_prompt(),
@@ -47,11 +47,10 @@ impl QueueCore {
             let (lane, what) = match *parcel {
                 Parcel::Entry(lane, entry, _) => (lane, entry.what),
                 Parcel::Head(parcel::Callback { run, .. }) => {
-                    (Which::Head as usize, run as usize as u64)
+                    (Lane::Head as usize, run as usize as u64)
                 }
             };
             self.cursor.broke(meter, &self.cpu, lane, what, urgency);
         }
-        breaks
     }
 }

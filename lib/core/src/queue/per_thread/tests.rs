@@ -13,7 +13,7 @@ use super::*;
 use crate::prim::AtomicU64;
 use crate::reader::bitmap::UnderLock;
 use crate::reader::counted::Counted;
-use crate::reader::set::{ReaderSet, View};
+use crate::reader::set::{DomainReaders, ReaderSet, View};
 use crate::testing::program;
 
 const N: u64 = BLOCK as u64;
@@ -93,6 +93,11 @@ fn owned(end: u64, blocks: u32) -> &'static Queue {
     queue
 }
 
+/// The end of the last block of a lane when the engine was last called.
+fn linked_to(queue: &Queue, lane: usize) -> u64 {
+    queue.linked[lane].load(std::sync::atomic::Ordering::Relaxed)
+}
+
 /// An engine without readers, and its calls on behalf of a queue.
 struct Engine {
     global: Global,
@@ -105,8 +110,8 @@ impl Engine {
     fn new() -> Engine {
         Engine {
             global: Global::new(Config::threads()),
-            no_readers: ReaderSet::Counted(
-                Box::leak(Box::new(Counted::new())),
+            no_readers: ReaderSet(
+                Box::leak(Box::new(DomainReaders::Counted(Counted::new()))),
                 &program().env.threads,
             )
             .under(Box::leak(Box::new(UnderLock::new()))),
@@ -125,7 +130,7 @@ impl Engine {
                 let mut next = Next::Again;
                 loop {
                     next = match next {
-                        Next::Again => global.step(NOW, view).next,
+                        Next::Again => global.step(NOW, view, 1),
                         Next::Fence(_) => global.fenced(),
                         Next::Grow(cpus) => {
                             let tree = Global::new_leaves(global.config(), cpus);

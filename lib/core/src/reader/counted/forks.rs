@@ -14,8 +14,9 @@
 //! The memory of the child is that of one moment in the order of cause and effect: who has seen a guard has
 //! seen its section begin. So the sum over all tallies is never negative.
 
-use super::{Counted, Counts};
+use super::{Counted, SectionCounts};
 use crate::prim::{Ordering, full_fence};
+use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;
 
 /// Where a section began.
@@ -29,7 +30,7 @@ pub enum Origin {
     Parent,
 }
 
-impl Counts {
+impl SectionCounts {
     /// Makes this number of sections open: the beginnings of others are forgotten with their ends.
     fn set_open(&self, count: usize, open: u64) {
         self.locks[count].store(1 + open, Ordering::Relaxed);
@@ -39,30 +40,25 @@ impl Counts {
 
 impl Counted {
     /// In the child of a fork: of the sections here only those of the thread that has the slot `own` remain
-    /// open.
-    pub fn forked(&self, local: &Local, own: Option<u32>) {
-        let Counted {
-            unregistered,
-            inherited,
-            // Kept: the counts are as they were, and a flag costs a wake-up.
-            joined: _,
-            flags: _,
-            known: _,
-            leaves: _,
-        } = self;
+    /// open, and only queues that `keep` accepts remain. A flag is kept: it costs a wake-up.
+    #[cfg(feature = "fork")]
+    pub fn forked(&self, local: &Local, own: Option<u32>, keep: impl Fn(&Queue) -> bool) {
+        let (unregistered, inherited) = (&self.unregistered, &self.inherited);
         let mut sent = [0, 0];
         for (number, tally) in self.tallies() {
+            tally.queue.forked(&keep);
             if number.is_some() && number != own {
                 for (count, sent) in sent.iter_mut().enumerate() {
                     *sent = tally.sent.open(count).wrapping_add(*sent);
                 }
-                tally.forked();
+                tally.here.clear();
+                tally.sent.clear();
             }
         }
         if !local.counted.any() {
             unregistered.here.clear();
         } // otherwise they may belong to the forking thread
-        let mine = own.and_then(|number| self.tally(number));
+        let mine = own.and_then(|number| self.of_slot_if_any(number));
         let mine = mine.filter(|tally| tally.is_used());
         for (count, sent) in sent.into_iter().enumerate() {
             let others = unregistered

@@ -1,12 +1,13 @@
 //! The counts of one thread in an `Srcu`.
 
-use crate::prim::{AtomicPtr, AtomicU64, Ordering, light_fence};
-use crate::queue::per_thread::Queue;
+use crate::prim::linked::{Linked, List, OfSlot};
+use crate::prim::{AtomicU64, Ordering, light_fence};
+use crate::queue::per_thread::QueuePlace;
 
 /// Sections of one kind in the two counts. A value in use is one more than the number of additions.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Counts {
+pub struct SectionCounts {
     pub(super) locks: [AtomicU64; 2],
     pub(super) unlocks: [AtomicU64; 2],
 }
@@ -16,10 +17,10 @@ fn times(count: &AtomicU64) -> u64 {
     count.load(Ordering::Acquire).saturating_sub(1) // [SR-2]
 }
 
-impl Counts {
+impl SectionCounts {
     const_new! {
-        pub(super) fn new() -> Counts {
-            Counts {
+        pub(super) fn new() -> SectionCounts {
+            SectionCounts {
                 locks: array_of!(AtomicU64::new(0); 2),
                 unlocks: array_of!(AtomicU64::new(0); 2),
             }
@@ -40,14 +41,14 @@ impl Counts {
         light_fence(); // [SR-3]
     }
 
-    /// The same as [`enter`](Counts::enter), for a caller that executes a fence next.
+    /// The same as [`enter`](SectionCounts::enter), for a caller that executes a fence next.
     #[inline(always)]
     pub(super) fn add_lock(&self, count: usize) {
         let locks = &self.locks[count];
         locks.store(locks.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
-    /// The same as [`leave`](Counts::leave), for a caller that executes a fence next.
+    /// The same as [`leave`](SectionCounts::leave), for a caller that executes a fence next.
     #[inline(always)]
     pub(super) fn add_unlock(&self, count: usize) {
         let unlocks = &self.unlocks[count];
@@ -93,39 +94,31 @@ impl Counts {
 #[repr(C, align(128))]
 pub struct Tally {
     /// Sections that end on the thread on which they began: their guards cannot leave it.
-    pub here: Counts,
+    pub here: SectionCounts,
     /// Sections that may end on any thread.
-    pub sent: Counts,
-    /// The queue of its slot's threads here; created when the first of them queues something.
-    queue: AtomicPtr<Queue>,
-    /// The same, while a thread pushes to it without the lock.
-    attached: AtomicPtr<Queue>,
-    /// The next tally of its slot ([`Slot::tallies`](crate::reader::threads::Slot::tallies)).
-    pub(in crate::reader) next_of_slot: AtomicPtr<Tally>,
+    pub sent: SectionCounts,
+    /// The queue of its slot's threads here.
+    pub queue: QueuePlace,
+    /// The tallies of its slot that were used before this one.
+    of_slot: List<Tally, OfSlot>,
+}
+
+impl Linked<OfSlot> for Tally {
+    fn rest(&self) -> &List<Tally, OfSlot> {
+        &self.of_slot
+    }
 }
 
 impl Tally {
     const_new! {
         pub(super) fn new() -> Tally {
             Tally {
-                here: Counts::new(),
-                sent: Counts::new(),
-                queue: AtomicPtr::new(std::ptr::null_mut()),
-                attached: AtomicPtr::new(std::ptr::null_mut()),
-                next_of_slot: AtomicPtr::new(std::ptr::null_mut()),
+                here: SectionCounts::new(),
+                sent: SectionCounts::new(),
+                queue: QueuePlace::new(),
+                of_slot: List::new(),
             }
         }
-    }
-
-    /// The queue's cell, and the cell in which its owner finds it without a lock.
-    pub(crate) fn queue_places(&self) -> [&AtomicPtr<Queue>; 2] {
-        [&self.queue, &self.attached]
-    }
-
-    /// The queue to which the calling thread, the owner of this tally, pushes without a lock.
-    #[inline(always)]
-    pub fn attached(&self) -> *const Queue {
-        self.attached.load(Ordering::Relaxed)
     }
 
     /// True if a thread has initialized all its counts. Those of `sent` are initialized last.
@@ -144,20 +137,5 @@ impl Tally {
 
     pub(super) fn ended(&self, count: usize) -> u64 {
         self.here.ended(count).wrapping_add(self.sent.ended(count))
-    }
-
-    /// In the child of a fork, which does not have its thread: unused.
-    pub(super) fn forked(&self) {
-        let Tally {
-            here,
-            sent,
-            next_of_slot,
-            // The domain forgets queues: `Domain::forked`.
-            queue: _,
-            attached: _,
-        } = self;
-        here.clear();
-        sent.clear();
-        next_of_slot.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 }

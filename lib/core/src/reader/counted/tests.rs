@@ -5,21 +5,6 @@ fn noted(program: &'static Program, counted: &'static Counted) -> Option<*const 
     program.local().noted_tally(counted)
 }
 
-#[test]
-fn numbers_map_to_consecutive_places() {
-    let mut next = (0, 0);
-    for number in 0..200_000u32 {
-        let (leaf, at) = place(number, FIRST);
-        assert_eq!((leaf, at), next, "{number}");
-        next = match at + 1 == (FIRST as usize) << leaf {
-            true => (leaf + 1, 0),
-            false => (leaf, at + 1),
-        };
-    }
-    let last = (crate::prim::MAX_LEAVES * crate::prim::LEAF_SLOTS) as u32 - 1;
-    assert!(place(last, FIRST).0 < LEAVES);
-}
-
 fn is_fenced(program: &Program) -> bool {
     program.env.threads.mode.resolve() == crate::reader::mode::FenceMode::Fenced
 }
@@ -230,14 +215,14 @@ fn a_thread_without_a_slot_is_inside_too() {
     let [first, second] = [(); 2].map(|()| program.enter_here(counted));
     let begun: Vec<_> = counted.begun_on(0).collect();
     assert_eq!(begun, [(Origin::Unregistered, 2)]);
-    counted.forked(&local, None);
+    counted.forked(&local, None, |_| true);
     assert!(!program.leave_here(counted, first));
     assert!(counted.is_inside_here(&local, threads) && !local.may_run());
     assert!(!program.leave_here(counted, second) && !counted.is_inside());
     assert!(!counted.is_inside_here(&local, threads));
     // Of another one that the child does not have.
     counted.unregistered.here.locks[0].fetch_add(1, Ordering::Relaxed);
-    counted.forked(&local, None);
+    counted.forked(&local, None, |_| true);
     assert!(counted.is_empty(0));
 }
 
@@ -275,7 +260,7 @@ fn in_the_child_sections_here_of_others_have_ended_and_sent_ones_have_not() {
         (0..own[0]).for_each(|_| tally.sent.enter(count));
         (0..own[1]).for_each(|_| tally.sent.leave(count));
         other(counted, me + 1, count, 7, others);
-        counted.forked(&program.local(), Some(me));
+        counted.forked(&program.local(), Some(me), |_| true);
         let reported = |own: u64, others: u64| {
             let all = [(Origin::Parent, others), (Origin::Slot(me), own)];
             let expected: Vec<_> = all.into_iter().filter(|(_, open)| *open > 0).collect();
@@ -286,7 +271,7 @@ fn in_the_child_sections_here_of_others_have_ended_and_sent_ones_have_not() {
             );
         };
         reported(own_open + 1, others_open);
-        counted.forked(&program.local(), Some(me)); // a child of the child
+        counted.forked(&program.local(), Some(me), |_| true); // a child of the child
         reported(own_open + 1, others_open);
         assert!(!counted.of_slot(me + 1).expect("kept").is_used());
         assert!(!program.leave_here(counted, section));
@@ -302,7 +287,7 @@ fn in_the_child_sections_here_of_others_have_ended_and_sent_ones_have_not() {
     }
 }
 
-/// Which thread has begun a section is not known once others have ended theirs on it; how many are open is.
+/// Lane thread has begun a section is not known once others have ended theirs on it; how many are open is.
 #[test]
 fn no_more_sections_are_reported_than_are_open() {
     let counted: &'static Counted = Box::leak(Box::new(Counted::new()));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::prim::Ordering;
-use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, generation, nesting};
+use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, SINK_UNREGISTERED, generation, nesting};
 use crate::testing::{Program, program};
 
 fn word(reader: &Reader) -> (u64, u64) {
@@ -47,8 +47,8 @@ fn a_thread_stays_on_its_side() {
                 ),
                 (1, 0)
             );
-            assert_eq!(slots.scan(side), (false, 0));
-            assert_eq!(slots.unregistered_side(), 1 - side, "{round}");
+            assert!(!slots.unregistered.scan(side));
+            assert_eq!(slots.unregistered.side(), 1 - side, "{round}");
             let second = lock_unregistered(program);
             assert!(std::ptr::eq(second, first));
             assert_eq!(
@@ -109,8 +109,8 @@ fn an_unregistered_section_is_repinned_to_the_other_side() {
             let slots = &program.env.threads.slots;
             let first = lock_unregistered(program);
             let side = first.flag.load(Ordering::Relaxed) - SINK_UNREGISTERED;
-            let counter = slots.slot(side).expect("the unregistered readers'");
-            let flag = |flag| counter.words.reader.flag.store(flag, Ordering::Relaxed);
+            let counter = slots.unregistered.counter(side).expect("one of two");
+            let flag = |flag| counter.flag.store(flag, Ordering::Relaxed);
             assert!(std::ptr::eq(program.repin(first), first), "no thread waits");
             let second = lock_unregistered(program);
             flag(FLAG_WAKE);
@@ -121,8 +121,8 @@ fn an_unregistered_section_is_repinned_to_the_other_side() {
             flag(FLAG_CLEAR);
             program.unlock(second);
             assert_eq!(sections(program)[side as usize], 1);
-            slots.scan(side); // newcomers go to the other side
-            assert_eq!(slots.unregistered_side(), 1 - side);
+            slots.unregistered.scan(side); // newcomers go to the other side
+            assert_eq!(slots.unregistered.side(), 1 - side);
             flag(FLAG_WAKE);
             let again = program.repin(first);
             assert!(!std::ptr::eq(again, first), "it begins as any other one");

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use quiescent_engine::Seen;
+
 use super::*;
 
 thread_local! {
@@ -21,7 +23,7 @@ fn claim(slots: &'static Slots) -> (&'static Slot, u64) {
 }
 
 fn fresh() -> &'static Slots {
-    Box::leak(Box::new(Slots::new(Box::leak(Box::new(Leaves::new())))))
+    Box::leak(Box::new(Slots::new(Box::leak(Box::new(SlotLeaves::new())))))
 }
 
 #[test]
@@ -48,7 +50,9 @@ fn claimed_slots_are_listed_without_the_unregistered_readers() {
     let slots = fresh();
     let numbers = || slots.claimed().map(Slot::cpu).collect::<Vec<_>>();
     assert_eq!(numbers().len(), 0);
-    slots.enter_unregistered(0);
+    slots.unregistered.enter(0);
+    assert_eq!(slots.present(0), RESERVED);
+    assert!(!slots.is_empty());
     let all: Vec<_> = (0..200).map(|_| claim(slots).0).collect();
     assert_eq!(numbers(), (2..202).collect::<Vec<_>>());
     all[..199].iter().for_each(|slot| slots.release(slot));
@@ -117,59 +121,6 @@ fn word(reader: &Reader, nesting: u64, generation: u64) {
     reader
         .word
         .store(generation << 16 | nesting, Ordering::Relaxed);
-}
-
-#[test]
-fn a_scan_sees_nesting_and_generation() {
-    let slots = fresh();
-    let slot = claim(slots).0;
-    assert_eq!(slots.scan(slot.cpu()), (true, 0));
-    word(&slot.words.reader, 0, 4);
-    assert_eq!(slots.scan(slot.cpu()), (true, 4));
-    word(&slot.words.reader, 2, 5);
-    assert_eq!(slots.scan(slot.cpu()), (false, 5));
-    assert_eq!(slots.scan(64), (true, 0), "there is no such leaf");
-    assert_eq!(slots.unregistered_side(), 0);
-}
-
-#[test]
-fn newcomers_join_the_side_that_no_scan_waits_for() {
-    let slots = fresh();
-    assert_eq!(
-        (slots.present(0), slots.scan(0), slots.unregistered_side()),
-        (0, (true, 0), 0)
-    );
-    for side in [0, 1] {
-        for _ in 0..2 {
-            let sink = slots.enter_unregistered(side);
-            assert_eq!(sink.flag.load(Ordering::Relaxed), SINK_UNREGISTERED + side);
-        }
-        assert_eq!(slots.present(0), UNREGISTERED);
-        assert_eq!(slots.registered(), 0);
-        assert!(!slots.is_empty());
-        assert_eq!(slots.scan(side), (false, 0));
-        assert_eq!(slots.unregistered_side(), 1 - side);
-        assert_eq!(slots.scan(1 - side), (true, 0));
-        assert_eq!(slots.unregistered_side(), 1 - side);
-        let counter = &slots
-            .slot(side)
-            .expect("the unregistered readers'")
-            .words
-            .reader;
-        assert!(!slots.unregistered_flagged(side));
-        counter.flag.store(1, Ordering::Relaxed);
-        assert!(slots.unregistered_flagged(side) && !slots.unregistered_flagged(1 - side));
-        assert!(slots.leave_unregistered(side).is_none(), "one is inside");
-        assert!(
-            slots
-                .leave_unregistered(side)
-                .is_some_and(|drained| std::ptr::eq(drained, counter))
-        );
-        counter.flag.store(0, Ordering::Relaxed);
-        slots.enter_unregistered(side);
-        assert!(slots.leave_unregistered(side).is_none(), "no thread waits");
-        assert_eq!(slots.scan(side), (true, 0));
-    }
 }
 
 #[test]
@@ -246,23 +197,24 @@ fn in_the_child_of_a_fork_one_thread_remains() {
         let slots = fresh();
         let all: Vec<_> = (0..70).map(|_| claim(slots).0).collect();
         if is_unregistered {
-            slots.enter_unregistered(1);
+            slots.unregistered.enter(1);
         }
         for slot in &all {
             word(&slot.words.reader, 1, 9);
             slot.thread.store(77, Ordering::Relaxed);
         }
         let own = own.map(|own: usize| all[own]);
-        slots.forked(&crate::testing::program().local(), own);
+        slots.forked(&crate::testing::program().local(), own, |_| true);
         assert_eq!(slots.registered(), u32::from(own.is_some()));
         assert_eq!(
-            slots.present(0) & UNREGISTERED,
-            if is_unregistered { UNREGISTERED } else { 0 }
+            slots.present(0) & RESERVED,
+            if is_unregistered { RESERVED } else { 0 }
         );
         for slot in &all {
             let is_own = own.is_some_and(|own| std::ptr::eq(own, *slot));
             assert_eq!(slot.is_inside(), is_own);
-            assert_eq!(slots.scan(slot.cpu()), (!is_own, 9));
+            let outside = !is_own;
+            assert_eq!(slot.words.reader.scan(), Seen { outside, stamp: 9 });
             assert_eq!(slot.thread() != 0, is_own);
             if is_own {
                 assert_eq!(slot.thread(), prim::thread_id());
@@ -270,7 +222,7 @@ fn in_the_child_of_a_fork_one_thread_remains() {
                 assert_ne!(slots.present(slot.cpu() as usize / 64) & bit, 0);
             }
         }
-        assert_eq!((slots.scan(0), slots.scan(1)), ((true, 0), (true, 0)));
+        assert!([0, 1].iter().all(|&side| slots.unregistered.scan(side)));
     }
 }
 
@@ -280,11 +232,15 @@ fn unfinished_queues_are_forgotten() {
     let [kept, lost, none] = [(); 3].map(|()| claim(slots).0);
     for slot in [kept, lost] {
         let queue = crate::testing::queue(slot.cpu());
-        let address = std::ptr::from_ref(queue).cast_mut();
-        slot.queue.store(address, Ordering::Release);
+        slot.queue.set(queue);
     }
-    slots.forget_queues(|queue| queue.lock().cpu.id() == kept.cpu());
-    assert!(kept.queue().is_some() && lost.queue().is_none() && none.queue().is_none());
+    let local = crate::testing::program().local();
+    slots.forked(&local, None, |queue| queue.lock().cpu.id() == kept.cpu());
+    assert!(
+        kept.queue.queue().is_some()
+            && lost.queue.queue().is_none()
+            && none.queue.queue().is_none()
+    );
 }
 
 #[test]
@@ -301,18 +257,5 @@ fn so_many_threads_are_asked_at_most() {
     for (set, most) in [(3, 3), (0, 0), (prim::MOST_ASKED + 1, prim::MOST_ASKED)] {
         slots.set_most_asked(set);
         assert_eq!(slots.most_asked(), most);
-    }
-}
-
-/// Newcomers leave the side alone in which a scan finds sections.
-#[test]
-fn a_scan_of_unregistered_readers_sends_newcomers_to_the_other_side() {
-    let slots = fresh();
-    for side in [0, 1, 0] {
-        slots.enter_unregistered(side);
-        assert_eq!(slots.scan(side), (false, 0));
-        assert_eq!(slots.unregistered_side(), 1 - side);
-        let _ = slots.leave_unregistered(side);
-        assert_eq!(slots.scan(side), (true, 0));
     }
 }

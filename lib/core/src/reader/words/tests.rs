@@ -123,9 +123,9 @@ fn the_last_section_may_be_beyond_the_limit() {
 #[test]
 fn a_driver_is_woken_when_no_section_is_open() {
     let words = words();
-    assert!(!words.is_flagged());
+    assert!(!words.reader.is_waited_for());
     flag(words, FLAG_WAKE);
-    assert!(words.is_flagged());
+    assert!(words.reader.is_waited_for());
     assert!(words.unlock_slowly(FLAG_WAKE));
     set(words, 1, 3);
     assert!(!words.unlock_slowly(FLAG_WAKE));
@@ -141,7 +141,7 @@ fn end_keeps_the_generation() {
     flag(words, FLAG_WAKE);
     words.end();
     assert_eq!(word(words), (0, 7));
-    assert!(!words.is_inside() && !words.is_flagged());
+    assert!(!words.is_inside() && !words.reader.is_waited_for());
     assert_eq!(words.overflow.load(Ordering::Relaxed), 0);
     // A level that is held only by sections beyond the limit.
     words.overflow.store(1, Ordering::Relaxed);

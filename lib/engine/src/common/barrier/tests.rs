@@ -5,7 +5,7 @@ fn lists(counts: [u64; LANES], done: u64) -> [CbList; LANES] {
     counts.map(|n| {
         let mut list = CbList::new();
         list.enqueue_to(n.min(done), 0, 0);
-        list.accelerate(Seq::ZERO, true);
+        list.accelerate(Seq::ZERO);
         list.advance(Seq::ZERO);
         list.enqueue_to(n, 0, 0);
         list
@@ -113,7 +113,7 @@ fn what_came_later_does_not_hold_it_up_though_it_is_out_as_well() {
     let old = all[1].extract_done(2);
     assert_eq!(barrier.visit_positions(&mut mark, &mut all), Visit::Noted);
     all[1].enqueue_to(5, 0, 0);
-    assert!(all[1].accelerate(Seq::ZERO, true) && all[1].advance(Seq::ZERO) > 0);
+    assert!(all[1].accelerate(Seq::ZERO) && all[1].advance(Seq::ZERO) > 0);
     let (noted, newer) = (all[1].extract_done(2), all[1].extract_done(1));
     all[1].ran(noted);
     assert!(!mark.ran(&mut all), "two from before the visit are out");

@@ -4,6 +4,7 @@ use super::{CbList, NEXT, SEGMENTS};
 
 impl CbList {
     /// Extracted entries belong to another process, and have no waiter here. Returns their number.
+    #[inline(never)]
     pub(crate) fn forked(&mut self) -> u64 {
         let CbList {
             out,

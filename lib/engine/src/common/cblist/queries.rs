@@ -61,8 +61,14 @@ impl CbList {
         self.count(NEXT)
     }
 
+    /// The bytes in NEXT.
+    pub fn unstamped_bytes(&self) -> u64 {
+        self.bytes[NEXT]
+    }
+
     /// The number and bytes of callbacks without a requested grace period: those without a stamp, and those
     /// whose stamp is of a grace period that `coming` does not know.
+    #[inline(never)]
     pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> (u64, u64) {
         let idle = |&segment: &usize| match segment {
             NEXT => true,
@@ -78,6 +84,11 @@ impl CbList {
     /// The earliest stamp.
     pub fn next_gp(&self) -> Option<Seq> {
         self.segment(Segment::Wait).1
+    }
+
+    /// The latest stamp: that of the youngest stamped segment that is not empty.
+    pub fn last_gp(&self) -> Option<Seq> {
+        self.segment(Segment::NextReady).1.or(self.next_gp())
     }
 
     /// A lower bound of the time at which the oldest queued callback was queued. After a merge it may be in

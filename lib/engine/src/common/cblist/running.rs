@@ -31,7 +31,7 @@ mod tests {
             it.mark();
             it.enqueue_to(4, 0, 0);
             let stamp = Seq::ZERO.snap();
-            assert!(it.accelerate(stamp, true));
+            assert!(it.accelerate(stamp));
             assert_eq!(it.advance(stamp), 4);
             it.freed_to(4);
             it.reopen(2, 0);

@@ -51,17 +51,24 @@ pub(super) struct Text<const N: usize> {
 
 impl<const N: usize> Text<N> {
     fn set(&self, text: &str) {
-        self.length.store(0, Ordering::Relaxed);
-        let text = text.split('\0').next().unwrap_or_default();
-        let mut length = text.len().min(N);
-        while !text.is_char_boundary(length) {
-            length -= 1;
-        }
-        for (place, byte) in self.bytes.iter().zip(&text.as_bytes()[..length]) {
-            place.store(*byte, Ordering::Relaxed);
-        }
-        self.length.store(length as u64, Ordering::Relaxed);
+        set(&self.length, &self.bytes, text);
     }
+}
+
+#[inline(never)]
+fn set(length: &AtomicU64, bytes: &[AtomicU8], text: &str) {
+    length.store(0, Ordering::Relaxed);
+    let mut whole = 0; // what fits, up to a zero and to a character's end
+    for (at, byte) in text.bytes().enumerate() {
+        let Some(place) = bytes.get(at).filter(|_| byte != 0) else {
+            break;
+        };
+        place.store(byte, Ordering::Relaxed);
+        if text.is_char_boundary(at + 1) {
+            whole = at + 1;
+        }
+    }
+    length.store(whole as u64, Ordering::Relaxed);
 }
 
 /// A function of a domain.
@@ -117,7 +124,7 @@ pub(crate) struct Page {
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
 /// Its memory, which other processes can find.
-static SHARED: os::Page = os::Page::none();
+static SHARED: os::SharedPage = os::SharedPage::none();
 
 /// The names with a fixed number.
 const FIXED: [&str; UNNAMED as usize + 1] = {
@@ -319,6 +326,7 @@ impl Row {
 }
 
 /// Formats without allocating: this may be under a lock.
+#[inline(never)]
 fn write_to<const N: usize>(text: &Text<N>, what: std::fmt::Arguments<'_>) {
     struct Room([u8; 48], usize);
     impl std::fmt::Write for Room {

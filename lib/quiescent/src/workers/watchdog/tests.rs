@@ -69,7 +69,6 @@ fn other_threads_are_not_watched() {
     watch.rest();
     assert_eq!(watch.armed.load(Ordering::Relaxed), 1);
     assert!(!watch.role.is_mine() && !watch.is_dismissed());
-    assert_eq!(watch.resign(), None);
 }
 
 #[test]
@@ -79,7 +78,6 @@ fn a_worker_whose_callback_was_found_stuck_is_dismissed() {
     watch.role.set_since(0); // by the stand-by, which takes the role a moment later
     watch.end();
     assert!(!watch.role.is_mine() && watch.is_dismissed());
-    assert_eq!(watch.resign(), None);
     // Without a callback in between nothing was found.
     watch.role.take(watch.role.number());
     watch.end();
@@ -87,17 +85,6 @@ fn a_worker_whose_callback_was_found_stuck_is_dismissed() {
     // Or another thread has the role already.
     watch.role.revoke();
     assert!(!watch.role.is_mine() && watch.is_dismissed());
-    watch.role.leave();
-}
-
-#[test]
-fn a_worker_that_ends_passes_the_next_role_on() {
-    let watch = watched();
-    let role = watch.role.number();
-    begin(watch);
-    assert_eq!(watch.resign(), Some(role + 1));
-    assert_eq!((watch.role.number(), watch.role.since()), (role + 1, 0));
-    assert!(watch.is_dismissed());
     watch.role.leave();
 }
 

@@ -318,7 +318,7 @@ fn counters_are_those_of_the_statistics() {
         ] {
             assert_eq!(page.counter(name), value, "{name}");
         }
-        assert_eq!(page.counters.len(), 48);
+        assert_eq!(page.counters.len(), 47);
         assert_eq!(page.counter("budget_callbacks"), 5);
         assert!(page.counter("callbacks") == 3 && page.counter("pressure_calls") == 3);
     });

@@ -3,10 +3,9 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use quiescent_kernel::event::{Event, GpEvent};
-use quiescent_kernel::indexed::{BOTH, COUNTS};
-use quiescent_kernel::{
-    Config, CpuId, FullCookie, Global, Host, Interest, LeafId, Next, Pace, Phase, Pos, Seen,
+use quiescent_engine::indexed::{BOTH, COUNTS};
+use quiescent_engine::{
+    Config, CpuId, Global, Host, Interest, LeafId, Next, Pace, Phase, Pos, Seen, Seq,
 };
 
 use crate::kernel::cpu::Callback;
@@ -24,16 +23,17 @@ pub(crate) struct Srcu {
     /// It sleeps, or is about to, until a section of a flagged count ends.
     pub(super) armed: bool,
     pub(super) waiters: VecDeque<(Pos, usize)>,
-    pub(super) callbacks: VecDeque<(FullCookie, Callback)>,
+    pub(super) callbacks: VecDeque<(Seq, Callback)>,
     pub(super) oracle: Oracle,
-    /// When the grace period under way began, and the first section that it need not wait for.
-    pub(super) since: (u64, u64),
+    /// When the grace period under way began, the first section that it need not wait for, and the scans
+    /// before.
+    pub(super) since: (u64, u64, u64),
     /// Grace periods that began while a section was open.
     pub(super) spanned: u64,
     pub(super) stats: SrcuStats,
 }
 
-/// The counts of sections, and what the engine's events have shown.
+/// The counts of sections.
 #[derive(Debug)]
 pub(super) struct Counts {
     /// By CPU, of each count.
@@ -43,9 +43,6 @@ pub(super) struct Counts {
     pub(super) ended: Option<[u64; 2]>,
     /// The worker waits for this count.
     pub(super) flags: [Cell<bool>; 2],
-    pub(super) started: Cell<bool>,
-    pub(super) over: Cell<bool>,
-    pub(super) scans: Cell<u32>,
 }
 
 pub(super) fn sum(all: &[[u64; 2]], count: usize) -> u64 {
@@ -76,44 +73,28 @@ impl Host for Counts {
     fn present(&self, _: LeafId) -> u64 {
         BOTH
     }
-
-    fn own_quiescent(&self, _: CpuId) -> bool {
-        false
-    }
-
-    fn trace(&self, event: &Event) {
-        let Event::GracePeriod { event, .. } = event else {
-            return;
-        };
-        match event {
-            GpEvent::Start => {
-                self.started.set(true);
-                self.scans.set(0);
-            }
-            GpEvent::Fqsstart => self.scans.set(self.scans.get() + 1),
-            GpEvent::End => self.over.set(true),
-            _ => {}
-        }
-    }
 }
 
 impl Srcu {
     pub(super) fn new(cpus: u32, worker: usize) -> Srcu {
         let config = Config {
-            pace: Pace::Direct {
+            pace: Pace {
                 spin: 1,
                 spins_before_flag: 1,
                 spins_after_flag: 0,
                 expedited_factor: 1,
                 stall_ns: 0,
             },
-            takeover_after_ns: None,
+            takeover_after_ns: u64::MAX,
             ..Config::sleepable()
         };
         let mut global = Global::new(config);
-        let tree = Global::new_tree(&config, COUNTS).expect("it has two participants");
-        assert!(global.grow(tree).is_ok(), "the first tree");
-        assert!(global.try_drive(None, Interest::GpThread));
+        let leaves = Global::new_leaves(&config, COUNTS).expect("it has two participants");
+        assert!(global.grow(leaves).is_ok(), "the first ones");
+        assert!(
+            global.try_drive(None, Interest::Waiter(Pos::MAX)),
+            "it drives for ever"
+        );
         Srcu {
             global,
             counts: Counts {
@@ -121,9 +102,6 @@ impl Srcu {
                 unlocks: vec![[0; 2]; cpus as usize],
                 ended: None,
                 flags: Default::default(),
-                started: Cell::new(false),
-                over: Cell::new(false),
-                scans: Cell::new(0),
             },
             worker,
             next: Next::Again,
@@ -131,7 +109,7 @@ impl Srcu {
             waiters: VecDeque::new(),
             callbacks: VecDeque::new(),
             oracle: Oracle::default(),
-            since: (0, 0),
+            since: (0, 0, 0),
             spanned: 0,
             stats: SrcuStats::default(),
         }
@@ -157,23 +135,31 @@ impl Srcu {
         self.counts.flags[count as usize].replace(false) && std::mem::take(&mut self.armed)
     }
 
-    /// Notes that grace periods have begun, or ended; true if one has ended.
-    pub(super) fn note_edges(&mut self, now: u64, counts: bool) -> bool {
-        let over = self.counts.over.take();
+    /// Notes that a grace period has begun, or ended, in a step from this phase and number of scans; true
+    /// if one has ended.
+    pub(super) fn note_edges(
+        &mut self,
+        (before, scans): (Phase, u64),
+        now: u64,
+        counts: bool,
+    ) -> bool {
+        let idle = |phase| phase == Phase::Idle;
+        let (was_idle, is_idle) = (idle(before), idle(self.global.phase()));
+        let over = is_idle && !was_idle;
         if over {
-            let (start, since) = self.since;
+            let (start, since, scans_before) = self.since;
             self.oracle.waited(since);
             if counts {
                 self.stats.grace_periods.push(GracePeriod {
                     start,
                     end: now,
-                    scans: self.counts.scans.get(),
+                    scans: (self.global.counts().scans - scans_before) as u32,
                     holdouts: Vec::new(),
                 });
             }
         }
-        if self.counts.started.take() {
-            self.since = (now, self.oracle.since());
+        if was_idle && !is_idle {
+            self.since = (now, self.oracle.since(), scans);
             self.spanned += u64::from(self.oracle.is_open());
         }
         over
@@ -182,7 +168,7 @@ impl Srcu {
     /// The next callback whose grace period is over.
     pub(super) fn ready(&mut self) -> Option<Callback> {
         let &(cookie, _) = self.callbacks.front()?;
-        self.global.poll(cookie).then(|| {
+        self.global.published().done_exact(cookie).then(|| {
             let (_, callback) = self.callbacks.pop_front().expect("there is one");
             self.oracle.invoked(callback.number, callback.since);
             callback

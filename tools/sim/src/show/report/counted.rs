@@ -3,7 +3,7 @@
 use super::Figures;
 use crate::record::counted::Counted;
 use crate::record::stats::Stats;
-use quiescent_kernel::credit::Cause;
+use quiescent_engine::credit::Cause;
 
 pub(super) fn add(it: &mut Figures, stats: &Stats, counted: &Counted) {
     it.run("scans", "scans", counted.scans as f64);

@@ -1,10 +1,10 @@
 //! The barrier of the machine: callers, the sweep over all CPUs in single steps, and what it must and must
 //! not wait for.
 
-use quiescent_engine::Seq;
-use quiescent_engine::barrier::{Begin, Visit};
+use quiescent_kernel::Seq;
+use quiescent_kernel::barrier::{Begin, Visit};
 
-use super::{Callback, Entry, Rig, State, Style};
+use super::{Callback, Entry, Rig, State};
 
 /// A caller of the barrier, and the callbacks that it has to wait for.
 pub struct Caller {
@@ -80,14 +80,8 @@ impl Rig {
     fn visit(&mut self, flight: &mut Flight) {
         let cpu = flight.visited;
         flight.visited += 1;
-        let visit = match self.style {
-            Style::Entrain => self.cpus[cpu].entrain_barrier(&mut self.barrier),
-            Style::Positions => self.cpus[cpu].visit_barrier(&mut self.barrier),
-        };
-        if visit == Visit::Noted {
+        if self.cpus[cpu].entrain_barrier(&mut self.barrier) == Visit::Noted {
             flight.share.extend(self.owed(cpu));
-        }
-        if visit == Visit::Noted && self.style == Style::Entrain {
             self.fifos[cpu].push_back(Entry::Barrier);
         }
     }
@@ -113,23 +107,14 @@ impl Rig {
     /// The barrier is complete exactly when nothing is left to wait for.
     pub(super) fn check_barrier(&self, flight: &Flight) {
         let guard = if flight.all { 0 } else { 2 };
-        let settled = |&id: &usize| self.callbacks[id].state == State::Settled;
-        match self.style {
-            Style::Positions => {
-                let done = flight.all && flight.share.iter().all(settled);
-                assert_eq!(flight.complete, done, "{:?}", self.barrier);
-            }
-            Style::Entrain => {
-                let running = self.running.iter().flatten();
-                let out = running.flat_map(|running| &running.entries);
-                let queued = self.fifos.iter().flatten().chain(out);
-                let entries = queued.filter(|&&entry| entry == Entry::Barrier).count();
-                assert_eq!(self.barrier.remaining() as usize, guard + entries);
-                assert_eq!(flight.complete, flight.all && entries == 0);
-                if flight.complete {
-                    self.assert_invoked(&flight.share);
-                }
-            }
+        let running = self.running.iter().flatten();
+        let out = running.flat_map(|running| &running.entries);
+        let queued = self.fifos.iter().flatten().chain(out);
+        let entries = queued.filter(|&&entry| entry == Entry::Barrier).count();
+        assert_eq!(self.barrier.remaining() as usize, guard + entries);
+        assert_eq!(flight.complete, flight.all && entries == 0);
+        if flight.complete {
+            self.assert_invoked(&flight.share);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The thread host's calls, in a random order.
 
-use quiescent_engine::credit::Cause;
+use quiescent_kernel::credit::Cause;
 
 use super::*;
 

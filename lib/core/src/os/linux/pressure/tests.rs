@@ -40,7 +40,7 @@ impl Fake {
         Sources::at(Paths {
             system,
             own_group: kept_path(&self.root.join("own")),
-            mounts: [mount("nothing"), mount("mount")],
+            groups: mount("mount"),
         })
     }
 }
@@ -85,7 +85,7 @@ fn missing_pressure_sources_are_unavailable() {
     let sources = Sources::at(Paths {
         system: NOTHING,
         own_group: NOTHING,
-        mounts: ["/nothing", "/nothing"],
+        groups: "/nothing",
     });
     assert_eq!(states(&sources), [PressureSource::Closed; COUNT]);
     sources.open();

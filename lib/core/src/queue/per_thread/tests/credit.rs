@@ -7,8 +7,8 @@ fn credit_becomes_limits() {
     // With none ahead, the end of the block is the end of all blocks.
     let queue = owned(5, 0);
     let _ = settle(queue, &mut queue.lock(), 1000);
-    for words in &queue.lanes {
-        let is = (get(&words.limit), get(&words.reach), get(&words.linked));
+    for (lane, words) in queue.lanes.iter().enumerate() {
+        let is = (get(&words.limit), get(&words.reach), linked_to(queue, lane));
         assert_eq!(is, (N, N, N));
     }
     // End, credit: the limit, the value it may be raised to, and the end of the linked blocks.
@@ -23,8 +23,8 @@ fn credit_becomes_limits() {
         let queue = owned(end, 2);
         let mut core = queue.lock();
         let _ = settle(queue, &mut core, until);
-        for words in &queue.lanes {
-            let is = (get(&words.limit), get(&words.reach), get(&words.linked));
+        for (lane, words) in queue.lanes.iter().enumerate() {
+            let is = (get(&words.limit), get(&words.reach), linked_to(queue, lane));
             assert_eq!(is, (limit, reach, linked), "{end} {until}");
             assert_eq!(
                 words.next.load(Ordering::Relaxed).is_null(),
@@ -54,7 +54,7 @@ fn without_credit_blocks_ahead_are_removed() {
     assert_eq!((core.chains[PLAIN].end(), count(&mut garbage)), (N, 4));
     let words = &queue.lanes[PLAIN];
     assert!(words.next.load(Ordering::Relaxed).is_null());
-    assert_eq!((get(&words.limit), get(&words.linked)), (0, N));
+    assert_eq!((get(&words.limit), linked_to(queue, PLAIN)), (0, N));
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn prepare_allocates_the_missing_blocks() {
         let words = &queue.lanes[PLAIN];
         set(&words.end, case.end);
         set(&words.reach, case.reach);
-        set(&words.linked, case.linked);
+        queue.linked[PLAIN].store(case.linked, std::sync::atomic::Ordering::Relaxed);
         set(&words.freed, case.freed);
         set(&words.head, case.head);
         words.ahead.store(case.ahead, Ordering::Relaxed);

@@ -29,7 +29,7 @@ fn a_take_over() {
     assert!(core.is_taken());
     assert_eq!(core.chains[PLAIN].seen, 4);
     let words = &queue.lanes[PLAIN];
-    assert_eq!((core.chains[PLAIN].end(), get(&words.linked)), (N, N));
+    assert_eq!((core.chains[PLAIN].end(), linked_to(queue, PLAIN)), (N, N));
     assert_eq!(words.ahead.load(Ordering::Relaxed), 0); // little is queued
     // Once more: the owner does not consume any more.
     assert!(queue.revoke(&mut core));
@@ -73,7 +73,7 @@ fn more_than_a_block_queued_keeps_blocks_ahead() {
         engine.done(queue, &mut core);
         let mut places = vec![Entry::NONE; consumed as usize];
         let range = queue.extract(&mut core, PLAIN, &mut places, &mut Garbage::new());
-        core.cpu.ran(Which::Plain, range);
+        core.cpu.ran(Lane::Plain, range);
         assert!(queue.revoke(&mut core));
         let taken = queue.take(&mut core, None).expect("it is revoked");
         assert_eq!(taken[PLAIN].end, consumed + queued);
@@ -204,7 +204,7 @@ fn the_owner_continues_where_takers_ended() {
     engine.done(queue, &mut core);
     let mut places = [Entry::NONE; BLOCK + 2];
     let range = queue.extract(&mut core, PLAIN, &mut places, &mut Garbage::new());
-    core.cpu.ran(Which::Plain, range);
+    core.cpu.ran(Lane::Plain, range);
     let one = Credit {
         until: 2 * N,
         done: N + 9,
@@ -328,6 +328,6 @@ fn a_helping_owner_pops_nothing_that_was_taken_over() {
     core.chains[PLAIN].taken = true;
     drop(core);
     assert_eq!(State::of(queue).help_along(queue, 5), 5);
-    assert_eq!(queue.lock().cpu.list(Which::Plain).ready(), 4);
+    assert_eq!(queue.lock().cpu.list(Lane::Plain).ready(), 4);
     assert_eq!(get(&words.head), 0, "popped");
 }

@@ -1,0 +1,202 @@
+//! The singletons of one execution of a model: threads of a scenario take the roles of the workers.
+
+use quiescent_engine::Config;
+
+use crate::watch::report::{self, Report, report};
+use quiescent_core::domain::env::{Env, Zeros};
+use quiescent_core::domain::host::Host;
+use quiescent_core::domain::stall::Reports;
+use quiescent_core::domain::state::State;
+use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
+use quiescent_core::queue::meter::uncounted;
+use quiescent_core::reader::local::{Here, Local};
+use quiescent_core::reader::registration::Keeper;
+
+/// A model thread's cell with the address of the process it works in.
+const CELL_PROCESS: usize = 0;
+/// A cell with the address of the thread's local state.
+const CELL_LOCAL: usize = 1;
+
+/// The singletons of one execution.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) env: Env,
+    zeros: Zeros,
+    /// Calls of the overflow worker.
+    calls: AtomicU32,
+}
+
+impl Process {
+    /// Makes them for this execution.
+    pub(crate) fn make(config: Config) -> &'static Process {
+        #[cfg(quiescent_loom)]
+        return quiescent_core::prim::on_large_stack(|| Process::make_here(config));
+        #[cfg(not(quiescent_loom))]
+        Process::make_here(config)
+    }
+
+    fn make_here(config: Config) -> &'static Process {
+        let place = Box::leak(Box::<Process>::new_uninit());
+        let process = place.as_mut_ptr();
+        // SAFETY: made here, at the place that `new` gets, and kept until no thread of the execution is left.
+        // Built part by part, because the stacks of model threads are small.
+        unsafe {
+            let env = &raw mut (*process).env;
+            (&raw mut (*process).zeros).write(Zeros::new());
+            env.write(Env::new(
+                env,
+                config,
+                &*process,
+                uncounted,
+                &(*process).zeros,
+            ));
+            (&raw mut (*process).calls).write(AtomicU32::new(0));
+            keep(Box::from_raw(process))
+        }
+    }
+
+    /// Makes the calling model thread work here.
+    pub(crate) fn enter(&'static self) {
+        // SAFETY: they live as long as the execution.
+        let local = unsafe { Local::new(&raw const self.env.threads, &raw const self.env.common) };
+        let local: &'static Local = keep(Box::new(local));
+        tls_set(CELL_LOCAL, std::ptr::from_ref(local).expose_provenance());
+        tls_set(CELL_PROCESS, std::ptr::from_ref(self).expose_provenance());
+    }
+
+    /// Sleeps until the overflow worker was called more than `calls` times; returns the number of calls.
+    pub(crate) fn sleep_as_overflow(&self, calls: u32) -> u32 {
+        loop {
+            let now = self.calls.load(Ordering::Acquire);
+            if now != calls {
+                return now;
+            }
+            futex_wait(&self.calls, calls, None);
+        }
+    }
+}
+
+/// The process that the calling model thread works in.
+pub(crate) fn process() -> &'static Process {
+    let address = tls_get(CELL_PROCESS);
+    assert!(address != 0, "a model thread starts with Model::enter");
+    // SAFETY: only `enter` writes the cell, from a 'static reference.
+    unsafe { &*std::ptr::with_exposed_provenance(address) }
+}
+
+/// The environment that all domains share.
+pub(crate) fn env() -> &'static Env {
+    &process().env
+}
+
+/// The state of the process's domain.
+pub(crate) fn home() -> &'static State {
+    &env().state
+}
+
+fn own() -> &'static Local {
+    let address = tls_get(CELL_LOCAL);
+    assert!(address != 0, "a model thread starts with Model::enter");
+    // SAFETY: only `enter` writes the cell, from a 'static reference.
+    unsafe { &*std::ptr::with_exposed_provenance(address) }
+}
+
+/// The calling thread's local state.
+pub(crate) fn with_local<R>(f: impl FnOnce(&Local) -> R) -> R {
+    f(own())
+}
+
+/// The same, as a value that can be kept.
+pub(crate) fn local() -> Here {
+    // SAFETY: the calling model thread's.
+    unsafe { Here::new(own()) }
+}
+
+// SAFETY: each model thread has its own, made with these threads.
+unsafe impl Keeper for Process {
+    fn local(&self) -> Here {
+        local()
+    }
+}
+
+impl Host for Process {
+    fn call_overflow(&self, _state: &'static State) {
+        self.calls.fetch_add(1, Ordering::Release);
+        futex_wake(&self.calls);
+    }
+
+    fn stall_reports(&self) -> Option<&'static Reports> {
+        (stalls::begins() || report::stalls().is_some()).then_some(&stalls::REPORTS)
+    }
+
+    fn tell(&self, event: Report) {
+        if let Report::Panicked { .. } = event {
+            report(&self.env, &event);
+        }
+    }
+
+    fn ready(&self) {
+        report::ready(&self.env);
+    }
+}
+
+/// Stall reports, for the scenario.
+pub(crate) mod stalls {
+    use std::cell::Cell;
+
+    use quiescent_core::domain::stall::{Reports, StallReport};
+
+    pub(super) static REPORTS: Reports = Reports::new(tell);
+
+    type Observer = (fn(), fn(&StallReport));
+
+    thread_local! {
+        /// Model threads are fibers on one OS thread.
+        static OBSERVER: Cell<Option<Observer>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn observe(begun: fn(), made: fn(&StallReport)) {
+        OBSERVER.set(Some((begun, made)));
+    }
+
+    pub(crate) fn forget() {
+        OBSERVER.set(None);
+    }
+
+    /// A report begins; false if there is no observer.
+    pub(super) fn begins() -> bool {
+        let observer = OBSERVER.get();
+        observer.inspect(|(begun, _)| begun()).is_some()
+    }
+
+    fn tell(stall: StallReport) {
+        if let Some((_, made)) = OBSERVER.get() {
+            made(&stall);
+        }
+    }
+}
+
+/// The lock between writers; a model does not fork.
+pub(crate) mod write_lock {
+    use std::sync::PoisonError;
+
+    use quiescent_core::const_new;
+    use quiescent_core::prim::{Mutex, MutexGuard};
+
+    #[derive(Debug)]
+    pub(crate) struct WriteLock(Mutex<()>);
+
+    pub(crate) type Taken<'a> = MutexGuard<'a, ()>;
+
+    impl WriteLock {
+        const_new! {
+            pub(crate) fn new() -> WriteLock {
+                WriteLock(Mutex::new(()))
+            }
+        }
+
+        pub(crate) fn take(&self) -> Taken<'_> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}

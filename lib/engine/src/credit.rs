@@ -1,0 +1,564 @@
+//! The policy for callbacks: when they are stamped, how far their owner may go alone, and when
+//! another thread has to act.
+//!
+//! # Division of work
+//! The owner of a queue (a registered thread) pushes and pops with plain stores as long as its [`Credit`]
+//! lasts, and then calls [`refill`](Cpu::refill). Each refill stamps new entries, because a stamp is free and
+//! any later grace period then serves them. A callback without hurry is *lazy*: no grace period is requested
+//! for it until there is a batch. Three things end laziness: the batch is full (count or bytes), a caller
+//! hurries, or the oldest entry's time has passed. In the last case the owner may never return: the
+//! worker's timer fires, it takes the queue over and calls [`taken`](Cpu::taken), which requests a grace
+//! period for all of it.
+//!
+//! So threads that retire at the same time share grace periods: the first to fill a batch requests one, and
+//! it serves all of them.
+//!
+//! # Invariants
+//! * A queue that holds something, or whose owner may push without a report, has a deadline, and the worker's
+//!   timer is armed no later than that (rule R6). A caller that queues the first callback while no timer is
+//!   armed has no credit, so it calls the engine.
+//! * An empty queue without credit has no deadline, and requests nothing (rule R5).
+//! * A stamp is a snapshot of `gp_seq` taken after everything it covers was queued, by a caller that
+//!   has executed a full fence in between (`[SNAP-1]` of the host).
+//! * The snapshot is taken before the number used for advancing is read. (Both under one lock here; the
+//!   order matters to hosts that read them separately: an edge in between could strand `NEXT`.)
+//!
+//! Complexity: every call is O(lanes).
+
+use crate::budget::{Held, Level};
+use crate::cblist::CbList;
+pub use crate::config::Defer;
+use crate::cpu::{Cpu, LANES, Lane};
+use crate::gp::Global;
+use crate::host::{Now, Pos};
+use crate::seq::Seq;
+
+/// The policy's state of one CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Deferring {
+    /// The deadline for the visit of another thread; `None` if nothing is queued.
+    pub(crate) deadline: Option<u64>,
+    /// The time by which queued prompt callbacks have to be stamped.
+    pub(crate) prompt: Option<u64>,
+    /// Everything queued below these positions is requested: by a hurried call, a barrier, a passed deadline.
+    pub(crate) hurried: Option<[Pos; LANES]>,
+    /// Time of the last call.
+    pub(crate) looked: u64,
+    /// The last credit was none: a new entry was queued just now.
+    pub(crate) tight: bool,
+    /// [`Defer::drained`], at the last call.
+    pub(crate) drained: bool,
+    /// The owner runs the code of its own lane itself.
+    pub(crate) owner_runs: bool,
+}
+
+impl Deferring {
+    pub(crate) const fn new() -> Deferring {
+        Deferring {
+            deadline: None,
+            prompt: None,
+            hurried: None,
+            looked: 0,
+            tight: true,
+            drained: false,
+            owner_runs: false,
+        }
+    }
+}
+
+/// Why callbacks that could have waited for more were flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The flush time of lazy ones has passed.
+    Lazy,
+    /// The flush time of prompt ones has passed.
+    Prompt,
+    /// There are enough of them.
+    Batch,
+    /// A caller is in a hurry.
+    Hurry,
+    /// A barrier waits for them.
+    Barrier,
+    /// A drain empties the domain.
+    Drain,
+    /// Memory is low.
+    Pressure,
+    /// The budget is near.
+    Budget,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 8] = [
+        Cause::Lazy,
+        Cause::Prompt,
+        Cause::Batch,
+        Cause::Hurry,
+        Cause::Barrier,
+        Cause::Drain,
+        Cause::Pressure,
+        Cause::Budget,
+    ];
+
+    /// Its name in counters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Lazy => "lazy",
+            Cause::Prompt => "prompt",
+            Cause::Batch => "batch",
+            Cause::Hurry => "hurry",
+            Cause::Barrier => "barrier",
+            Cause::Drain => "drain",
+            Cause::Pressure => "pressure",
+            Cause::Budget => "budget",
+        }
+    }
+}
+
+/// How often callbacks of a queue were flushed for each [`Cause`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flushes([u64; Cause::ALL.len()]);
+
+impl Flushes {
+    pub(crate) const NONE: Flushes = Flushes([0; Cause::ALL.len()]);
+
+    /// The count for this cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+}
+
+/// A refill's report about a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Queued {
+    /// Everything below this is queued.
+    pub end: Pos,
+    /// Bytes queued since the last call.
+    pub bytes: u64,
+    /// The owner has consumed done callbacks below this; `None` where another thread consumes.
+    pub freed_to: Option<Pos>,
+    /// Of those, so many are still being run, and were not reported so before. They count as
+    /// out until [`ran`](Cpu::ran). (Only where a taker found them: [`taken`](Cpu::taken).)
+    pub running: u64,
+    /// There is an owner that queues within its credit, without saying so at once. (For
+    /// [`taken`](Cpu::taken): it was faster than the taker.)
+    pub credit: bool,
+    /// Its owner is not to reclaim: it starts no grace period, and others consume.
+    pub offload: bool,
+    /// If its credit lasts, the owner may queue this number before it calls again, and checks the bytes of
+    /// its credit after every [`look`](crate::budget::Budget::look) entries. Smaller values count as `look`.
+    pub reach: u64,
+}
+
+/// How urgent the newest callback is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Urgency {
+    /// It may wait until a grace period starts for another reason, or until its flush time.
+    #[default]
+    Lazy,
+    /// It may wait a little.
+    Prompt,
+    /// It may not wait.
+    Hurry,
+}
+
+/// How far the owner of a lane may go alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Credit {
+    /// It calls again when its end reaches this.
+    pub until: Pos,
+    /// … or when this many more bytes are queued.
+    pub bytes: u64,
+    /// Callbacks below this are done.
+    pub done: Pos,
+    /// More than two batches are done and not consumed, or the budget is near: hurry up.
+    pub behind: bool,
+    /// The size of a batch now: room for so many is worth keeping.
+    pub batch: u64,
+}
+
+/// The result of a refill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use = "a deadline that is not armed, or a worker that is not woken, leaves callbacks behind"]
+pub struct Refill {
+    /// For the owner.
+    pub credit: [Credit; LANES],
+    /// Set the worker's timer to this (monotonic nanoseconds).
+    pub arm: Option<u64>,
+    /// Wake the worker.
+    pub kick: bool,
+    /// Wake the second worker, too ([`pool`](crate::pool)).
+    pub second: bool,
+    /// Some callbacks wait for a grace period without a driver: drive it, as far as that needs no waiting.
+    pub drive: bool,
+    /// Prompt callbacks queued from now on are covered by a deadline already.
+    pub prompt: bool,
+    /// The [budget](crate::budget) is near: free this many done ones here and now, if they are the caller's.
+    pub help: u64,
+    /// The budget is near, and other threads free or run something that is queued here; or the budget is
+    /// exceeded, and a grace period that frees something may need a reader that has no processor. Yield it.
+    pub give_way: bool,
+    /// The budget is exceeded: report it to the program.
+    pub over: bool,
+}
+
+/// Near the budget an owner frees so many of its own with each push.
+const HELP: u64 = 10;
+
+impl Cpu {
+    /// The owner reports queued and consumed entries, and gets new credit.
+    pub fn refill(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        urgency: Urgency,
+        now: Now,
+    ) -> Refill {
+        let defer = global.config.defer;
+        let stamp = global.gp_seq.snap();
+        let own = queued[Lane::Own as usize];
+        let ignored = self.ignores(&own, defer.batch);
+        self.account(global, queued, now.ns);
+        self.tell(global);
+        global.press();
+        let near = global.level() != Level::Easy;
+        if urgency == Urgency::Hurry {
+            self.hurry();
+        }
+        if urgency == Urgency::Prompt {
+            let by = now.ns.saturating_add(defer.prompt_ns);
+            self.credit.prompt = Some(self.credit.prompt.map_or(by, |known| known.min(by)));
+        }
+        // Stamps are free. Any later grace period serves all stamped entries.
+        self.stamp_all(stamp);
+        let idle = self.idle(global);
+        let batches = Lane::ALL.map(|lane| global.batch_of(lane));
+        let is_batch =
+            |(count, bytes): (u64, u64), batch: Held| count >= batch.count || bytes >= batch.bytes;
+        let full = idle
+            .into_iter()
+            .zip(batches)
+            .any(|(idle, batch)| is_batch(idle, batch));
+        let plain_ready = is_batch(self.list(Lane::Plain).done(), batches[Lane::Plain as usize]);
+        let code_done = self.list(Lane::Code).done();
+        let code_ready = self.ready_code();
+        let is_code_batch = is_batch((code_ready, code_done.1), batches[Lane::Code as usize]);
+        let cause = match urgency {
+            Urgency::Hurry => Some(Cause::Hurry),
+            _ if full => Some(Cause::Batch),
+            _ if near => Some(Cause::Budget),
+            _ => None,
+        };
+        let idle = match cause {
+            Some(cause) => {
+                self.flush(global, cause);
+                self.idle(global)
+            }
+            None => idle,
+        };
+        let offload = queued[Lane::Plain as usize].offload;
+        let others = (offload && (full || plain_ready)) || ignored;
+        if others {
+            self.hurry(); // the thread that is woken waits for these, and consumes them
+        }
+        self.credit.owner_runs = own.credit && !own.offload && !self.is_hurried();
+        // The first one after nothing is reported at once, unless a timer is going to fire anyway.
+        let owned = queued.iter().any(|lane| lane.credit);
+        // So is each one past the budget where other threads free or run what is queued.
+        let by_others = offload || self.has_code_for_others(queued);
+        let outruns = by_others && global.level() == Level::Over;
+        self.credit.tight = !owned || outruns || (self.is_empty() && global.armed().is_none());
+        let arm = self.set_deadline(global, now.ns);
+        let mut credit = self.new_credit(near, &idle, &batches);
+        self.lend(global, queued, &mut credit);
+        Refill {
+            credit,
+            arm,
+            kick: global.budget.take_kick()
+                || urgency == Urgency::Hurry
+                || others
+                || (is_code_batch && !defer.drained),
+            second: global.calls_overflow(),
+            drive: !offload && self.waits(global) && !global.is_driven(),
+            prompt: self.credit.prompt.is_some(),
+            help: if near && !offload { HELP } else { 0 },
+            give_way: (near && by_others) || global.level() == Level::Over,
+            over: global.take_news(now.ns),
+        }
+    }
+
+    /// Another thread has taken the queue over, for this `cause`: everything is stamped.
+    ///
+    /// True if some of it waits for a grace period. (Entries that found no free segment are stamped by
+    /// another call after that.)
+    pub fn taken(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        cause: Cause,
+        now: Now,
+    ) -> bool {
+        let stamp = global.gp_seq.snap();
+        self.account(global, queued, now.ns);
+        self.tell(global);
+        if queued.iter().any(|lane| lane.credit) {
+            // Entries that the owner queues within its credit need a deadline.
+            let _ = self.set_deadline(global, now.ns);
+        } else {
+            self.give_back(global);
+            self.credit.owner_runs = false;
+            self.credit.tight = true;
+            self.credit.prompt = None;
+            self.credit.deadline = None;
+        }
+        self.hurry();
+        self.stamp_all(stamp);
+        self.flush(global, cause);
+        self.lists.iter().any(CbList::pending)
+    }
+
+    /// A grace period may have ended: more may be done.
+    pub fn advance(&mut self, global: &Global) {
+        let seq = global.gp_seq;
+        for list in &mut self.lists {
+            list.advance(seq);
+        }
+        self.credit.drained = global.config.defer.drained;
+        self.settle();
+    }
+
+    /// Takes up to `max` done callbacks of a lane out, to be invoked. They count as queued until
+    /// [`ran`](Cpu::ran).
+    pub fn extract(&mut self, lane: Lane, max: u64) -> core::ops::Range<Pos> {
+        let range = self.lists[lane as usize].extract_done(max);
+        self.settle();
+        range
+    }
+
+    /// These, extracted before, have been invoked. True if that completes this CPU's share of the
+    /// barrier in flight.
+    pub fn ran(&mut self, lane: Lane, range: core::ops::Range<Pos>) -> bool {
+        self.lists[lane as usize].ran(range);
+        self.settle();
+        self.barrier_share_done()
+    }
+
+    /// Is a time set by which prompt callbacks are stamped?
+    pub fn is_prompt(&self) -> bool {
+        self.credit.prompt.is_some()
+    }
+
+    /// The deadline for another thread's visit of this queue.
+    pub fn deadline(&self) -> Option<u64> {
+        self.credit.deadline
+    }
+
+    /// Everything queued now is to go through without delay.
+    pub fn hurry(&mut self) {
+        let ends = core::array::from_fn(|lane| self.lists[lane].end());
+        self.credit.hurried = Some(ends);
+        self.settle();
+    }
+
+    /// Does the owner run the code of its own lane itself, as of the last call? If not, a worker does.
+    pub fn owner_runs(&self) -> bool {
+        self.credit.owner_runs
+    }
+
+    /// Has the owner queued code of its own and run none of the batch that is done? Then it is always inside
+    /// sections or callbacks when it queues, and the worker has to run it.
+    fn ignores(&self, own: &Queued, batch: u64) -> bool {
+        let list = &self.lists[Lane::Own as usize];
+        self.credit.owner_runs
+            && list.ready() >= batch
+            && own.freed_to == Some(list.head())
+            && own.end.wrapping_sub(list.end()) > batch / 16
+    }
+
+    /// Is a queued entry hurried?
+    pub fn is_hurried(&self) -> bool {
+        self.credit.hurried.is_some()
+    }
+
+    /// Callbacks of a lane that are queued or being invoked.
+    pub fn queued(&self, lane: Lane) -> u64 {
+        self.lists[lane as usize].len()
+    }
+
+    /// The list of a lane.
+    pub fn list(&self, lane: Lane) -> &CbList {
+        &self.lists[lane as usize]
+    }
+
+    /// Nothing queued, nothing being invoked.
+    pub fn is_empty(&self) -> bool {
+        self.lists.iter().all(CbList::is_empty)
+    }
+
+    /// Does an entry wait for a requested grace period?
+    fn waits(&self, global: &Global) -> bool {
+        let coming = |stamp| global.is_coming(stamp);
+        let next = self.lists.iter().filter_map(CbList::next_gp);
+        next.into_iter().any(coming)
+    }
+
+    /// For each list, the number and weight of entries without a requested grace period.
+    fn idle(&self, global: &Global) -> [(u64, u64); LANES] {
+        let coming = |stamp| global.is_coming(stamp);
+        core::array::from_fn(|lane| self.lists[lane].idle(coming))
+    }
+
+    pub(crate) fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
+        let since = if self.credit.tight {
+            now_ns
+        } else {
+            self.credit.looked
+        };
+        for (list, queued) in self.lists.iter_mut().zip(queued) {
+            if let Some(head) = queued.freed_to {
+                list.freed_to(head);
+            }
+            list.reopen(queued.running, now_ns);
+            list.enqueue_to(queued.end, queued.bytes, since);
+        }
+        self.credit.looked = self.credit.looked.max(now_ns);
+        self.settle();
+        self.advance(global);
+    }
+
+    /// The hurried entries are done; an empty queue whose owner has no credit needs no deadline.
+    fn settle(&mut self) {
+        let through = |lane: Lane, to: Pos| {
+            let list = &self.lists[lane as usize];
+            let gone = match self.is_drained(lane) {
+                true => list.done_end(), // the rest is left to the program, which drains
+                false => list.head(),
+            };
+            to.wrapping_sub(gone).cast_signed() <= 0
+        };
+        if let Some(to) = self.credit.hurried
+            && Lane::ALL
+                .into_iter()
+                .zip(to)
+                .all(|(lane, to)| through(lane, to))
+        {
+            self.credit.hurried = None;
+        }
+        if self.is_empty() && self.credit.tight {
+            self.credit.deadline = None;
+            self.credit.prompt = None;
+        }
+    }
+
+    /// Does the program run these itself, when it drains?
+    pub(crate) fn is_drained(&self, lane: Lane) -> bool {
+        let by_owner = lane == Lane::Plain || (lane == Lane::Own && self.credit.owner_runs);
+        self.credit.drained && !by_owner
+    }
+
+    /// Does code queued here wait for other threads, which run it? (And for a grace period, which they may be
+    /// driving.)
+    fn has_code_for_others(&self, queued: &[Queued; LANES]) -> bool {
+        [Lane::Code, Lane::Own, Lane::Head].into_iter().any(|lane| {
+            let entries = self.lists[lane as usize].len();
+            queued[lane as usize].freed_to.is_none() && entries != 0 && !self.is_drained(lane)
+        })
+    }
+
+    /// Stamps unstamped entries, in every lane, as far as there are free segments.
+    fn stamp_all(&mut self, stamp: Seq) {
+        for list in &mut self.lists {
+            list.accelerate(stamp);
+        }
+    }
+
+    fn new_credit(
+        &self,
+        near: bool,
+        idle: &[(u64, u64); LANES],
+        batches: &[Held; LANES],
+    ) -> [Credit; LANES] {
+        Lane::ALL
+            .map(|lane| self.new_credit_of(lane, near, idle[lane as usize], batches[lane as usize]))
+    }
+
+    #[inline(never)]
+    fn new_credit_of(&self, lane: Lane, near: bool, idle: (u64, u64), batch: Held) -> Credit {
+        let list = &self.lists[lane as usize];
+        let left = batch.count.saturating_sub(idle.0);
+        let free = match (self.credit.tight, left) {
+            (true, _) => 0,
+            (false, 0) => batch.count, // no free segment: after another batch we know more
+            (false, left) => left,
+        };
+        Credit {
+            until: list.end().wrapping_add(free),
+            bytes: match batch.bytes.saturating_sub(idle.1) {
+                0 => batch.bytes,
+                left => left,
+            },
+            done: list.done_end(),
+            behind: near || list.ready() > 2 * batch.count,
+            batch: batch.count,
+        }
+    }
+
+    /// Requests the grace period of all stamps given so far, or an earlier one.
+    fn flush(&mut self, global: &mut Global, cause: Cause) {
+        if self.lists.iter().any(CbList::pending) {
+            global.request();
+            global.counts.flushes.0[cause as usize] += 1;
+        }
+    }
+
+    /// In the child of a fork. The queue has no owner any more; `queued` is what had been queued and consumed
+    /// at the fork. Entries that were out belong to another process. Without `run_code` the callbacks that
+    /// run code of the program are forgotten: the parent has them too, and runs them. Returns the number of
+    /// callbacks that this process will not run.
+    ///
+    /// The rest waits as in any queue without an owner: it has a deadline, but no timer is set for it before
+    /// a caller in this process needs the worker.
+    pub fn forked(
+        &mut self,
+        global: &mut Global,
+        queued: &[Queued; LANES],
+        run_code: bool,
+        now: Now,
+    ) -> u64 {
+        self.account(global, queued, now.ns);
+        let mut dropped = 0;
+        for (list, lane) in self.lists.iter_mut().zip(Lane::ALL) {
+            let out = list.forked();
+            if lane != Lane::Plain {
+                dropped += out;
+                dropped += if run_code { 0 } else { list.abandon() };
+            }
+        }
+        self.barrier.forked();
+        self.turn.holder = None;
+        self.credit.owner_runs = false;
+        self.credit.tight = true;
+        if !run_code {
+            self.credit.prompt = None; // only code is prompt
+        }
+        self.credit.deadline = self.next_deadline(global, now.ns);
+        self.settle();
+        self.give_back(global);
+        self.tell(global);
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_hurried_and_has_no_stamp_is_due() {
+        let (mut cpu, now) = (Cpu::new(1), Now::default());
+        cpu.lists[Lane::Plain as usize].enqueue_to(1, 8, 0);
+        assert_eq!(cpu.due(now, false), None, "nothing is hurried");
+        cpu.hurry();
+        assert_eq!(cpu.due(now, false), Some(Cause::Hurry));
+    }
+}
