@@ -3,7 +3,7 @@
 //! The crate serves libraries built on it: [`quiescent`] for Rust programs, with one domain per process,
 //! thread-locals and worker threads; and simulations and models with their own threads. This crate has no
 //! statics, no thread-locals and no threads: a host creates an [`Env`](domain::env::Env), keeps a
-//! [`Local`](reader::local::Local) for each thread, and implements [`Shell`](domain::shell::Shell).
+//! [`Local`](reader::local::Local) for each thread, and implements [`Host`](domain::host::Host).
 //!
 //! The folders are layers; each imports only those above it in this list:
 //!

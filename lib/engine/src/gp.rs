@@ -634,6 +634,11 @@ impl Global {
         self.counts
     }
 
+    /// Counts from zero, for another owner.
+    pub fn reset_counts(&mut self) {
+        self.counts = Counts::default();
+    }
+
     /// The number of CPUs that there is room for.
     pub fn cpus(&self) -> u32 {
         self.leaves.cpus()

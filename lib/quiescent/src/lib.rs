@@ -252,11 +252,12 @@ pub use api::telemetry;
 
 use api::statistics;
 
-pub use api::barrier::{BarrierFuture, barrier, barrier_async, try_barrier, try_barrier_async};
+pub use api::barrier::{barrier, barrier_async, try_barrier, try_barrier_async};
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
 pub use api::defer::{Drained, defer, defer_hurry, defer_lazy, drain};
 pub use api::domain::{Domain, RcuDomain};
+pub use api::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
 pub use api::future::{GracePeriod, grace_period, try_grace_period};
 pub use api::guard::{Guard, in_section, read, read_lock};

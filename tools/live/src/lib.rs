@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `state` | [`Machine`]: one reading below a [`Root`](files::Root): `/`, or a copy of these files |
 //! | `buffers` | [`record`](mod@record): a trace of this kernel; [`Activity`]: its rates |
+//! | [`telemetry`] | the counters of a program that uses the library, of which its page shows the state |
 //! | [`doctor`] | [`diagnose`]: rules that compare the requested settings with those in force |
 //!
 //! A folder imports only folders that stand above it in this table.
@@ -27,6 +28,7 @@
 mod buffers;
 pub mod doctor;
 mod state;
+pub mod telemetry;
 
 pub use buffers::{Activity, Counters, FunctionCounters, Rung, events, record, softirqs, tracing};
 pub use doctor::{Finding, Severity, diagnose};

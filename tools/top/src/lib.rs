@@ -11,7 +11,7 @@
 //! A folder imports only folders that stand above it in this table.
 //!
 //! A reading wakes no thread of the process, and nothing runs in it: everything is read from `/proc` and from
-//! the page that its library counts into ([`quiescent::telemetry`]).
+//! the page that its library counts into (`quiescent::telemetry`).
 //!
 //! ```
 //! use quiescent_top::{Interval, Process, Source, View, text};
@@ -35,7 +35,7 @@ mod screen;
 mod text;
 
 pub use interval::{Held, Interval, Order, Row, ThreadRow, View};
-pub use quiescent::telemetry::What;
+pub use quiescent_live::telemetry::What;
 pub use sample::{Function, Holdout, Kernel, Process, SOFTIRQS, Sample, Source, Subject, Thread};
 pub use screen::watch;
 pub use text::text;

@@ -11,13 +11,14 @@ use quiescent_engine::credit::Urgency;
 
 use crate::domain::enqueue::Terms;
 use crate::domain::env::{Env, Zeros};
+use crate::domain::host::Host;
 use crate::domain::life::Domain;
-use crate::domain::shell::{News, Shell};
+use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::queue::intrusive::Head;
 use crate::queue::kind;
 use crate::queue::lane::Entry;
-use crate::queue::meter::Meter;
+use crate::queue::meter::uncounted;
 use crate::queue::parcel::{Name, Parcel};
 use crate::queue::per_thread::Queue;
 use crate::queue::weight::Owned;
@@ -47,7 +48,9 @@ pub struct Asked {
     pub dismissed_at: AtomicU32,
     /// Callbacks and wakers that have begun.
     pub begun: AtomicU32,
-    reports: Mutex<Vec<News>>,
+    /// Calls of `ready`.
+    pub ready: AtomicU32,
+    reports: Mutex<Vec<Report>>,
 }
 
 thread_local! {
@@ -93,11 +96,17 @@ pub fn program() -> &'static Program {
     let place = Box::leak(Box::<Program>::new_uninit()).as_mut_ptr();
     // SAFETY: the environment is created at the address it is given.
     unsafe {
-        let host = Box::leak(Box::new(Host(place)));
+        let host = Box::leak(Box::new(Hosted(place)));
         (&raw mut (*place).zeros).write(Zeros::new());
         (&raw mut (*place).asked).write(Asked::default());
         let env = &raw mut (*place).env;
-        env.write(Env::new(env, State::config(), host, &(*place).zeros));
+        env.write(Env::new(
+            env,
+            State::config(),
+            host,
+            uncounted,
+            &(*place).zeros,
+        ));
         (*place).env.threads.mode.resolve();
         &*place
     }
@@ -113,7 +122,7 @@ pub fn queue(cpu: u32) -> &'static Queue {
 
 impl Program {
     /// The reports since the last call.
-    pub fn reports(&self) -> Vec<News> {
+    pub fn reports(&self) -> Vec<Report> {
         std::mem::take(&mut self.asked.reports.lock().expect("no test panics in it"))
     }
 
@@ -185,14 +194,14 @@ impl Program {
 
 /// A program for its environment, which is made before there can be references to the program.
 #[derive(Debug)]
-struct Host(*const Program);
+struct Hosted(*const Program);
 
 // SAFETY: programs can be shared, and live forever.
-unsafe impl Send for Host {}
+unsafe impl Send for Hosted {}
 // SAFETY: as above.
-unsafe impl Sync for Host {}
+unsafe impl Sync for Hosted {}
 
-impl Deref for Host {
+impl Deref for Hosted {
     type Target = Program;
     fn deref(&self) -> &Program {
         // SAFETY: an environment asks nothing before its program is complete.
@@ -201,15 +210,13 @@ impl Deref for Host {
 }
 
 // SAFETY: each thread has one local for each program.
-unsafe impl Keeper for Host {
+unsafe impl Keeper for Hosted {
     fn local(&self) -> Here {
         (**self).local()
     }
 }
 
-impl Meter for Host {}
-
-impl Shell for Host {
+impl Host for Hosted {
     fn start_worker(&self) -> bool {
         self.asked.worker.fetch_add(1, Relaxed);
         self.asked.has_no_worker.load(Relaxed) == 0
@@ -228,12 +235,16 @@ impl Shell for Host {
         self.asked.begun.fetch_add(1, Relaxed);
     }
 
-    fn tell(&self, news: News) {
+    fn tell(&self, report: Report) {
         self.asked
             .reports
             .lock()
             .expect("no test panics in it")
-            .push(news);
+            .push(report);
+    }
+
+    fn ready(&self) {
+        self.asked.ready.fetch_add(1, Relaxed);
     }
 }
 

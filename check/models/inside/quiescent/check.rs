@@ -16,9 +16,10 @@ use quiescent_engine::{Config, Pace};
 
 use crate::global::{Process, stalls};
 
+use quiescent_core::domain::host::Host;
 use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::run::turn_of_overflow;
-use quiescent_core::domain::shell::Shell;
+use quiescent_core::domain::settings::Settings;
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::{self, witness};
@@ -168,7 +169,7 @@ impl Model {
 
     /// Owners run their callbacks themselves.
     pub fn inline(self) -> Model {
-        self.0.env.state.set_inline(true);
+        self.0.env.home.set(|it| it.inline = true);
         self
     }
 
@@ -282,8 +283,9 @@ impl Model {
     }
 
     fn domain(self, number: u32, readers: DomainReaders, config: Config) -> &'static Domain {
+        let settings = Settings::new(&config, 0);
         // SAFETY: it lives as long as the execution.
-        let domain = unsafe { Domain::new(number, readers, 0, &self.0.env) };
+        let domain = unsafe { Domain::new(number, readers, settings, &self.0.env) };
         let domain: &'static Domain = prim::keep(Box::new(domain));
         domain.set_state(config);
         self.0.env.registry.domains.add(domain);

@@ -2,13 +2,13 @@
 
 use quiescent_engine::Config;
 
-use crate::watch::report;
+use crate::watch::report::{self, Report};
 use quiescent_core::domain::env::{Env, Zeros};
-use quiescent_core::domain::shell::{News, Shell};
+use quiescent_core::domain::host::Host;
 use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
-use quiescent_core::queue::meter::Meter;
+use quiescent_core::queue::meter::uncounted;
 use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
 
@@ -43,7 +43,13 @@ impl Process {
         unsafe {
             let env = &raw mut (*process).env;
             (&raw mut (*process).zeros).write(Zeros::new());
-            env.write(Env::new(env, config, &*process, &(*process).zeros));
+            env.write(Env::new(
+                env,
+                config,
+                &*process,
+                uncounted,
+                &(*process).zeros,
+            ));
             (&raw mut (*process).calls).write(AtomicU32::new(0));
             keep(Box::from_raw(process))
         }
@@ -113,10 +119,7 @@ unsafe impl Keeper for Process {
     }
 }
 
-/// Models count nothing.
-impl Meter for Process {}
-
-impl Shell for Process {
+impl Host for Process {
     fn call_overflow(&self, _state: &'static State) {
         self.calls.fetch_add(1, Ordering::Release);
         futex_wake(&self.calls);
@@ -126,11 +129,14 @@ impl Shell for Process {
         (stalls::begins() || report::stalls().is_some()).then_some(&stalls::REPORTS)
     }
 
-    fn tell(&self, news: News) {
-        match news {
-            News::Ready | News::Panicked { .. } => report::tell(&self.env, news),
-            News::Slow { .. } | News::OverBudget { .. } => {}
+    fn tell(&self, event: Report) {
+        if let Report::Panicked { .. } = event {
+            report::report(&self.env, &event);
         }
+    }
+
+    fn ready(&self) {
+        report::ready(&self.env);
     }
 }
 

@@ -52,12 +52,12 @@ use quiescent_engine::barrier::Begin;
 use quiescent_engine::credit::Cause;
 
 use crate::domain::error::SyncError;
-use crate::domain::shell::Shell;
+use crate::domain::host::Host;
 use crate::domain::state::{Core, State};
 use crate::prim::counters::count;
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 
-pub use crate::domain::gate::{Awaited, Look, Seen, Ticket, Who};
+pub use crate::domain::gate::{Look, Seen, Ticket, Who};
 
 impl State {
     /// Waits until everything queued before this call has been freed or run.
@@ -73,7 +73,7 @@ impl State {
             match self.look(&mut ticket, who) {
                 Look::Over => return Ok(()),
                 Look::Free => {
-                    self.begin(&ticket, Shell::hire)?;
+                    self.begin(&ticket, Host::hire)?;
                     who = Who::Thread;
                 }
                 Look::InFlight(seen) => {
@@ -85,40 +85,31 @@ impl State {
         }
     }
 
-    /// The state of a future that waits for everything queued before this call.
-    pub fn awaited(&self) -> Awaited {
-        Awaited {
-            ticket: self.ticket(),
-            place: 0,
-        }
-    }
-
-    /// As [`barrier`](State::barrier), but never waits: `waker` is woken when the caller should poll again.
+    /// As [`barrier`](State::barrier), but never waits: `waker` is woken when the caller should poll again;
+    /// its `place` in the list is 0 for none.
     pub fn poll_barrier(
         &'static self,
-        awaited: &mut Awaited,
+        ticket: &mut Ticket,
+        place: &mut u64,
         waker: &Waker,
     ) -> Poll<Result<(), SyncError>> {
         let mut who = Who::Passing;
         loop {
-            let error = match self.look(&mut awaited.ticket, who) {
-                Look::Over => {
-                    self.forget(awaited);
-                    return Poll::Ready(Ok(()));
-                }
-                Look::Free => match self.begin(&awaited.ticket, Shell::start_worker) {
+            let error = match self.look(ticket, who) {
+                Look::Over => return Poll::Ready(Ok(())),
+                Look::Free => match self.begin(ticket, Host::start_worker) {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
                 Look::InFlight(_) if who == Who::Passing => {
-                    if self.wakers.put(&mut awaited.place, (), waker) {
+                    if self.wakers.put(place, (), waker) {
                         who = Who::Task;
                         continue;
                     }
                     SyncError::NoWorker // no memory for the list entry
                 }
                 Look::InFlight(seen) => {
-                    if !self.env().shell.start_worker() {
+                    if !self.env().host.start_worker() {
                         SyncError::NoWorker
                     } else {
                         if seen.call {
@@ -139,11 +130,6 @@ impl State {
         }
     }
 
-    /// The future is dropped or done.
-    pub fn forget(&self, awaited: &mut Awaited) {
-        self.wakers.remove(std::mem::take(&mut awaited.place));
-    }
-
     /// A ticket for everything queued before this call.
     pub fn ticket(&self) -> Ticket {
         full_fence();
@@ -156,7 +142,7 @@ impl State {
 
     /// Waits for the end of the barrier in flight, or for another reason to inspect it again.
     pub fn sleep(&'static self, seen: &Seen) -> Result<(), SyncError> {
-        if !self.env().shell.hire() {
+        if !self.env().host.hire() {
             return Err(SyncError::NoWorker);
         }
         if seen.call {
@@ -173,10 +159,10 @@ impl State {
     pub fn begin(
         &'static self,
         ticket: &Ticket,
-        has_worker: fn(&'static dyn Shell) -> bool,
+        has_worker: fn(&'static dyn Host) -> bool,
     ) -> Result<(), SyncError> {
         // Checked before anything is taken from its owners: without a worker they continue on their own.
-        if self.is_holding() && !has_worker(self.env().shell) {
+        if self.is_holding() && !has_worker(self.env().host) {
             return Err(SyncError::NoWorker);
         }
         let mut core = self.lock();

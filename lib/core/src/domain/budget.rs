@@ -5,7 +5,7 @@
 //!
 //! | operation | effect |
 //! |---|---|
-//! | `retire` | queues anyway; the program gets a report ([`News::OverBudget`]) |
+//! | `retire` | queues anyway; the program gets a report ([`Report::OverBudget`]) |
 //! | `try_retire` | returns the object |
 //! | `retire_wait` | waits for grace periods, frees memory, and tries again, up to a deadline |
 //!
@@ -32,7 +32,7 @@ use crate::domain::driver::How;
 use crate::domain::enqueue::Terms;
 use crate::domain::error::SyncError;
 use crate::domain::fullness::{Fullness, Refusal};
-use crate::domain::shell::News;
+use crate::domain::report::Report;
 use crate::domain::state::{Core, State};
 use crate::domain::sweep::Until;
 use crate::prim::counters::{count, value};
@@ -239,20 +239,10 @@ impl State {
         };
         let holdouts = core.engine.holdouts().count() as u32;
         drop(core);
-        self.env().shell.tell(News::OverBudget {
+        self.env().host.tell(Report::OverBudget {
             full,
             holdouts,
             domain: self.name(),
         });
-    }
-
-    pub fn set_budget(&'static self, bytes: u64, callbacks: u64) {
-        let mut core = self.lock();
-        let kick = core.engine.set_budget(bytes, callbacks);
-        self.show_level(&core);
-        drop(core);
-        if kick {
-            self.kick_worker();
-        }
     }
 }

@@ -34,10 +34,14 @@ macro_rules! counters {
                 }
             }
 
-            /// In the child of a fork: resets all counters but `forks`, which it increments, and
-            /// `not_inherited`, which the caller stores.
-            pub fn forked(&self) {
+            /// Resets all counters but those of forks.
+            pub fn reset(&self) {
                 $(self.$name.store(0, std::sync::atomic::Ordering::Relaxed);)*
+            }
+
+            /// In the child of a fork. The caller stores `not_inherited`.
+            pub fn forked(&self) {
+                self.reset();
                 count(&self.forks);
             }
         }

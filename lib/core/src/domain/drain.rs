@@ -23,7 +23,7 @@ impl State {
         self.env().set_alarm();
         // The worker handles what was taken over and has to wait: no timer covers it.
         let taken = self.taken_waits() || self.taken_is_ready();
-        if (taken || self.env().alarm.is_armed()) && !self.env().shell.start_worker() {
+        if (taken || self.env().alarm.is_armed()) && !self.env().host.start_worker() {
             self.lock().engine.disarm(); // the next thread that queues tries again
         }
         if taken {

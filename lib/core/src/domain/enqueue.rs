@@ -262,7 +262,7 @@ impl State {
     /// none can be started, the next push of any owner tries again.
     pub fn arm_and_kick(&'static self, refill: Refill) {
         if let Some(deadline) = refill.arm
-            && self.env().shell.start_worker()
+            && self.env().host.start_worker()
         {
             // A worker that is woken now checks for remaining work itself.
             self.env().alarm.arm(deadline, !refill.kick);
@@ -271,7 +271,7 @@ impl State {
             self.kick_worker();
         }
         if refill.second {
-            self.env().shell.call_overflow(self);
+            self.env().host.call_overflow(self);
         }
         if refill.over {
             self.over_budget();
@@ -281,7 +281,7 @@ impl State {
     /// Calls the worker to this state. If no worker exists or can be started, the budget's request is
     /// withdrawn, and the next caller tries again.
     pub fn kick_worker(&'static self) {
-        if self.env().shell.start_worker() {
+        if self.env().host.start_worker() {
             self.call();
         } else {
             self.lock().engine.sweeps_all();

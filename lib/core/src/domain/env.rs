@@ -1,10 +1,11 @@
 //! The environment that all domains of a process share: registered threads, fences, the worker's alarm, the
-//! shell.
+//! host.
 
 use crate::domain::error::InitError;
+use crate::domain::host::Host;
 use crate::domain::life::Domain;
 use crate::domain::list::Registry;
-use crate::domain::shell::Shell;
+use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
 use crate::prim::asking::{Asking, SPIN};
@@ -13,7 +14,7 @@ use crate::prim::fences::{Fences, Whose};
 use crate::prim::{self, LEAF_SLOTS, full_fence, linked};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
-use crate::queue::meter::UNNAMED;
+use crate::queue::meter::{CountsOf, PROCESS};
 use crate::reader::local::{Here, Local};
 use crate::reader::registration::Threads;
 use crate::reader::set::DomainReaders;
@@ -33,7 +34,7 @@ pub struct Env {
     /// The domains of the program.
     pub registry: Registry,
     pub alarm: Alarm,
-    pub shell: &'static dyn Shell,
+    pub host: &'static dyn Host,
 }
 
 /// All states. One function for all loops: none is on a hot path.
@@ -79,12 +80,13 @@ impl Zeros {
 impl Env {
     const_new! {
         /// # Safety
-        /// The environment is placed at `place`, stays there forever, and is part of `shell`. No other one
+        /// The environment is placed at `place`, stays there forever, and is part of `host`. No other one
         /// has these `zeros`.
-        pub unsafe fn new<S: Shell + 'static>(
+        pub unsafe fn new<S: Host + 'static>(
             place: *const Env,
             config: quiescent_engine::Config,
-            shell: &'static S,
+            host: &'static S,
+            counts: CountsOf,
             zeros: &'static Zeros,
         ) -> Env {
             // SAFETY: addresses inside the place that the caller promises; nothing is read.
@@ -96,18 +98,20 @@ impl Env {
                 )
             };
             Env {
-                threads: Threads::new(shell, &zeros.leaves),
+                threads: Threads::new(host, &zeros.leaves),
                 // SAFETY: the caller's promise.
-                common: unsafe { Common::new(common, state.cast(), shell, &zeros.nothing) },
+                common: unsafe { Common::new(common, state.cast(), counts, &zeros.nothing) },
                 fences: Fences::new(),
                 asking: Asking::new(),
                 // SAFETY: the caller's promise.
-                home: unsafe { Domain::new(0, DomainReaders::Threads, UNNAMED, place) },
+                home: unsafe {
+                    Domain::new(0, DomainReaders::Threads, Settings::new(&config, PROCESS), place)
+                },
                 // SAFETY: the caller's promise.
                 state: unsafe { State::new(state, config, home, common, &zeros.nothing) },
                 registry: Registry::new(),
                 alarm: Alarm::new(),
-                shell,
+                host,
             }
         }
     }
@@ -122,6 +126,15 @@ impl Env {
         self.threads.own_slot(&self.local())
     }
 
+    /// Lets the host copy the counters, which have changed, if there is a page for them. Called with no lock
+    /// held.
+    #[inline]
+    pub fn publish(&self) {
+        if self.common.meter.is_open() {
+            self.host.publish();
+        }
+    }
+
     /// All states: the process's, and those of the program's domains.
     pub fn states(&'static self) -> States {
         States {
@@ -132,9 +145,9 @@ impl Env {
 
     /// Runs code of the program on the worker, watched as a callback is.
     pub fn watched(&'static self, name: fn() -> &'static str, run: impl FnOnce()) {
-        self.shell.begin(name);
+        self.host.begin(name);
         run();
-        self.shell.end();
+        self.host.end();
     }
 
     /// Runs code of the program in which waiting is forbidden, as in a callback.

@@ -68,23 +68,6 @@ pub struct Ticket {
     failures: u32,
 }
 
-/// The state of a waiter that has no thread: a future.
-#[derive(Debug)]
-pub struct Awaited {
-    pub ticket: Ticket,
-    /// The place in the list; 0 for none.
-    pub place: u64,
-}
-
-impl Clone for Awaited {
-    fn clone(&self) -> Awaited {
-        Awaited {
-            ticket: self.ticket,
-            place: 0,
-        }
-    }
-}
-
 /// The kind of caller that inspects a barrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Who {
@@ -229,14 +212,6 @@ mod tests {
         assert_ne!(
             kept.snap, first.snap,
             "that one is in flight, and covers nothing"
-        );
-        let waits = Awaited {
-            ticket: kept,
-            place: 5,
-        };
-        assert_eq!(
-            (waits.clone().place, waits.clone().ticket.snap),
-            (0, kept.snap)
         );
     }
 }

@@ -29,9 +29,9 @@ use quiescent_engine::LANES;
 use quiescent_engine::credit::{Queued, Urgency};
 
 use crate::domain::enqueue::{help_code, push_code};
-use crate::domain::run;
 #[cfg(all(debug_assertions, not(quiescent_model)))]
-use crate::domain::shell::News;
+use crate::domain::report::Report;
+use crate::domain::run;
 use crate::domain::state::State;
 #[cfg(all(debug_assertions, not(quiescent_model)))]
 use crate::prim;
@@ -140,7 +140,11 @@ pub(super) fn report_if_slow(queue: &'static Queue, entry: Entry, ns: u64) {
     if ns > SLOW_NS {
         // SAFETY: an entry of a lane of code.
         let name = (unsafe { kind::kind(entry.what) }.name)();
-        State::of(queue).env().shell.tell(News::Slow { name, ns });
+        let took = std::time::Duration::from_nanos(ns);
+        State::of(queue)
+            .env()
+            .host
+            .tell(Report::Slow { name, took });
     }
 }
 

@@ -28,7 +28,6 @@
 
 use crate::domain::enqueue::Terms;
 use crate::domain::env::Env;
-use crate::domain::numbers::Numbers;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::fixed::Fixed;
@@ -86,7 +85,7 @@ impl Domain {
         pub unsafe fn new(
             number: u32,
             readers: DomainReaders,
-            place: u32,
+            settings: Settings,
             env: *const Env,
         ) -> Domain {
             Domain {
@@ -96,8 +95,8 @@ impl Domain {
                 // SAFETY: the caller's promise.
                 env: unsafe { Fixed::new(env) },
                 owner: AtomicU32::new(OWNED),
-                place,
-                settings: RenewableLock::new(Settings::default_at(place)),
+                place: settings.place,
+                settings: RenewableLock::new(settings),
                 state: AtomicPtr::new(std::ptr::null_mut()),
                 made_before: List::new(),
                 parked: crate::prim::parked::Parked::new(),
@@ -203,12 +202,6 @@ impl Domain {
     pub fn is_left_with_work(&self) -> bool {
         self.owner.load(Ordering::Acquire) == LEFT && self.held().0 > 0 && !self.readers.is_inside()
     }
-
-    /// The counters since the present owner took the domain.
-    pub fn numbers(&self) -> Numbers {
-        let now = self.state_if_any().map_or(Numbers::ZERO, Numbers::of);
-        now.less(self.settings().before)
-    }
 }
 
 impl Domain {
@@ -264,12 +257,7 @@ impl Domain {
                 Err(other) => now = other,
             }
         }
-        self.set(|settings| {
-            *settings = Settings {
-                before: settings.before,
-                ..Settings::default_at(self.place)
-            };
-        });
+        self.set(|settings| *settings = Settings::new(&State::config(), self.place));
         self.hand_over();
         self.abandon();
     }
@@ -300,7 +288,7 @@ impl Domain {
         if self.owner.load(Ordering::Acquire) != LEFT {
             return false;
         }
-        let Some(mut settings) = self.settings.try_take() else {
+        let Some(_settings) = self.settings.try_take() else {
             return false;
         };
         let state = self.state_if_any();
@@ -308,16 +296,20 @@ impl Domain {
         if self.readers.is_inside() || !state.is_none_or(State::is_at_rest) {
             return false;
         }
-        let Some(before) = state.map_or(Some(Numbers::ZERO), Numbers::try_of) else {
+        let core = state.map(State::try_lock);
+        if let Some(None) = core {
             return false;
-        };
+        }
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let owner = &self.owner;
         let taken = owner
             .compare_exchange(LEFT, OWNED, order.0, order.1)
             .is_ok();
         if taken {
-            settings.before = before;
+            if let (Some(state), Some(Some(mut core))) = (state, core) {
+                state.counters.reset();
+                core.engine.reset_counts();
+            }
             self.id
                 .store(self.env().registry.next_id(), Ordering::Release);
         }

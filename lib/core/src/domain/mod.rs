@@ -2,7 +2,7 @@
 //!
 //! | | files |
 //! |---|---|
-//! | data | `life`, `state`, `settings`, `list`, `env`, `shell`, `counters`, `numbers` |
+//! | data | `life`, `state`, `settings`, `list`, `env`, `host`, `report`, `counters`, `statistics` |
 //! | a grace period | `driver`, `waiting`, `waiters`, `points`, `readers`, `sections`, `stall` |
 //! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `gate`, `budget` |
 //! | the worker | `pass`, `drain`, `pressure` |
@@ -17,11 +17,11 @@ pub mod env;
 pub mod error;
 pub mod fullness;
 pub mod gate;
+pub mod host;
 pub mod in_place;
 pub mod inspect;
 pub mod life;
 pub mod list;
-pub mod numbers;
 pub mod pass;
 pub mod points;
 pub mod pressure;
@@ -29,12 +29,13 @@ pub mod process;
 pub mod readers;
 #[cfg(not(quiescent_model))]
 pub mod registry;
+pub mod report;
 pub mod run;
 pub mod sections;
 pub mod settings;
-pub mod shell;
 pub mod stall;
 pub mod state;
+pub mod statistics;
 pub mod sweep;
 pub mod tasks;
 pub mod waiters;

@@ -44,7 +44,6 @@ use quiescent_engine::{Interest, Look};
 use crate::domain::driver::{Drive, Turn};
 use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
-use crate::domain::shell::News;
 use crate::domain::stall::Made;
 use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
@@ -235,7 +234,7 @@ impl Pass {
         }
         let code = !state.is_drained();
         let ran = state.run_as_worker(Until { deadline: None }, code);
-        state.env().shell.look_at_overflow();
+        state.env().host.look_at_overflow();
         #[cfg(not(quiescent_model))]
         if !state.tasks.is_empty() {
             let done = state.tasks.choose(|cookie| state.is_done(cookie));
@@ -247,9 +246,9 @@ impl Pass {
             state.deliver_reports();
         }
         if !code && state.code_is_ready() {
-            state.env().shell.tell(News::Ready);
+            state.env().host.ready();
         }
-        if state.env().shell.is_dismissed() {
+        if state.env().host.is_dismissed() {
             return false;
         }
         // What became ready just now, by the grace period of another thread, causes no call.
@@ -303,12 +302,12 @@ impl Env {
         self.states().for_each(State::call_at_start);
         loop {
             self.look_after(self.states());
-            if self.shell.is_dismissed() {
+            if self.host.is_dismissed() {
                 return;
             }
             self.set_alarm();
-            self.shell.rest();
-            self.shell.publish();
+            self.host.rest();
+            self.publish();
             if let Some(woken) = self.alarm.sleep() {
                 self.woken(woken);
             }
@@ -317,7 +316,7 @@ impl Env {
 
     /// Processes those of these domains that have work due. The calling thread is the worker.
     pub fn look_after(&'static self, states: impl Iterator<Item = &'static State>) {
-        self.shell.look_at_overflow(); // the timer may have been set for this check only
+        self.host.look_at_overflow(); // the timer may have been set for this check only
         let late = Cell::new(false);
         let due = states.filter(|state| state.is_due(&late));
         let mut due = due.map(Pass::of).fuse();
@@ -359,7 +358,7 @@ impl Env {
             for place in &mut *passes {
                 let Some(pass) = place else { continue };
                 let again = pass.end();
-                if self.shell.is_dismissed() {
+                if self.host.is_dismissed() {
                     return false;
                 }
                 if again && rounds >= PASSES {
@@ -403,7 +402,7 @@ impl Env {
                 .states()
                 .map(|state| state.look_at.load(Ordering::Relaxed));
             let times = times.filter(|&at| at != 0);
-            armed.chain(times).chain(self.shell.overflow_look()).min()
+            armed.chain(times).chain(self.host.overflow_look()).min()
         });
     }
 }

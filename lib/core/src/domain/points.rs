@@ -1,11 +1,12 @@
 //! Points in the sequence of a domain's grace periods and barriers: cookies, futures.
 
-use std::task::{Poll, Waker};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use quiescent_engine::Seq;
 
-use crate::domain::barrier::Awaited;
+use crate::domain::barrier::Ticket;
 use crate::domain::error::SyncError;
 use crate::domain::life::Domain;
 use crate::domain::sweep::Until;
@@ -30,11 +31,123 @@ impl Point {
 /// Where no thread can be the worker, a barrier does its work; one poll of its future, for so long.
 const POLLED: Duration = Duration::from_millis(1);
 
-/// The state of a task that waits for a barrier.
-#[derive(Clone, Debug)]
-pub struct Ticket {
+/// What a task waits for in a domain. Its clone is another task's.
+#[derive(Debug)]
+pub struct Wait {
+    /// None: there is nothing to wait for.
+    domain: Option<&'static Domain>,
+    /// The owner of the domain.
     id: u64,
-    awaited: Awaited,
+    what: What,
+    /// The place in the list of tasks; 0 for none.
+    place: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    #[cfg(not(quiescent_model))]
+    GracePeriod(Seq),
+    Barrier(Ticket),
+}
+
+impl Wait {
+    #[cfg(not(quiescent_model))]
+    pub fn for_grace_period(domain: Option<&'static Domain>, point: Point) -> Wait {
+        Wait {
+            domain,
+            id: point.id,
+            what: What::GracePeriod(point.cookie),
+            place: 0,
+        }
+    }
+
+    /// For everything queued before this call.
+    pub fn for_barrier(domain: &'static Domain) -> Wait {
+        Wait {
+            domain: Some(domain),
+            id: domain.id(),
+            what: What::Barrier(domain.state().ticket()),
+            place: 0,
+        }
+    }
+
+    fn ask(&mut self, context: &Context<'_>) -> Poll<Result<(), SyncError>> {
+        let id = self.id;
+        let Some(domain) = self.domain.filter(|domain| !domain.is_gone(id)) else {
+            return Poll::Ready(Ok(()));
+        };
+        let (state, waker) = (domain.state(), context.waker());
+        match &mut self.what {
+            #[cfg(not(quiescent_model))]
+            What::GracePeriod(cookie) => match state.poll(*cookie) {
+                Ok(false) if domain.caller_is_inside() => {
+                    Poll::Ready(Err(SyncError::InsideSection))
+                }
+                Ok(false) => {
+                    let host = domain.env().host;
+                    if host.start_worker() && state.tasks.put(&mut self.place, *cookie, waker) {
+                        state.call();
+                    } else {
+                        waker.wake_by_ref(); // no room for it: busy, but right
+                    }
+                    Poll::Pending
+                }
+                ended => Poll::Ready(ended.map(drop)),
+            },
+            What::Barrier(ticket) => {
+                if !THREADS && !domain.caller_is_inside() {
+                    state.drain(Until::after(POLLED));
+                }
+                let polled = state.poll_barrier(ticket, &mut self.place, waker);
+                match polled.is_pending() && domain.caller_is_inside() {
+                    true => Poll::Ready(Err(SyncError::InsideSection)),
+                    false => polled,
+                }
+            }
+        }
+    }
+
+    /// Removes the task from the list.
+    fn forget(&mut self) {
+        let place = std::mem::take(&mut self.place);
+        let Some(domain) = self.domain.filter(|_| place != 0) else {
+            return;
+        };
+        match self.what {
+            #[cfg(not(quiescent_model))]
+            What::GracePeriod(_) => domain.state().tasks.remove(place),
+            What::Barrier(_) => domain.state().wakers.remove(place),
+        }
+    }
+}
+
+impl Future for Wait {
+    type Output = Result<(), SyncError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = self.ask(context);
+        if polled.is_ready() {
+            self.forget();
+        }
+        polled
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+impl Clone for Wait {
+    fn clone(&self) -> Wait {
+        Wait {
+            domain: self.domain,
+            id: self.id,
+            what: self.what,
+            place: 0,
+        }
+    }
 }
 
 impl Domain {
@@ -67,17 +180,6 @@ impl Domain {
         gone
     }
 
-    /// Registers a task to be woken when the grace period may have passed.
-    #[cfg(not(quiescent_model))]
-    pub fn wake_then(&'static self, point: Point, place: &mut u64, waker: &Waker) {
-        let state = self.state();
-        if state.env().shell.start_worker() && state.tasks.put(place, point.cookie, waker) {
-            state.call();
-        } else {
-            waker.wake_by_ref(); // no room for it: busy, but right
-        }
-    }
-
     /// Waits until everything queued before this call is gone.
     pub fn barrier(&'static self) -> Result<(), SyncError> {
         match self.state().barrier() {
@@ -87,32 +189,6 @@ impl Domain {
             }
             result => result,
         }
-    }
-
-    pub fn ticket(&'static self) -> Ticket {
-        Ticket {
-            id: self.id(),
-            awaited: self.state().awaited(),
-        }
-    }
-
-    /// As [`barrier`](Domain::barrier), but never waits: `waker` is woken when it is time to ask again.
-    pub fn poll_barrier(
-        &'static self,
-        ticket: &mut Ticket,
-        waker: &Waker,
-    ) -> Poll<Result<(), SyncError>> {
-        if self.is_gone(ticket.id) {
-            return Poll::Ready(Ok(()));
-        }
-        if !THREADS && !self.caller_is_inside() {
-            self.state().drain(Until::after(POLLED));
-        }
-        self.state().poll_barrier(&mut ticket.awaited, waker)
-    }
-
-    pub fn forget_ticket(&'static self, ticket: &mut Ticket) {
-        self.state().forget(&mut ticket.awaited);
     }
 
     /// Whether the calling thread is inside a section here, as far as that is known.

@@ -6,8 +6,8 @@
 
 use crate::domain::env::Env;
 use crate::domain::life::Domain;
-use crate::domain::numbers::Numbers;
 use crate::domain::settings::Settings;
+use crate::domain::state::State;
 use crate::prim::{Ordering, arena};
 use crate::queue::meter::{SRCUS, UNNAMED};
 use crate::queue::per_thread::Queue;
@@ -62,9 +62,10 @@ impl Domain {
             }
             false => UNNAMED,
         };
+        let settings = Settings::new(&State::config(), in_telemetry);
         // SAFETY: fresh memory of that size and alignment, never freed.
         let new: &'static Domain = unsafe {
-            place.write(Domain::new(number, readers, in_telemetry, env));
+            place.write(Domain::new(number, readers, settings, env));
             &*place
         };
         registry.domains.add(new);
@@ -85,10 +86,9 @@ impl Domain {
         own: Option<&Slot>,
         is_known: impl Fn(&Queue) -> bool,
     ) {
-        match parked {
-            Some(settings) => settings.before = Numbers::ZERO, // counters start at zero
+        if parked.is_none() {
             // SAFETY: the caller's promise.
-            None => unsafe { self.settings.renew() },
+            unsafe { self.settings.renew() };
         }
         self.readers.forked(&self.env().local(), own, is_known);
     }

@@ -13,7 +13,7 @@
 //! cycles through all queues.
 
 use crate::domain::env::{Env, Marked};
-use crate::domain::shell::News;
+use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::domain::tasks::Chosen;
@@ -38,11 +38,11 @@ impl State {
     fn contained(&'static self, name: Name, run: impl FnOnce()) {
         let env = self.env();
         let marked = Marked::new(env);
-        env.shell.begin(name);
+        env.host.begin(name);
         if let Err(payload) = catch(run) {
             self.panicked(name, payload);
         }
-        env.shell.end();
+        env.host.end();
         drop(marked);
         count(&self.counters.callbacks);
     }
@@ -52,7 +52,7 @@ impl State {
         let env = self.env();
         count(&self.counters.panics);
         discard(payload);
-        env.shell.tell(News::Panicked { name: name() });
+        env.host.tell(Report::Panicked { name: name() });
     }
 }
 
@@ -162,7 +162,7 @@ impl State {
             [Lane::Own, Lane::Code, Lane::Head].map(|lane| core.cpu.list(lane).ready());
         drop(core);
         if overflow {
-            self.env().shell.call_overflow(self);
+            self.env().host.call_overflow(self);
         }
         if !takes {
             return 0;
@@ -185,7 +185,7 @@ impl State {
         drop(global);
         drop(core);
         if overflow {
-            self.env().shell.call_overflow(self);
+            self.env().host.call_overflow(self);
         }
     }
 
@@ -231,7 +231,7 @@ impl Env {
             if state.lock().engine.overflow_is_on_duty() {
                 state.relieve(who);
             }
-            if self.shell.is_dismissed() {
+            if self.host.is_dismissed() {
                 return;
             }
         }

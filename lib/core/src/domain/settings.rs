@@ -2,12 +2,11 @@
 //!
 //! A running program may change them.
 
-use crate::domain::numbers::Numbers;
-use crate::domain::stall::DEFAULT_NS;
-use crate::domain::state::State;
-use crate::prim::{self, Ordering};
-use crate::queue::meter::UNNAMED;
 use quiescent_engine::Config;
+
+use crate::domain::state::State;
+use crate::prim::{self, Ordering, now_ns};
+use crate::queue::meter::UNNAMED;
 
 /// The settings of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,63 +25,63 @@ pub struct Settings {
     pub budget_count: u64,
     /// Time until a stall is reported, in nanoseconds; 0 for never.
     pub stall_ns: u64,
+    /// Owners run their own closures, as they do destructors.
+    pub inline: bool,
     /// The program runs the callbacks itself, by draining.
     pub drained: bool,
     /// Workers run destructors, not the threads that retire.
     pub workers_run: bool,
-    /// The counters of earlier owners of this memory.
-    pub before: Numbers,
+    /// Other threads reclaim what owners retire.
+    pub offload: bool,
 }
 
 impl Settings {
-    /// The settings of the process's domain at its start.
-    pub const DEFAULT: Settings = {
-        let config = Config::threads();
+    /// Those of a new domain with this number in telemetry.
+    pub const fn new(config: &Config, place: u32) -> Settings {
         Settings {
             name: "",
-            place: UNNAMED,
+            place,
             lazy_ns: config.defer.lazy_ns,
             prompt_ns: config.defer.prompt_ns,
             budget_bytes: config.budget.bytes,
             budget_count: config.budget.count,
-            stall_ns: DEFAULT_NS,
+            stall_ns: config.pace.stall_ns,
+            inline: false,
             drained: false,
             workers_run: false,
-            before: Numbers::ZERO,
+            offload: false,
         }
-    };
+    }
 
-    /// The same, for a domain with this number in telemetry.
-    pub const fn default_at(place: u32) -> Settings {
-        let mut settings = Settings::DEFAULT;
-        settings.place = place;
-        settings
+    /// Passes the settings to a state. True: the worker, or a sleeping driver, has to check again.
+    pub fn apply(&self, state: &'static State) -> bool {
+        for (word, is_set) in [
+            (&state.inline, self.inline),
+            (&state.drained, self.drained),
+            (&state.workers_run, self.workers_run),
+            (&state.offload, self.offload),
+        ] {
+            word.store(u32::from(is_set), Ordering::Relaxed);
+        }
+        state.set_place(self.place);
+        let mut core = state.lock();
+        let defer = core.engine.config().defer;
+        let before = (defer.lazy_ns, defer.prompt_ns, defer.drained);
+        if before != (self.lazy_ns, self.prompt_ns, self.drained) {
+            core.due_from = now_ns(); // what is due by these, and was not
+            core.engine.set_flush_times(self.lazy_ns, self.prompt_ns);
+            core.engine.set_drained(self.drained);
+        }
+        let asleep = core.engine.set_stall_ns(self.stall_ns);
+        let over = core.engine.set_budget(self.budget_bytes, self.budget_count);
+        state.show_level(&core);
+        asleep | over
     }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings::DEFAULT
-    }
-}
-
-impl Settings {
-    /// Passes the settings to an engine. True: the worker, or a sleeping driver, has to check again.
-    pub fn apply(&self, state: &'static State) -> bool {
-        state
-            .drained
-            .store(u32::from(self.drained), Ordering::Relaxed);
-        state
-            .workers_run
-            .store(u32::from(self.workers_run), Ordering::Relaxed);
-        state.set_place(self.place);
-        let mut core = state.lock();
-        core.set_flush_times(self.lazy_ns, self.prompt_ns);
-        core.set_drained(self.drained);
-        let asleep = core.engine.set_stall_ns(self.stall_ns);
-        let over = core.engine.set_budget(self.budget_bytes, self.budget_count);
-        state.show_level(&core);
-        asleep | over
+        Settings::new(&State::config(), UNNAMED)
     }
 }
 
@@ -92,21 +91,9 @@ impl State {
         self.inline.load(Ordering::Relaxed) != 0
     }
 
-    /// Sets whether owners run their own closures, as they do destructors.
-    pub fn set_inline(&self, inline: bool) {
-        self.inline.store(u32::from(inline), Ordering::Relaxed);
-    }
-
     /// True if owners run no code of the program: workers do, or the program when it drains.
     pub fn workers_run(&self) -> bool {
         self.workers_run.load(Ordering::Relaxed) != 0 || self.is_drained()
-    }
-
-    /// Sets whether workers run destructors. Owners apply it at their next push.
-    pub fn set_workers_run(&'static self, workers_run: bool) {
-        self.workers_run
-            .store(u32::from(workers_run), Ordering::Relaxed);
-        self.retime_all();
     }
 
     /// True if other threads reclaim what owners retire.
@@ -114,47 +101,9 @@ impl State {
         self.offload.load(Ordering::Relaxed) != 0
     }
 
-    /// Sets whether other threads reclaim what owners retire. Owners apply it at their next push.
-    pub fn set_offload(&'static self, offload: bool) {
-        self.offload.store(u32::from(offload), Ordering::Relaxed);
-        for queue in self.queues() {
-            let _core = queue.lock();
-            queue.ask_soon();
-        }
-    }
-
     /// True if the program runs its callbacks itself.
     pub fn is_drained(&self) -> bool {
         self.drained.load(Ordering::Relaxed) != 0
-    }
-
-    /// Sets whether the program runs its callbacks itself.
-    pub fn set_drained(&'static self, drained: bool) {
-        self.drained.store(u32::from(drained), Ordering::Relaxed);
-        self.lock().set_drained(drained);
-        self.retime_all();
-    }
-
-    /// Sets the times until lazy and prompt callbacks are flushed.
-    pub fn set_flush_times(&'static self, lazy_ns: u64, prompt_ns: u64) {
-        self.lock().set_flush_times(lazy_ns, prompt_ns);
-        self.retime_all();
-    }
-
-    /// Called after a change of a setting that determines deadlines, or where code runs. Owners apply it at
-    /// their next push.
-    pub fn retime_all(&'static self) {
-        let mut earliest: Option<u64> = None;
-        for queue in self.queues() {
-            let mut core = queue.lock();
-            queue.ask_soon();
-            let now = prim::now_ns();
-            let arm = core.cpu.retime(&mut self.lock().engine, now);
-            earliest = arm.or(earliest); // each is earlier than those before
-        }
-        if let Some(deadline) = earliest {
-            self.arm_alarm(deadline);
-        }
     }
 
     /// Sets whether other threads reclaim what this thread retires; `None`: the domain's setting.
@@ -166,17 +115,26 @@ impl State {
         }
     }
 
-    /// Called after a change of settings. `look`: a sleeping driver may have new work, too.
+    /// Called after a change of settings: moves deadlines; owners apply the rest at their next push. `look`:
+    /// a sleeping driver may have new work, too.
     pub fn settings_changed(&'static self, look: bool) {
-        self.retime_all();
+        let mut earliest: Option<u64> = None;
+        for queue in self.queues() {
+            let mut core = queue.lock();
+            queue.ask_soon();
+            let now = prim::now_ns();
+            let arm = core.cpu.retime(&mut self.lock().engine, now);
+            earliest = arm.or(earliest); // each is earlier than those before
+        }
+        if let Some(deadline) = earliest {
+            self.arm_alarm(deadline);
+        }
         if look {
             self.rouse_driver(false);
+            if self.held().0 > 0 {
+                self.kick_worker(); // the budget may be exceeded now
+            }
         }
-        // The budget may be exceeded now, or the worker may have to run callbacks, or a stall may be due
-        // earlier.
-        let waits = self.interested.load(Ordering::Acquire) != 0 || self.held().0 > 0;
-        if waits {
-            self.kick_worker();
-        }
+        self.call_worker_if_interested(); // a stall may be due earlier
     }
 }

@@ -20,7 +20,6 @@
 //! that has left since: it is not named. That is checked after the names were read.
 
 use crate::domain::env::Env;
-use crate::domain::numbers::Number;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
 use quiescent_engine::stall::Stalled;
@@ -163,8 +162,8 @@ impl fmt::Display for Seconds {
 /// The largest number of readers named in a report.
 const MOST: usize = 64;
 
-/// Makes reports, and delivers them to a function of the host. The domains know it by the [shell](
-/// crate::domain::shell::Shell::stall_reports) only: a program without a reporter does not link it.
+/// Makes reports, and delivers them to a function of the host. The domains know it by the [host](
+/// crate::domain::host::Host::stall_reports) only: a program without a reporter does not link it.
 #[derive(Debug)]
 pub struct Reports {
     make: fn(&'static State, Stalled) -> NonNull<StallReport>,
@@ -203,20 +202,9 @@ impl Drop for Made {
 }
 
 impl State {
-    /// Sets the time after which stalls are reported, also for the grace period in flight; zero: never.
-    pub fn set_stall_after(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let asleep = self.lock().engine.set_stall_ns(ns);
-        // A driver that sleeps until another time wakes, and uses the new one.
-        if asleep {
-            self.rouse_driver(false);
-        }
-        self.call_worker_if_interested(); // its deadline changes too
-    }
-
     /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
     pub fn stall_report(&'static self, stalled: Stalled) -> Option<Made> {
-        let by = self.env().shell.stall_reports()?;
+        let by = self.env().host.stall_reports()?;
         let report = (by.make)(self, stalled);
         Some(Made { report, by })
     }
@@ -238,13 +226,9 @@ impl State {
         let readers = seen.flat_map(|&(cpu, stamp)| self.stalled_readers(cpu, stamp, age));
         let readers = readers.take(MOST).collect();
         let (queued, queued_bytes) = self.held();
-        let before = match self.is_home() {
-            true => 0,
-            false => self.domain().settings().before.get(Number::GracePeriods),
-        };
         StallReport {
             domain: self.name(),
-            grace_period: stalled.grace_period.wrapping_sub(before),
+            grace_period: stalled.grace_period,
             report: stalled.nth,
             age,
             readers,
@@ -291,16 +275,16 @@ impl State {
         let made = std::mem::ManuallyDrop::new(made);
         // SAFETY: the caller's promise; this takes it.
         let stall = unsafe { Box::from_raw(made.report.as_ptr()) };
-        let (env, shell) = (self.env(), self.env().shell);
+        let (env, host) = (self.env(), self.env().host);
         let report = || (made.by.tell)(env, *stall);
         if self.in_callback() {
             report(); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
-                shell.begin(|| "the reporter");
+                host.begin(|| "the reporter");
                 report();
-                shell.end();
-                shell.rest();
+                host.end();
+                host.rest();
             });
         }
     }

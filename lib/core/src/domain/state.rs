@@ -358,14 +358,14 @@ impl State {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.ended.fetch_add(1, Ordering::Relaxed);
         self.call_worker_if_interested();
-        self.env().shell.publish();
+        self.env().publish();
     }
 
     /// The driver is about to sleep until a reader or a timeout wakes it. Called with no lock held.
     #[inline]
     pub fn gp_waits(&self) {
         count(&self.counters.sleeps);
-        self.env().shell.publish();
+        self.env().publish();
     }
 
     /// The worker cannot continue; records the error for its waiters. True if it never will; false if a later
@@ -397,16 +397,6 @@ impl Core {
     /// The engine, and what it may query of the readers.
     pub fn beside<'a>(&'a mut self, readers: ReaderSet<'a>) -> (&'a mut Global, View<'a>) {
         (&mut self.engine, readers.under(&self.lock))
-    }
-
-    pub fn set_flush_times(&mut self, lazy_ns: u64, prompt_ns: u64) {
-        self.due_from = now_ns(); // what the new times would have flushed already
-        self.engine.set_flush_times(lazy_ns, prompt_ns);
-    }
-
-    pub fn set_drained(&mut self, drained: bool) {
-        self.due_from = now_ns(); // what was left to the program
-        self.engine.set_drained(drained);
     }
 
     /// The grace period's fence has ended.

@@ -39,7 +39,7 @@ impl Until {
 
     pub fn is_over(self, env: &Env) -> bool {
         let past = |deadline| prim::now_ns() >= deadline;
-        self.deadline.is_some_and(past) || env.shell.is_dismissed()
+        self.deadline.is_some_and(past) || env.host.is_dismissed()
     }
 
     /// The remaining time; `None` for no limit.
@@ -192,7 +192,7 @@ impl State {
             }
             ran += self.run_queue(queue, u64::MAX, until, false);
             if code {
-                ran += self.run_turn(queue, self.env().shell.turn(), until);
+                ran += self.run_turn(queue, self.env().host.turn(), until);
             }
         }
         ran
@@ -359,7 +359,7 @@ impl State {
             return;
         };
         if overflow {
-            self.env().shell.call_overflow(self);
+            self.env().host.call_overflow(self);
         }
         if share_done {
             self.barrier_share_done();

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use quiescent_engine::Interest;
 use quiescent_engine::credit::{Cause, Urgency};
@@ -13,7 +12,6 @@ use crate::domain::pass::PASSES;
 use crate::domain::process::EXIT_ROUNDS;
 use crate::domain::run::turn_of_overflow;
 use crate::domain::settings::Settings;
-use crate::domain::shell::News;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::os::{NO_MEMORY, NO_SUCH_CALL};
@@ -94,6 +92,8 @@ fn changed_settings_call_the_worker_only_where_it_has_work() {
     calls(program);
     state.called.store(0, Ordering::Relaxed);
     state.settings_changed(false);
+    assert_eq!(state.called.load(Ordering::Relaxed), 0);
+    state.settings_changed(true);
     assert_eq!(state.called.load(Ordering::Relaxed), 1);
 }
 
@@ -207,15 +207,10 @@ fn a_program_that_drains_learns_that_code_is_ready() {
         state.put(CODE, counting(runs), Urgency::Hurry);
         state.call();
         program.env.look_after([state].into_iter());
-        let reports = program.reports();
-        assert!(
-            reports.iter().all(|news| matches!(news, News::Ready)),
-            "{reports:?}"
-        );
-        reports.len()
+        program.asked.ready.swap(0, Relaxed)
     };
     assert_eq!((pass(), runs.load(Relaxed)), (0, 1));
-    state.set_drained(true);
+    state.domain().set(|it| it.drained = true);
     assert!(pass() > 0 && runs.load(Relaxed) == 1);
     state.drain(Until { deadline: None });
     assert_eq!(runs.load(Relaxed), 2);
@@ -306,12 +301,12 @@ fn a_pass_frees_blocks_of_domains_of_the_program() {
 #[test]
 fn settings_reach_the_state() {
     let (program, state) = domain();
-    state.set_inline(true);
+    state.domain().set(|it| it.inline = true);
     assert!(state.runs_inline());
-    state.set_inline(false);
+    state.domain().set(|it| it.inline = false);
     assert!(!state.runs_inline());
     (0..5).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
-    let mut settings = Settings::default_at(0);
+    let mut settings = Settings::new(&State::config(), 0);
     assert!(!settings.apply(state));
     settings.budget_count = 2;
     assert!(settings.apply(state), "the budget is used up");
@@ -367,7 +362,7 @@ fn any_number_of_domains_is_processed_in_one_call() {
 fn a_worker_that_cannot_go_on_looks_again() {
     let (program, state) = alone();
     let look_at = || state.look_at.load(Ordering::Relaxed);
-    state.set_stall_after(Duration::ZERO);
+    state.domain().set(|it| it.stall_ns = 0);
     state.put(CODE, counting(counter()), Urgency::Lazy);
     let swept = state.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
     assert_eq!(swept, Ok(()));
@@ -379,7 +374,7 @@ fn a_worker_that_cannot_go_on_looks_again() {
     program.env.look_after([state].into_iter());
     assert!(look_at() > 0);
     let before = prim::now_ns();
-    state.set_stall_after(Duration::from_secs(3600));
+    state.domain().set(|it| it.stall_ns = 3_600_000_000_000);
     state.rest_until(false, None);
     assert!(look_at() >= before + 3_600_000_000_000);
     state.rest_until(true, None);

@@ -1,7 +1,7 @@
 //! Data that all queues of a process share.
 
 use crate::queue::block::Block;
-use crate::queue::meter::Meter;
+use crate::queue::meter::{CountsOf, Meter};
 use crate::queue::per_thread::Queue;
 
 /// The queue of threads that have none, the block they push into, and the meter.
@@ -11,7 +11,7 @@ pub struct Common {
     pub dummy: Queue,
     /// Its block, whose content is unused.
     pub nothing: &'static Block,
-    pub meter: &'static dyn Meter,
+    pub meter: Meter,
 }
 
 impl Common {
@@ -22,14 +22,14 @@ impl Common {
         pub unsafe fn new(
             place: *const Common,
             home: *const (),
-            meter: &'static dyn Meter,
+            counts: CountsOf,
             nothing: &'static Block,
         ) -> Common {
             Common {
                 // SAFETY: the caller's promise.
                 dummy: unsafe { Queue::new(0, place, home, nothing) },
                 nothing,
-                meter,
+                meter: Meter::new(counts),
             }
         }
     }

@@ -16,7 +16,7 @@
 //!   is counted.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
@@ -35,7 +35,7 @@ const HEAD: usize = Lane::Head as usize;
 
 mod marks;
 
-/// Counters of the callbacks of one function; a [`Meter`] stores them.
+/// Counters of the callbacks of one function.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Counts {
@@ -59,34 +59,61 @@ pub struct Counts {
     pub longest_us: AtomicU64,
 }
 
-/// The counters of what is queued, by domain and function. By default nothing is counted.
-pub trait Meter: Sync {
-    /// The page that is counted into, if there is one.
-    fn page(&self) -> Option<Page> {
-        None
-    }
+/// The counts of a function in a domain: `what` is an entry's second word, or an intrusive callback's
+/// function. Called only while there is a page.
+pub type CountsOf = fn(place: u32, lane: usize, what: u64) -> &'static Counts;
 
-    /// The counts of a function: `what` is an entry's second word, or an intrusive callback's function.
-    /// Called only while there is a page.
-    fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
-        unreachable!("there is no page")
-    }
+/// The counts of hosts that have no page.
+pub fn uncounted(_place: u32, _lane: usize, _what: u64) -> &'static Counts {
+    unreachable!("there is no page")
 }
 
-// Not a supertrait (see `Shell`).
-impl std::fmt::Debug for dyn Meter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Meter")
-    }
-}
-
-/// A page that is counted into.
-#[derive(Clone, Copy, Debug)]
-pub struct Page {
-    /// The number of the page, from 1.
-    pub number: u32,
+/// What is queued is counted, by domain and function, while there is a page.
+#[derive(Debug)]
+pub struct Meter {
+    /// Odd while there is a page; another number for each.
+    page: AtomicU32,
     /// The time of its creation, ns.
-    pub started: u64,
+    started: AtomicU64,
+    counts: CountsOf,
+}
+
+impl Meter {
+    pub const fn new(counts: CountsOf) -> Meter {
+        Meter {
+            page: AtomicU32::new(0),
+            started: AtomicU64::new(0),
+            counts,
+        }
+    }
+
+    /// A page was made at this time: what a queue reported to an earlier one is not reported to it.
+    pub fn open(&self, started: u64) {
+        self.started.store(started, Ordering::Relaxed);
+        self.page.fetch_add(1, Ordering::Release);
+    }
+
+    /// There is no page any more, in the child of a fork.
+    pub fn close(&self) {
+        self.page.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// True if there is a page.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.page().is_some()
+    }
+
+    /// The number of the page, if there is one.
+    #[inline]
+    fn page(&self) -> Option<u32> {
+        let page = self.page.load(Ordering::Acquire);
+        (page & 1 != 0).then_some(page)
+    }
+
+    fn counts(&self, place: u32, lane: usize, what: u64) -> &'static Counts {
+        (self.counts)(place, lane, what)
+    }
 }
 
 /// The telemetry number of the process's domain.
@@ -134,35 +161,35 @@ impl Cursor {
 
     /// True if there is a page. Then the cursor belongs to it.
     #[inline]
-    fn counts(&mut self, meter: &dyn Meter, cpu: &Cpu) -> bool {
+    fn counts(&mut self, meter: &Meter, cpu: &Cpu) -> bool {
         let Some(page) = meter.page() else {
             return false;
         };
-        if self.page != page.number {
-            self.begin(page, cpu);
+        if self.page != page {
+            self.begin(page, meter.started.load(Ordering::Relaxed), cpu);
         }
         true
     }
 
     /// A new page: what is queued by now is not counted in it.
     #[cold]
-    fn begin(&mut self, page: Page, cpu: &Cpu) {
+    fn begin(&mut self, page: u32, started: u64, cpu: &Cpu) {
         for (lane, which) in Lane::ALL.into_iter().enumerate() {
             let end = cpu.list(which).end();
             (self.starts[lane], self.ends[lane], self.heads[lane]) = (end, end, end);
             self.marks[lane] = Marks::new();
         }
         // What was queued since the owner last held the lock is treated as being as old as the page.
-        self.credited = [page.started; BLOCK_LANES];
-        self.looked = page.started;
-        self.page = page.number;
+        self.credited = [started; BLOCK_LANES];
+        self.looked = started;
+        self.page = page;
     }
 
     /// Counts what was `queued` and popped, before the engine is informed of it.
     #[inline]
     pub fn update(
         &mut self,
-        meter: &dyn Meter,
+        meter: &Meter,
         cpu: &Cpu,
         chains: &[Chain; BLOCK_LANES],
         queued: &[Queued; LANES],
@@ -180,7 +207,7 @@ impl Cursor {
     }
 
     #[cold]
-    fn pushed(&mut self, meter: &dyn Meter, lane: usize, chain: &Chain, end: Pos, now: u64) {
+    fn pushed(&mut self, meter: &Meter, lane: usize, chain: &Chain, end: Pos, now: u64) {
         let from = self.ends[lane];
         if end <= from {
             return;
@@ -210,7 +237,7 @@ impl Cursor {
     }
 
     #[cold]
-    fn popped(&mut self, meter: &dyn Meter, lane: usize, chain: &Chain, head: Pos, now: u64) {
+    fn popped(&mut self, meter: &Meter, lane: usize, chain: &Chain, head: Pos, now: u64) {
         let from = self.heads[lane].max(self.starts[lane]);
         // Executed at some time since the last count.
         self.in_lots(
@@ -232,7 +259,7 @@ impl Cursor {
     #[inline]
     pub fn extracted(
         &mut self,
-        meter: &dyn Meter,
+        meter: &Meter,
         cpu: &Cpu,
         lane: usize,
         range: &Range<Pos>,
@@ -248,7 +275,7 @@ impl Cursor {
     #[cold]
     fn taken_out(
         &mut self,
-        meter: &dyn Meter,
+        meter: &Meter,
         lane: usize,
         range: &Range<Pos>,
         what: impl Fn(Pos) -> u64,
@@ -273,7 +300,7 @@ impl Cursor {
     }
 
     /// An intrusive callback was queued.
-    pub fn head_pushed(&mut self, meter: &dyn Meter, cpu: &Cpu, run: RunHead, end: Pos) {
+    pub fn head_pushed(&mut self, meter: &Meter, cpu: &Cpu, run: RunHead, end: Pos) {
         if self.counts(meter, cpu) {
             let row = meter.counts(self.place, HEAD, run as usize as u64);
             row.queued.fetch_add(1, Ordering::Relaxed);
@@ -289,21 +316,14 @@ impl Cursor {
     }
 
     /// An intrusive callback was taken out to be executed.
-    pub fn head_popped(&mut self, meter: &dyn Meter, cpu: &Cpu, run: RunHead, range: &Range<Pos>) {
+    pub fn head_popped(&mut self, meter: &Meter, cpu: &Cpu, run: RunHead, range: &Range<Pos>) {
         if self.counts(meter, cpu) {
             self.taken_out(meter, HEAD, range, |_| run as usize as u64);
         }
     }
 
     /// A callback that wakes the worker is about to be queued.
-    pub fn broke(
-        &mut self,
-        meter: &dyn Meter,
-        cpu: &Cpu,
-        lane: usize,
-        what: u64,
-        urgency: Urgency,
-    ) {
+    pub fn broke(&mut self, meter: &Meter, cpu: &Cpu, lane: usize, what: u64, urgency: Urgency) {
         if self.counts(meter, cpu) {
             let row = meter.counts(self.place, lane, what);
             let count = match urgency {
@@ -316,8 +336,8 @@ impl Cursor {
 
     /// The owner has got credit on this lane, or none.
     #[inline]
-    pub fn credit(&mut self, meter: &dyn Meter, lane: usize, given: bool) {
-        if meter.page().is_some() {
+    pub fn credit(&mut self, meter: &Meter, lane: usize, given: bool) {
+        if meter.is_open() {
             self.credited[lane] = if given { prim::coarse_ns() } else { 0 };
         }
     }
@@ -350,7 +370,7 @@ impl Cursor {
 
 /// Counts a run of one function's callbacks, with the bounds of their waiting time.
 #[inline(never)]
-fn executed(meter: &dyn Meter, place: u32, lane: usize, what: u64, count: u64, waited: (u64, u64)) {
+fn executed(meter: &Meter, place: u32, lane: usize, what: u64, count: u64, waited: (u64, u64)) {
     let row = meter.counts(place, lane, what);
     let (least, most) = waited;
     row.executed.fetch_add(count, Ordering::Relaxed);
@@ -417,23 +437,16 @@ fn alike(words: &[u64], what: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Debug)]
-    struct One(Counts);
-
-    impl Meter for One {
-        fn counts(&self, _place: u32, _lane: usize, _what: u64) -> &Counts {
-            &self.0
-        }
-    }
+    use std::sync::LazyLock;
 
     /// Bounds in whole microseconds, for each of them; the longest of all.
     #[test]
     fn a_run_adds_the_bounds_of_each_wait() {
-        let meter = One(Counts::default());
+        static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
+        let meter = Meter::new(|_, _, _| &COUNTS);
         executed(&meter, 0, HEAD, 0, 3, (7_999, 9_001));
         executed(&meter, 0, HEAD, 0, 2, (0, 4_000));
-        let it = &meter.0;
+        let it = &*COUNTS;
         let counts = [
             &it.executed,
             &it.batches,

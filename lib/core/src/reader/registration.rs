@@ -37,7 +37,7 @@ pub unsafe trait Keeper: Sync {
     }
 }
 
-// Not a supertrait (see `Shell`).
+// Not a supertrait (see `Host`).
 impl std::fmt::Debug for dyn Keeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Keeper")

@@ -1,15 +1,9 @@
 //! Barriers: waiting until everything that is queued has been freed or run.
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use super::handle::{Global, Handle};
+use super::future::BarrierFuture;
 use crate::global::env;
 use quiescent_core::domain::error::SyncError;
-use quiescent_core::domain::life::Domain;
-use quiescent_core::domain::points::Ticket;
+use quiescent_core::domain::points::Wait;
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.
 ///
@@ -77,95 +71,11 @@ pub fn try_barrier() -> Result<(), SyncError> {
 /// # });
 /// ```
 pub fn barrier_async() -> BarrierFuture {
-    BarrierFuture::of(&env().home)
+    BarrierFuture::of(Wait::for_barrier(&env().home))
 }
 
 /// As [`barrier_async`], but returns an error instead of panicking.
 pub fn try_barrier_async()
 -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-    BarrierWait::<Global>::of(&env().home)
-}
-
-/// Resolves when everything that was queued in a domain before the future was made has been freed or run.
-/// Made by [`barrier_async`] and [`RcuDomain::barrier_async`](crate::RcuDomain::barrier_async).
-///
-/// # Panics
-/// When polled inside a section of the same thread in the same domain while there is something to wait for
-/// (the future would never be ready there), and if something is queued and `membarrier(2)` is refused after
-/// start-up.
-#[derive(Clone, Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct BarrierFuture<D: Handle = Global> {
-    waits: BarrierWait<D>,
-}
-
-impl<D: Handle> BarrierFuture<D> {
-    pub(crate) fn of(domain: &'static Domain) -> BarrierFuture<D> {
-        let waits = BarrierWait::of(domain);
-        BarrierFuture { waits }
-    }
-}
-
-impl<D: Handle> Future for BarrierFuture<D> {
-    type Output = ();
-
-    #[track_caller]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match Pin::new(&mut self.waits).poll(context) {
-            Poll::Ready(Err(error)) => panic!("BarrierFuture: {error}"),
-            polled => polled.map(|_| ()),
-        }
-    }
-}
-
-/// As [`BarrierFuture`], but returns an error instead of panicking.
-pub(crate) struct BarrierWait<D: Handle> {
-    domain: &'static Domain,
-    ticket: Ticket,
-    of: PhantomData<fn() -> D>,
-}
-
-impl<D: Handle> BarrierWait<D> {
-    pub(crate) fn of(domain: &'static Domain) -> BarrierWait<D> {
-        BarrierWait {
-            domain,
-            ticket: domain.ticket(),
-            of: PhantomData,
-        }
-    }
-}
-
-impl<D: Handle> Future for BarrierWait<D> {
-    type Output = Result<(), SyncError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let domain = self.domain;
-        let polled = domain.poll_barrier(&mut self.ticket, context.waker());
-        match polled.is_pending() && domain.caller_is_inside() {
-            true => Poll::Ready(Err(SyncError::InsideSection)),
-            false => polled,
-        }
-    }
-}
-
-impl<D: Handle> Drop for BarrierWait<D> {
-    fn drop(&mut self) {
-        self.domain.forget_ticket(&mut self.ticket);
-    }
-}
-
-impl<D: Handle> Clone for BarrierWait<D> {
-    fn clone(&self) -> BarrierWait<D> {
-        BarrierWait {
-            domain: self.domain,
-            ticket: self.ticket.clone(),
-            of: PhantomData,
-        }
-    }
-}
-
-impl<D: Handle> fmt::Debug for BarrierWait<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Waits").field(&self.ticket).finish()
-    }
+    Wait::for_barrier(&env().home)
 }

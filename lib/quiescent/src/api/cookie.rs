@@ -12,6 +12,8 @@ use quiescent_core::domain::driver::How;
 use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::points::Point;
+#[cfg(not(quiescent_model))]
+use quiescent_core::domain::points::Wait;
 
 /// A point in the sequence of a domain's grace periods: it is done when a full grace period has passed since
 /// it was taken.
@@ -62,19 +64,15 @@ impl<D: Handle> Cookie<D> {
     }
 
     /// `None`: the process's, at a point that has passed.
-    pub(crate) fn domain(&self) -> Option<&'static Domain> {
+    fn domain(&self) -> Option<&'static Domain> {
         // SAFETY: null, or a domain; domains live forever.
         unsafe { self.domain.0.cast::<Domain>().as_ref() }
     }
 
-    pub(crate) fn poll(&self) -> Result<bool, SyncError> {
-        self.domain()
-            .map_or(Ok(true), |domain| domain.poll(self.point))
-    }
-
+    /// For a task that waits for it.
     #[cfg(not(quiescent_model))]
-    pub(crate) fn point(&self) -> Point {
-        self.point
+    pub(crate) fn as_wait(self) -> Wait {
+        Wait::for_grace_period(self.domain(), self.point)
     }
 
     fn key(&self) -> (*const (), Point) {
@@ -90,7 +88,8 @@ impl<D: Handle> Cookie<D> {
     /// [`try_synchronize`](crate::try_synchronize) returns the error.
     #[doc(alias = "poll_state_synchronize_rcu")]
     pub fn is_done(self) -> bool {
-        self.poll().unwrap_or(false)
+        self.domain()
+            .is_none_or(|domain| domain.poll(self.point).unwrap_or(false))
     }
 
     /// Waits until a full grace period has passed since the cookie was taken. Returns at once if it has;
@@ -127,7 +126,7 @@ impl<D: Handle> Cookie<D> {
     /// As [`GracePeriod`].
     #[cfg(not(quiescent_model))]
     pub fn wait_async(self) -> GracePeriod<D> {
-        GracePeriod::of(self)
+        GracePeriod::of(self.as_wait())
     }
 }
 

@@ -1,17 +1,18 @@
-//! A grace period as a `Future`.
+//! Grace periods and barriers as futures.
 //!
 //! Polling drives the grace period as far as possible without waiting, usually to its end. If a reader blocks
 //! it, the worker drives it ([`pass`](quiescent_core::domain::pass)) and wakes the task.
 
-use std::fmt;
-use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::cookie::Cookie;
 use super::handle::{Global, Handle};
+#[cfg(not(quiescent_model))]
 use super::wait::start_grace_period;
+#[cfg(not(quiescent_model))]
 use quiescent_core::domain::error::SyncError;
+use quiescent_core::domain::points::Wait;
 
 /// A future that resolves once every section that is open now has ended.
 ///
@@ -43,96 +44,68 @@ use quiescent_core::domain::error::SyncError;
 /// # drop(old);
 /// # });
 /// ```
+#[cfg(not(quiescent_model))]
 pub fn grace_period() -> GracePeriod {
     start_grace_period().wait_async()
 }
 
 /// As [`grace_period`], but returns an error instead of panicking.
+#[cfg(not(quiescent_model))]
 pub fn try_grace_period()
 -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-    Waits::<Global>::of(start_grace_period())
+    start_grace_period().as_wait()
 }
 
-/// Resolves after a full grace period of its domain. Made by [`grace_period`],
-/// [`RcuDomain::grace_period`](crate::RcuDomain::grace_period) and [`Cookie::wait_async`].
-///
-/// # Panics
-/// When polled inside a section of the same thread in the same domain before the grace period has ended (it
-/// would wait for itself), and if `membarrier(2)` is refused after start-up.
-#[derive(Clone, Debug)]
-#[must_use = "futures do nothing unless awaited"]
-pub struct GracePeriod<D: Handle = Global> {
-    waits: Waits<D>,
-}
-
-impl<D: Handle> GracePeriod<D> {
-    pub(crate) fn of(cookie: Cookie<D>) -> GracePeriod<D> {
-        let waits = Waits::of(cookie);
-        GracePeriod { waits }
-    }
-}
-
-impl<D: Handle> Future for GracePeriod<D> {
-    type Output = ();
-
-    #[track_caller]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match Pin::new(&mut self.waits).poll(context) {
-            Poll::Ready(Err(error)) => panic!("GracePeriod: {error}"),
-            polled => polled.map(|_| ()),
+/// Makes a future that panics at an error.
+macro_rules! future {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        #[must_use = "futures do nothing unless awaited"]
+        pub struct $name<D: Handle = Global> {
+            wait: Wait,
+            of: PhantomData<fn() -> D>,
         }
-    }
-}
 
-/// As [`GracePeriod`], but returns an error instead of panicking.
-pub(crate) struct Waits<D: Handle> {
-    cookie: Cookie<D>,
-    /// The number under which the task is recorded among those that wait; 0: it is not.
-    task: u64,
-}
-
-impl<D: Handle> Waits<D> {
-    pub(crate) fn of(cookie: Cookie<D>) -> Waits<D> {
-        let task = Default::default();
-        Waits { cookie, task }
-    }
-}
-
-impl<D: Handle> Future for Waits<D> {
-    type Output = Result<(), SyncError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let (polled, point) = (self.cookie.poll(), self.cookie.point());
-        match (polled, self.cookie.domain()) {
-            (Ok(false), Some(domain)) if domain.caller_is_inside() => {
-                Poll::Ready(Err(SyncError::InsideSection))
+        impl<D: Handle> $name<D> {
+            pub(crate) fn of(wait: Wait) -> $name<D> {
+                let of = PhantomData;
+                $name { wait, of }
             }
-            (Ok(false), Some(domain)) => {
-                domain.wake_then(point, &mut self.task, context.waker());
-                Poll::Pending
+        }
+
+        impl<D: Handle> Future for $name<D> {
+            type Output = ();
+
+            #[track_caller]
+            fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+                match Pin::new(&mut self.wait).poll(context) {
+                    Poll::Ready(Err(error)) => panic!("{}: {error}", stringify!($name)),
+                    polled => polled.map(drop),
+                }
             }
-            (Err(error), _) => Poll::Ready(Err(error)),
-            _ => Poll::Ready(Ok(())),
         }
-    }
+    };
 }
 
-impl<D: Handle> Drop for Waits<D> {
-    fn drop(&mut self) {
-        if let Some(domain) = self.cookie.domain().filter(|_| self.task != 0) {
-            domain.state().tasks.remove(self.task);
-        }
-    }
+future! {
+    /// Resolves when everything that was queued in a domain before the future was made has been freed or run.
+    /// Made by [`barrier_async`] and [`RcuDomain::barrier_async`](crate::RcuDomain::barrier_async).
+    ///
+    /// # Panics
+    /// When polled inside a section of the same thread in the same domain while there is something
+    /// to wait for (the future would never be ready there), and if something is queued and `membarrier(2)` is
+    /// refused after start-up.
+    BarrierFuture
 }
 
-impl<D: Handle> Clone for Waits<D> {
-    fn clone(&self) -> Waits<D> {
-        Waits::of(self.cookie)
-    }
-}
-
-impl<D: Handle> fmt::Debug for Waits<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cookie.fmt(f)
-    }
+#[cfg(not(quiescent_model))]
+future! {
+    /// Resolves after a full grace period of its domain. Made by [`grace_period`],
+    /// [`RcuDomain::grace_period`](crate::RcuDomain::grace_period) and [`Cookie::wait_async`].
+    ///
+    /// # Panics
+    /// When polled inside a section of the same thread in the same domain before the grace period
+    /// has ended (it would wait for itself), and if `membarrier(2)` is refused after start-up.
+    GracePeriod
 }

@@ -6,7 +6,6 @@ pub(crate) mod cell;
 pub(crate) mod cookie;
 pub(crate) mod defer;
 pub(crate) mod domain;
-#[cfg(not(quiescent_model))]
 pub(crate) mod future;
 #[cfg(not(quiescent_model))]
 pub(crate) mod guarantees;

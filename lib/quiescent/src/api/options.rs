@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::api::tuning::in_ns;
 use crate::global;
 use crate::statistics::FenceMode;
 use quiescent_core::domain::error::InitError;
@@ -152,20 +153,17 @@ impl Options {
     /// # Ok::<(), quiescent::InitError>(())
     /// ```
     pub fn apply(self) -> Result<(), InitError> {
-        let (env, domain) = (global::env(), global::home());
+        let env = global::env();
         if let Some(threads) = self.max_threads {
             env.limit_threads(threads)?;
         }
-        let budget = domain.lock().engine.budget();
-        domain.set_budget(
-            self.budget_bytes.unwrap_or(budget.bytes),
-            self.budget_callbacks.unwrap_or(budget.count),
-        );
-        domain.set_inline(self.inline_callbacks);
-        domain.set_workers_run(self.destructors_on_worker);
-        if let Some(time) = self.stall_after {
-            domain.set_stall_after(time);
-        }
+        env.home.set(|it| {
+            it.budget_bytes = self.budget_bytes.unwrap_or(it.budget_bytes);
+            it.budget_count = self.budget_callbacks.unwrap_or(it.budget_count);
+            it.inline = self.inline_callbacks;
+            it.workers_run = self.destructors_on_worker;
+            it.stall_ns = self.stall_after.map_or(it.stall_ns, in_ns);
+        });
         #[cfg(not(quiescent_model))]
         env.alarm.set_sources_wanted(self.memory_pressure);
         #[cfg(feature = "fork")]

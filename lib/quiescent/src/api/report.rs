@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use crate::global::home;
+use super::tuning::in_ns;
+use crate::global::env;
 pub use crate::watch::report::{Report, on_report};
 pub use quiescent_core::domain::stall::{STALL_AFTER, StallReport, StalledReader};
 
@@ -24,5 +25,5 @@ pub use quiescent_core::domain::stall::{STALL_AFTER, StallReport, StalledReader}
 /// # quiescent::report::set_stall_after(quiescent::report::STALL_AFTER);
 /// ```
 pub fn set_stall_after(time: Duration) {
-    home().set_stall_after(time);
+    env().home.set(|it| it.stall_ns = in_ns(time));
 }

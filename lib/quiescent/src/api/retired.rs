@@ -37,8 +37,6 @@ use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 use super::cookie::Cookie;
-#[cfg(not(quiescent_model))]
-use super::future;
 use super::handle::sealed::INSIDE;
 use super::handle::{Global, Handle};
 use super::queueing::{self, Given};
@@ -361,7 +359,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`try_grace_period`](crate::try_grace_period()), with the value still retired.
     #[cfg(not(quiescent_model))]
     pub async fn try_wait_async(self) -> Result<Box<T>, NotWaited<T, D>> {
-        match future::Waits::of(Cookie::<D>::start(self.domain.core_domain(INSIDE))).await {
+        match Cookie::<D>::start(self.domain.core_domain(INSIDE))
+            .as_wait()
+            .await
+        {
             Ok(()) => Ok(self.into_box()),
             Err(error) => Err(Refused::new(self, error)),
         }

@@ -6,7 +6,8 @@ use quiescent_engine::credit::Defer;
 
 use super::defer::Drained;
 use crate::global::{env, home};
-use quiescent_core::domain::state::{Core, State};
+use quiescent_core::domain::life::Domain;
+use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::counters::count;
 
@@ -50,7 +51,7 @@ pub struct FlushTimes {
 /// assert_eq!(flush_times().lazy, Duration::from_secs(2));
 /// ```
 pub fn set_flush_times(times: FlushTimes) {
-    home().set_flush_times(in_ns(times.lazy), in_ns(times.prompt));
+    times.set(&env().home);
 }
 
 /// The time in nanoseconds, at most `LONGEST_NS`.
@@ -60,16 +61,20 @@ pub(crate) fn in_ns(time: Duration) -> u64 {
 
 /// The current times.
 pub fn flush_times() -> FlushTimes {
-    FlushTimes::of(&home().lock())
+    FlushTimes::of(&env().home)
 }
 
 impl FlushTimes {
-    pub(crate) fn of(core: &Core) -> FlushTimes {
-        let defer = core.engine.config().defer;
+    pub(crate) fn of(domain: &Domain) -> FlushTimes {
+        let settings = domain.settings();
         FlushTimes {
-            lazy: Duration::from_nanos(defer.lazy_ns),
-            prompt: Duration::from_nanos(defer.prompt_ns),
+            lazy: Duration::from_nanos(settings.lazy_ns),
+            prompt: Duration::from_nanos(settings.prompt_ns),
         }
+    }
+
+    pub(crate) fn set(self, domain: &'static Domain) {
+        domain.set(|it| (it.lazy_ns, it.prompt_ns) = (in_ns(self.lazy), in_ns(self.prompt)));
     }
 }
 
@@ -91,7 +96,7 @@ impl FlushTimes {
 /// assert_eq!(quiescent::statistics().budget_bytes, 16 << 20);
 /// ```
 pub fn set_budget(bytes: u64, callbacks: u64) {
-    home().set_budget(bytes, callbacks);
+    (env().home).set(|it| (it.budget_bytes, it.budget_count) = (bytes, callbacks));
 }
 
 /// Moves reclaiming from the threads that retire to the worker, or back; at any time, for the whole process.
@@ -112,7 +117,7 @@ pub fn set_budget(bytes: u64, callbacks: u64) {
 /// quiescent::tuning::set_offload(false);
 /// ```
 pub fn set_offload(offload: bool) {
-    home().set_offload(offload);
+    env().home.set(|it| it.offload = offload);
 }
 
 /// As [`set_offload`], for what the calling thread retires: `Some` overrides the process's setting, `None`
@@ -150,7 +155,7 @@ pub fn offload_thread(offload: Option<bool>) {
 /// # quiescent::tuning::set_drained(false);
 /// ```
 pub fn set_drained(drained: bool) {
-    home().set_drained(drained);
+    env().home.set(|it| it.drained = drained);
 }
 
 /// Selects which threads run destructors of retired values: the thread that retired the value, in its later
@@ -164,7 +169,7 @@ pub fn set_drained(drained: bool) {
 /// # quiescent::tuning::set_destructors_on_worker(false);
 /// ```
 pub fn set_destructors_on_worker(on_worker: bool) {
-    home().set_workers_run(on_worker);
+    env().home.set(|it| it.workers_run = on_worker);
 }
 
 /// Sets a function that the worker calls when callbacks have become ready that the program runs itself

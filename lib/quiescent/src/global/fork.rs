@@ -242,12 +242,12 @@ unsafe extern "C" fn child() {
         registry: _,
         // Kept: without state, or numbers of questions, which count on.
         common,
-        shell: _,
+        host: _,
         asking: _,
     } = env;
     // First detach what is shared with the parent.
     #[cfg(feature = "telemetry")]
-    let forks = telemetry::leave();
+    let forks = telemetry::leave(env);
     alarm.forked(&mut held.timer);
     workers.forked();
     fences.forked();

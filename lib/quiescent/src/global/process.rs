@@ -17,14 +17,15 @@ use crate::workers::Workers;
 #[cfg(feature = "helpers")]
 use crate::workers::roles::WORKER;
 use quiescent_core::domain::env::{Env, Zeros};
+use quiescent_core::domain::host::Host;
+use quiescent_core::domain::report::Report;
 #[cfg(feature = "helpers")]
 use quiescent_core::domain::run::turn_of_worker;
-use quiescent_core::domain::shell::{News, Shell};
 use quiescent_core::domain::stall::Reports;
 use quiescent_core::domain::state::State;
-use quiescent_core::queue::meter::Meter;
-#[cfg(feature = "telemetry")]
-use quiescent_core::queue::meter::{Counts, Page};
+use quiescent_core::queue::meter::CountsOf;
+#[cfg(not(feature = "telemetry"))]
+use quiescent_core::queue::meter::uncounted;
 #[cfg(feature = "helpers")]
 use quiescent_core::queue::parcel::Name;
 use quiescent_core::reader::local::{Here, Local};
@@ -42,13 +43,21 @@ pub(crate) struct Process {
 
 /// What domains require of the process. Not [`Process`]: a table of methods links how to drop its type.
 #[derive(Debug)]
-struct Host;
+struct Hosted;
+
+#[cfg(feature = "telemetry")]
+const COUNTS: CountsOf = telemetry::counts;
+#[cfg(not(feature = "telemetry"))]
+const COUNTS: CountsOf = uncounted;
 
 static ZEROS: Zeros = Zeros::new();
 
 static PROCESS: Process = Process {
     // SAFETY: that place, and no other environment; a static is never freed.
-    env: unsafe { Env::new(&raw const PROCESS.env, State::config(), &Host, &ZEROS) },
+    env: unsafe {
+        let (place, config) = (&raw const PROCESS.env, State::config());
+        Env::new(place, config, &Hosted, COUNTS, &ZEROS)
+    },
     // SAFETY: as above.
     workers: unsafe { Workers::new(&raw const PROCESS.env) },
     #[cfg(feature = "fork")]
@@ -97,7 +106,7 @@ pub(crate) fn local() -> Here {
 }
 
 // SAFETY: each thread has its own, which has no destructor, and is made with these threads.
-unsafe impl Keeper for Host {
+unsafe impl Keeper for Hosted {
     fn local(&self) -> Here {
         local()
     }
@@ -111,20 +120,7 @@ unsafe impl Keeper for Host {
     }
 }
 
-impl Meter for Host {
-    #[cfg(feature = "telemetry")]
-    #[inline]
-    fn page(&self) -> Option<Page> {
-        telemetry::open_page()
-    }
-
-    #[cfg(feature = "telemetry")]
-    fn counts(&self, place: u32, lane: usize, what: u64) -> &Counts {
-        telemetry::counts(place, lane, what)
-    }
-}
-
-impl Shell for Host {
+impl Host for Hosted {
     fn start_worker(&self) -> bool {
         process().workers.start_worker()
     }
@@ -146,6 +142,11 @@ impl Shell for Host {
     #[cfg(feature = "helpers")]
     fn overflow_look(&self) -> Option<u64> {
         process().workers.overflow_look()
+    }
+
+    #[cfg(feature = "helpers")]
+    fn stuck(&self) -> u64 {
+        process().workers.watch.stuck()
     }
 
     #[cfg(feature = "helpers")]
@@ -175,14 +176,18 @@ impl Shell for Host {
 
     #[cfg(feature = "telemetry")]
     fn publish(&self) {
-        telemetry::publish_if_on(env());
+        telemetry::publish(env());
     }
 
     fn stall_reports(&self) -> Option<&'static Reports> {
         report::stalls()
     }
 
-    fn tell(&self, news: News) {
-        report::tell(env(), news);
+    fn tell(&self, event: Report) {
+        report::report(env(), &event);
+    }
+
+    fn ready(&self) {
+        report::ready(env());
     }
 }

@@ -3,93 +3,11 @@
 //! With the features `log` and `tracing`, reports also go to these crates as warnings, under the target
 //! `quiescent`. No lock is held while a report is made and delivered.
 
-use std::fmt;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::time::Duration;
 
 use quiescent_core::domain::env::Env;
-use quiescent_core::domain::fullness::Fullness;
-use quiescent_core::domain::shell::News;
-use quiescent_core::domain::stall::{Reports, StallReport};
-
-/// An event for the program: a callback or a destructor that misbehaves, stalled readers, or
-/// an exceeded budget.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Report {
-    /// A callback panicked. The panic was contained; the program's panic hook has its message.
-    Panicked {
-        /// The type of the closure, or of the value that was dropped.
-        name: &'static str,
-    },
-    /// A destructor took more than 10 ms inside a `retire` or `store` of the thread that retired the value.
-    /// Only in builds with `debug_assertions`. [`Retired::on_worker`](crate::Retired::on_worker) and
-    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker) move it to the worker.
-    Slow {
-        /// The type of the value.
-        name: &'static str,
-        /// How long it took.
-        took: Duration,
-    },
-    /// A callback has not returned for this long. Another worker runs the others; a barrier waits for this
-    /// one.
-    Stuck {
-        /// The type of the closure, or of the value that is being dropped.
-        name: &'static str,
-        /// How long it has been running.
-        running: Duration,
-    },
-    /// Readers have blocked a grace period for too long
-    /// ([`set_stall_after`](crate::report::set_stall_after)).
-    Stalled(StallReport),
-    /// More is queued than the [budget](crate::tuning::set_budget()) allows: `retire` does not wait. Reported
-    /// on the worker (not at all if it cannot be started), once when the budget is exceeded, and at most once
-    /// a second. [`holdouts`](crate::statistics::holdouts) names the readers.
-    OverBudget {
-        /// How much was queued when the budget was exceeded, and that budget.
-        full: Fullness,
-        /// Readers that block the grace period that it waits for, when the report is made.
-        holdouts: u32,
-        /// The domain's name, if it has one ([`Domain::set_name`](crate::Domain::set_name)).
-        domain: Option<&'static str>,
-    },
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Report::Panicked { name } => write!(f, "callback {name} panicked"),
-            Report::Slow { name, took } => write!(
-                f,
-                "the destructor of {name} took {} ms inside a call of retire or store: look for a lock that \
-                 it waits for, or retire such values with on_worker()",
-                took.as_millis()
-            ),
-            Report::Stuck { name, running } => write!(
-                f,
-                "callback {name} has not returned for {}.{} s: another worker goes on without it; look \
-                 for what it waits for",
-                running.as_secs(),
-                running.subsec_millis() / 100
-            ),
-            Report::Stalled(stall) => write!(f, "{stall}"),
-            Report::OverBudget {
-                full,
-                holdouts,
-                domain,
-            } => {
-                if let Some(domain) = domain {
-                    write!(f, "domain {domain}: ")?;
-                }
-                write!(
-                    f,
-                    "over the budget: {full}; {holdouts} readers are in the way: look at its holdouts(), \
-                     retire with try_retire or retire_wait, or set a larger budget"
-                )
-            }
-        }
-    }
-}
+pub use quiescent_core::domain::report::Report;
+use quiescent_core::domain::stall::Reports;
 
 static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -108,74 +26,23 @@ static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 /// ```
 pub fn on_report(reporter: fn(&Report)) {
     REPORTER.store(reporter as *mut (), Ordering::Release);
-    HEARD.store((&raw const ALL).cast_mut(), Ordering::Release);
+    HEARD.store((&raw const STALLS).cast_mut(), Ordering::Release);
 }
 
-/// What makes reports.
-struct Heard {
-    stalls: Reports,
-    tell: fn(&Env, News),
-    stuck: fn(&Env, &'static str, Duration),
-}
+static STALLS: Reports = Reports::new(|env, stall| report(env, &Report::Stalled(stall)));
 
-static ALL: Heard = Heard {
-    stalls: Reports::new(|env, stall| report(env, &Report::Stalled(stall))),
-    tell: |env, news| made(news).iter().for_each(|it| report(env, it)),
-    stuck: |env, name, running| report(env, &Report::Stuck { name, running }),
-};
+/// [`STALLS`], once it is needed: a program without a reporter does not link it.
+static HEARD: AtomicPtr<Reports> = AtomicPtr::new(std::ptr::null_mut());
 
-/// [`ALL`], once it is needed: a program without a reporter does not link it.
-static HEARD: AtomicPtr<Heard> = AtomicPtr::new(std::ptr::null_mut());
-
-fn heard() -> Option<&'static Heard> {
+/// How reports of stalls are made, if reports have a receiver.
+pub(crate) fn stalls() -> Option<&'static Reports> {
     #[cfg(any(feature = "log", feature = "tracing"))]
-    return Some(&ALL);
+    return Some(&STALLS);
     #[cfg(not(any(feature = "log", feature = "tracing")))]
     // SAFETY: null, or a static.
     unsafe {
         HEARD.load(Ordering::Acquire).as_ref()
     }
-}
-
-/// How reports of stalls are made, if reports have a receiver.
-pub(crate) fn stalls() -> Option<&'static Reports> {
-    heard().map(|heard| &heard.stalls)
-}
-
-/// Reports what a domain says.
-pub(crate) fn tell(env: &Env, news: News) {
-    match (news, heard()) {
-        (News::Ready, _) => ready(env),
-        (news, Some(heard)) => (heard.tell)(env, news),
-        _ => {}
-    }
-}
-
-/// Reports a callback that has not returned.
-pub(crate) fn stuck(env: &Env, name: &'static str, running: Duration) {
-    if let Some(heard) = heard() {
-        (heard.stuck)(env, name, running);
-    }
-}
-
-fn made(news: News) -> Option<Report> {
-    Some(match news {
-        News::Ready => return None,
-        News::Panicked { name } => Report::Panicked { name },
-        News::Slow { name, ns } => Report::Slow {
-            name,
-            took: Duration::from_nanos(ns),
-        },
-        News::OverBudget {
-            full,
-            holdouts,
-            domain,
-        } => Report::OverBudget {
-            full,
-            holdouts,
-            domain,
-        },
-    })
 }
 
 static READY: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
@@ -185,7 +52,7 @@ pub(crate) fn set_ready(notify: fn()) {
 }
 
 /// Calls the program's function because callbacks are ready that the program runs itself.
-fn ready(env: &Env) {
+pub(crate) fn ready(env: &Env) {
     let notify = READY.load(Ordering::Acquire);
     if !notify.is_null() {
         // SAFETY: `set_ready` stored a function of this type.
@@ -193,7 +60,7 @@ fn ready(env: &Env) {
     }
 }
 
-fn report(env: &Env, report: &Report) {
+pub(crate) fn report(env: &Env, report: &Report) {
     forward(env, report);
     let reporter = REPORTER.load(Ordering::Acquire);
     if !reporter.is_null() {

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::watch::report;
+use crate::watch::report::{self, Report};
 use crate::workers::Workers;
 use crate::workers::overflow::Overflow;
 use crate::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER, is_ours};
@@ -188,10 +188,12 @@ impl Watch {
             return;
         }
         self.begin(workers, || "the reporter");
-        report::stuck(
+        report::report(
             workers.env(),
-            stuck.name,
-            Duration::from_nanos(stuck.running),
+            &Report::Stuck {
+                name: stuck.name,
+                running: Duration::from_nanos(stuck.running),
+            },
         );
         self.end();
         self.telling.end();

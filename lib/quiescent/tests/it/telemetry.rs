@@ -12,14 +12,15 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Isolated, Reader, isolated, once_more, only_this_test, until};
 use quiescent::intrusive::Head;
-use quiescent::telemetry::{self, Function, Snapshot, Source, What};
+use quiescent::telemetry;
 use quiescent::{Domain, RcuCell, Srcu};
+use quiescent_live::telemetry::{Function, Snapshot, Source, What};
 
 /// The clock that counts is that of the kernel's tick, of 10 ms at most.
 const TICK: Duration = Duration::from_millis(10);
 
 fn snapshot() -> Snapshot {
-    telemetry::snapshot().expect("it was started")
+    crate::common::snapshot().expect("it was started")
 }
 
 /// The rows whose names have this in them.
@@ -369,7 +370,7 @@ fn another_process_can_read_and_no_thread_wakes() {
 fn a_process_without_it_gets_an_error_that_says_how_to_start() {
     needs!(telemetry);
     Isolated::new().run(|| {
-        assert_eq!(telemetry::snapshot(), None);
+        assert_eq!(crate::common::snapshot(), None);
         let why = Source::of(std::process::id()).expect_err("nothing is counted");
         assert!(why.to_string().contains("QUIESCENT_TELEMETRY=1"), "{why}");
     });
@@ -387,11 +388,11 @@ fn a_descriptor_that_is_closed_is_not_missed() {
             unsafe { libc::close(descriptor) };
         }
         retire([1u64; 8]);
-        assert_eq!(telemetry::snapshot(), None);
+        assert_eq!(crate::common::snapshot(), None);
         // SAFETY: the child ends with _exit.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
-            let counted = telemetry::snapshot().is_some_and(|it| it.forks == 1);
+            let counted = crate::common::snapshot().is_some_and(|it| it.forks == 1);
             // SAFETY: as above.
             unsafe { libc::_exit(i32::from(!counted)) };
         }

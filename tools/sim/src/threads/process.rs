@@ -7,14 +7,14 @@
 use quiescent_core_on_virtual::domain::driver::How;
 use quiescent_core_on_virtual::domain::enqueue::{self, Terms};
 use quiescent_core_on_virtual::domain::env::{Env, Zeros};
-use quiescent_core_on_virtual::domain::shell::Shell;
+use quiescent_core_on_virtual::domain::host::Host;
 use quiescent_core_on_virtual::domain::state::State;
 use quiescent_core_on_virtual::prim::counters::value;
 use quiescent_core_on_virtual::prim::{self, LEAF_SLOTS, keep};
 use quiescent_core_on_virtual::queue::chain::Garbage;
 use quiescent_core_on_virtual::queue::kind::Kind;
 use quiescent_core_on_virtual::queue::lane::Entry;
-use quiescent_core_on_virtual::queue::meter::Meter;
+use quiescent_core_on_virtual::queue::meter::uncounted;
 use quiescent_core_on_virtual::queue::parcel::Parcel;
 use quiescent_core_on_virtual::queue::per_thread::CODE;
 use quiescent_core_on_virtual::reader::local::{Here, Local};
@@ -52,7 +52,7 @@ impl Process {
         let inner: &'static Inner = unsafe {
             (&raw mut (*place).zeros).write(Zeros::new());
             let env = &raw mut (*place).env;
-            env.write(Env::new(env, config, &*place, &(*place).zeros));
+            env.write(Env::new(env, config, &*place, uncounted, &(*place).zeros));
             &*place
         };
         let process = Process(inner);
@@ -75,7 +75,7 @@ impl Process {
 
     /// Whether others than its owner free what is retired.
     pub fn set_offload(self, offload: bool) {
-        self.state().set_offload(offload);
+        self.0.env.home.set(|it| it.offload = offload);
     }
 
     /// The calling fiber is a thread of this process from now on.
@@ -263,9 +263,7 @@ unsafe impl Keeper for Inner {
     }
 }
 
-impl Meter for Inner {}
-
-impl Shell for Inner {
+impl Host for Inner {
     fn start_worker(&self) -> bool {
         prim::need_worker();
         true

@@ -7,7 +7,7 @@ pub use order::{Order, View};
 use std::collections::HashMap;
 use std::time::Duration;
 
-use quiescent::telemetry::What;
+use quiescent_live::telemetry::What;
 
 use crate::sample::{Function, Holdout, Sample, Subject};
 

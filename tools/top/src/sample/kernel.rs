@@ -8,8 +8,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use quiescent::telemetry::What;
 use quiescent_live::files::Root;
+use quiescent_live::telemetry::What;
 use quiescent_live::{Activity, FunctionCounters, Rung, softirqs};
 use quiescent_trace::{Role, role};
 

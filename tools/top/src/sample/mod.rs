@@ -9,7 +9,7 @@ pub use process::Process;
 use std::io;
 use std::time::Instant;
 
-use quiescent::telemetry::{self, What};
+use quiescent_live::telemetry::{self, What};
 
 /// The kind of source, which decides words and counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub struct Sample {
     pub at: Instant,
     /// What was queued and executed, by domain and function.
     pub functions: Vec<Function>,
-    /// Counters by name: of a process those of [`quiescent::stats::Statistics`]. What a source does not count
+    /// Counters by name: of a process those of `quiescent::stats::Statistics`. What a source does not count
     /// is not shown.
     pub counters: Vec<(String, u64)>,
     /// Threads.

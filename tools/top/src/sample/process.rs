@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use quiescent::telemetry;
+use quiescent_live::telemetry;
 
 use crate::sample::{Function, Holdout, Sample, Source, Subject, Thread};
 
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn this_process_is_read() {
-        telemetry::start().expect("a page");
+        quiescent::telemetry::start().expect("a page");
         let mut source = Process::new(std::process::id());
         assert!(source.about().contains("counted exactly"));
         quiescent::defer(|| ());
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_what_the_budget_counts() {
-        telemetry::start().expect("a page");
+        quiescent::telemetry::start().expect("a page");
         let mut source = Process::new(std::process::id());
         let before = source.read().expect("it counts");
         // A reader keeps all of it in the queues.
@@ -180,7 +180,7 @@ mod tests {
     /// Figures of two processes are not subtracted from each other.
     #[test]
     fn another_process_of_the_same_number_is_not_read() {
-        telemetry::start().expect("a page");
+        quiescent::telemetry::start().expect("a page");
         let mut source = Process::new(std::process::id());
         assert!(source.started.is_some_and(|it| it > 0));
         source.read().expect("it is the same");

@@ -7,7 +7,7 @@ use super::*;
 use std::path::Path;
 use std::time::Duration;
 
-use quiescent::telemetry::What;
+use quiescent_live::telemetry::What;
 use quiescent_report::html::terminal::{Piece, Screen};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

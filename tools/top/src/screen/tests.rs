@@ -1,7 +1,7 @@
 use super::*;
 use std::time::Duration;
 
-use quiescent::telemetry::What;
+use quiescent_live::telemetry::What;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 

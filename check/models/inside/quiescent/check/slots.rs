@@ -73,7 +73,8 @@ pub fn thread_id() -> u32 {
 impl Model {
     /// Stalls are reported after this time; after a nanosecond: at the second scan that finds a reader.
     pub fn reporting(self, after: Duration) -> Model {
-        self.0.env.state.set_stall_after(after);
+        let ns = crate::api::tuning::in_ns(after);
+        self.0.env.home.set(|it| it.stall_ns = ns);
         self
     }
 

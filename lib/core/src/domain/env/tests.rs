@@ -268,10 +268,10 @@ fn slots_for_so_many_threads_come_in_leaves() {
 #[test]
 fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
     let program = program();
-    let shell = program.env.shell;
-    assert!(shell.hire() && shell.stall_reports().is_none());
+    let host = program.env.host;
+    assert!(host.hire() && host.stall_reports().is_none());
     program.asked.has_no_worker.store(1, Relaxed);
-    assert!(!shell.hire());
+    assert!(!host.hire());
 }
 
 /// A question reaches a thread where it queues and reads: also in a domain of the program.

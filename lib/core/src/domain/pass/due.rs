@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn what_a_new_setting_makes_due_is_not_late() {
         let late = is_always_late(|_, state| {
-            state.set_drained(true);
+            state.domain().set(|it| it.drained = true);
             state.put(CODE, counting(counter()), Urgency::Lazy);
             std::thread::sleep(std::time::Duration::from_nanos(2 * LATE_NS));
-            state.set_flush_times(1, 1);
-            state.set_drained(false);
+            state.domain().set(|it| (it.lazy_ns, it.prompt_ns) = (1, 1));
+            state.domain().set(|it| it.drained = false);
             let armed = state.lock().engine.armed().expect("it has a deadline");
             assert!(armed < ago(LATE_NS));
         });

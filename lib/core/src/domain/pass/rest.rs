@@ -60,7 +60,7 @@ mod tests {
         let program = program();
         let state = &program.env.state;
         assert_eq!(program.env.force_mode(FenceMode::Fenced), Ok(()));
-        state.set_stall_after(std::time::Duration::ZERO);
+        state.domain().set(|it| it.stall_ns = 0);
         // True if the next look is at the end of a nap of this length.
         let naps = |length: u64| {
             let before = prim::now_ns();
@@ -75,7 +75,7 @@ mod tests {
         assert!(rests());
         state.interested.store(1, Ordering::Relaxed);
         let counted = program.domain().state();
-        counted.set_stall_after(std::time::Duration::ZERO);
+        counted.domain().set(|it| it.stall_ns = 0);
         counted.interested.store(1, Ordering::Relaxed);
         counted.rest_until(false, None);
         assert_eq!(

@@ -14,8 +14,8 @@ use quiescent_engine::{Interest, Lane};
 use crate::domain::budget::TASKS_WAIT;
 use crate::domain::driver::How;
 use crate::domain::fullness::{Fullness, Refusal};
+use crate::domain::report::Report;
 use crate::domain::run::{turn_of_overflow, turn_of_worker};
-use crate::domain::shell::News;
 use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
 use crate::domain::{enqueue, in_place};
@@ -36,7 +36,7 @@ fn home() -> (&'static Program, &'static State) {
 fn done(state: &'static State, numbers: [usize; 3]) -> (&'static Queue, &'static AtomicU32) {
     let runs = counter();
     let [code, own, heads] = numbers;
-    state.set_workers_run(true);
+    state.domain().set(|it| it.workers_run = true);
     (0..code).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
     (0..own).for_each(|_| state.put(OWN, counting(runs), Urgency::Hurry));
     (0..heads).for_each(|_| state.put_head(runs, Urgency::Hurry));
@@ -203,7 +203,9 @@ fn a_thread_yields_only_where_it_may_be_waited_for() {
     program.unlock(section);
     program.env.marked(|| state.give_way());
     assert_eq!(yields(), 1);
-    state.set_budget(u64::MAX, 2);
+    state
+        .domain()
+        .set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 2));
     let runs = counter();
     (0..5).for_each(|_| state.put(CODE, counting(runs), Urgency::Lazy));
     let before = yields();
@@ -231,7 +233,9 @@ fn each_report_is_delivered_once() {
         (0, 0),
         "the parent's, in the child of a fork: nothing is known of it"
     );
-    state.set_budget(u64::MAX, 0);
+    state
+        .domain()
+        .set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 0));
     (0..2).for_each(|_| state.put(PLAIN, memory(), Urgency::Lazy));
     assert_eq!(delivered(), (0, 1));
     assert_eq!(delivered(), (0, 0));
@@ -242,7 +246,9 @@ fn each_report_is_delivered_once() {
 #[test]
 fn a_report_has_the_amount_that_exceeded_the_budget() {
     let (program, state) = home();
-    state.set_budget(u64::MAX, 3);
+    state
+        .domain()
+        .set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 3));
     (0..4).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
     let full = Fullness::of(&state.lock());
     assert_eq!((full.held_callbacks, full.budget_callbacks), (4, 3));
@@ -251,12 +257,14 @@ fn a_report_has_the_amount_that_exceeded_the_budget() {
     assert!(matches!(refused, Err(Refusal::Full(said)) if said.held_callbacks == 5));
     // The worker comes late.
     state.drain(ALWAYS);
-    state.set_budget(u64::MAX, u64::MAX);
+    state
+        .domain()
+        .set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, u64::MAX));
     assert_eq!(state.held(), (0, 0));
     state.deliver_reports();
     let reports = program.reports();
     assert!(
-        matches!(reports[..], [News::OverBudget { full: said, .. }] if said == full),
+        matches!(reports[..], [Report::OverBudget { full: said, .. }] if said == full),
         "{reports:?}"
     );
 }
@@ -271,11 +279,9 @@ fn a_destructor_is_slow_beyond_the_limit() {
         in_place::report_if_slow(queue, counting(counter()), ns);
         let reports = program.reports();
         assert_eq!(reports.len(), number, "{reports:?}");
-        assert!(
-            reports
-                .iter()
-                .all(|news| matches!(news, News::Slow { ns: said, .. } if *said == ns))
-        );
+        assert!(reports.iter().all(
+            |news| matches!(news, Report::Slow { took, .. } if took.as_nanos() == u128::from(ns))
+        ));
     }
 }
 

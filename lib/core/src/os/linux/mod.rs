@@ -10,9 +10,7 @@ use std::time::Duration;
 use super::Has;
 pub use alarm::{Timer, Wakeups};
 #[cfg(feature = "telemetry")]
-pub use page::{SharedPage, read_page};
-#[cfg(feature = "telemetry")]
-pub use page_of::open_page_of;
+pub use page::SharedPage;
 #[cfg(feature = "fork")]
 pub use threads::on_fork;
 pub use threads::{AtExit, doze, has_more_rights, has_one_processor, pin, spawn};
@@ -20,8 +18,6 @@ pub use threads::{AtExit, doze, has_more_rights, has_one_processor, pin, spawn};
 mod alarm;
 #[cfg(feature = "telemetry")]
 mod page;
-#[cfg(feature = "telemetry")]
-mod page_of;
 #[cfg_attr(not(feature = "pressure"), path = "pressure/absent.rs")]
 mod pressure;
 mod threads;

@@ -1,12 +1,8 @@
-//! Memory that other processes of the same user can read: a sealed `memfd`, found through `/proc/PID/fd`
-//! (`page_of`).
+//! Memory that other processes of the same user can read: a sealed `memfd`, found through `/proc/PID/fd`.
 
 use std::ffi::CStr;
-use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -84,36 +80,10 @@ impl SharedPage {
             && unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) } > 0;
         is_page.then_some(descriptor)
     }
-
-    /// What it contains now; `None` if there is no page.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn read(&self, size: usize) -> Option<io::Result<Vec<u8>>> {
-        let descriptor = self.descriptor(size)?;
-        // SAFETY: open, and not closed by this value.
-        let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
-        Some(read_page(&file, size as u64))
-    }
-}
-
-/// The whole of a page of at most `most` bytes.
-///
-/// # Errors
-/// It cannot be read, or is larger.
-pub fn read_page(file: &File, most: u64) -> io::Result<Vec<u8>> {
-    let size = file.metadata()?.len();
-    if size > most {
-        let why = "not a page of telemetry: it is larger than any page";
-        return Err(io::Error::new(ErrorKind::InvalidData, why));
-    }
-    let mut bytes = vec![0; size as usize];
-    file.read_exact_at(&mut bytes, 0)?;
-    Ok(bytes)
 }
 
 /// A descriptor of the library.
-pub(super) fn owned(made: i32) -> io::Result<OwnedFd> {
+fn owned(made: i32) -> io::Result<OwnedFd> {
     match made {
         0.. => {
             // SAFETY: made just now, and not used elsewhere.
@@ -163,30 +133,31 @@ fn inode_of(status: &libc::stat) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::open_page_of;
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
 
     const SIZE: usize = 8192;
 
     #[test]
     fn a_page_is_read_as_it_is_and_gone_after_it_was_left() {
         let page = SharedPage::none();
-        assert!(page.read(SIZE).is_none());
+        assert_eq!(page.descriptor(SIZE), None);
         let memory = page.make(c"quiescent-test-page", SIZE).expect("a page");
         // SAFETY: ours, of this size.
         unsafe { memory.add(SIZE - 1).write(7) };
-        let read = page.read(SIZE).expect("there is one").expect("it is read");
-        assert_eq!((read.len(), read[0], read[SIZE - 1]), (SIZE, 0, 7));
-        assert!(page.read(SIZE - 1).is_none(), "that is another page");
-        let found = open_page_of(std::process::id(), "quiescent-test-page");
-        let file = found.expect("of this process").expect("it has the name");
-        assert_eq!(read_page(&file, SIZE as u64).expect("not too large"), read);
-        let error = read_page(&file, SIZE as u64 - 1).expect_err("larger than allowed");
-        assert_eq!(error.kind(), ErrorKind::InvalidData);
-        drop(file); // it has the name, too
+        let descriptor = page.descriptor(SIZE).expect("there is one");
+        let path = format!("/proc/self/fd/{descriptor}");
+        let mut last = [0; 2];
+        let file = File::open(&path).expect("others can open it");
+        file.read_exact_at(&mut last, SIZE as u64 - 2)
+            .expect("its size");
+        assert_eq!(last, [0, 7]);
+        assert_eq!(page.descriptor(SIZE - 1), None, "that is another page");
         // SAFETY: made above, and not used any more.
         unsafe { page.leave(memory, SIZE) };
-        assert!(page.read(SIZE).is_none());
-        let found = open_page_of(std::process::id(), "quiescent-test-page");
-        assert!(found.expect("of this process").is_none());
+        assert_eq!(page.descriptor(SIZE), None);
+        // Another test may have a file of its own with this number by now.
+        let name = std::fs::read_link(&path).unwrap_or_default();
+        assert!(!name.to_string_lossy().contains("quiescent-test-page"));
     }
 }

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use super::{Has, NO_SUCH_CALL};
 pub use alarm::{Timer, Wakeups};
 pub use names::{numbered, of_thread, thread_id, thread_name};
-pub use page::{SharedPage, open_page_of, read_page};
+pub use page::SharedPage;
 pub use park::{futex_wait, futex_wake, futex_wake_all};
 pub use threads::{AtExit, doze, has_more_rights, has_one_processor, on_fork, pin, spawn};
 

@@ -11,15 +11,31 @@ use crate::queue::intrusive::RunHead;
 use crate::queue::lane::Entry;
 use crate::queue::per_thread::BLOCK_LANES;
 
-/// The counters of what is queued: none.
-pub trait Meter: Sync {}
+/// How a host counts: not at all.
+pub type CountsOf = fn();
 
-impl std::fmt::Debug for dyn Meter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Meter")
+/// The counts of hosts that have no page.
+pub fn uncounted() {}
+
+/// What is queued is not counted.
+#[derive(Debug)]
+pub struct Meter;
+
+#[allow(clippy::unused_self, reason = "the interface of the meter that counts")]
+impl Meter {
+    pub const fn new(_: CountsOf) -> Meter {
+        Meter
+    }
+
+    /// True if there is a page: never.
+    #[inline]
+    pub const fn is_open(&self) -> bool {
+        false
     }
 }
 
+/// The telemetry number of the process's domain.
+pub const PROCESS: u32 = 0;
 /// The telemetry number of all domains without a name.
 pub const UNNAMED: u32 = 1;
 /// The telemetry number of the first domain with counted readers; the others follow.
@@ -41,10 +57,10 @@ impl Cursor {
     }
 
     pub fn set_place(&mut self, _: u32) {}
-    pub fn update(&mut self, _: &dyn Meter, _: &Cpu, _: &Chains, _: &[Queued; LANES]) {}
-    pub fn extracted(&mut self, _: &dyn Meter, _: &Cpu, _: usize, _: &Range<Pos>, _: &[Entry]) {}
-    pub fn head_pushed(&mut self, _: &dyn Meter, _: &Cpu, _: RunHead, _: Pos) {}
-    pub fn head_popped(&mut self, _: &dyn Meter, _: &Cpu, _: RunHead, _: &Range<Pos>) {}
-    pub fn broke(&mut self, _: &dyn Meter, _: &Cpu, _: usize, _: u64, _: Urgency) {}
-    pub fn credit(&mut self, _: &dyn Meter, _: usize, _: bool) {}
+    pub fn update(&mut self, _: &Meter, _: &Cpu, _: &Chains, _: &[Queued; LANES]) {}
+    pub fn extracted(&mut self, _: &Meter, _: &Cpu, _: usize, _: &Range<Pos>, _: &[Entry]) {}
+    pub fn head_pushed(&mut self, _: &Meter, _: &Cpu, _: RunHead, _: Pos) {}
+    pub fn head_popped(&mut self, _: &Meter, _: &Cpu, _: RunHead, _: &Range<Pos>) {}
+    pub fn broke(&mut self, _: &Meter, _: &Cpu, _: usize, _: u64, _: Urgency) {}
+    pub fn credit(&mut self, _: &Meter, _: usize, _: bool) {}
 }

@@ -16,8 +16,8 @@ impl Queue {
     }
 
     /// The meter of what is queued.
-    pub fn meter(&self) -> &'static dyn Meter {
-        self.common.get().meter
+    pub fn meter(&self) -> &'static Meter {
+        &self.common.get().meter
     }
 
     /// The dummy's block, whose content is unused.

@@ -17,7 +17,7 @@ impl QueueCore {
     ///
     /// # Safety
     /// As [`Heads::push`](crate::queue::intrusive::Heads::push).
-    pub unsafe fn push_head(&mut self, meter: &dyn Meter, head: NonNull<Head>, run: RunHead) {
+    pub unsafe fn push_head(&mut self, meter: &Meter, head: NonNull<Head>, run: RunHead) {
         // SAFETY: the caller's promise.
         unsafe { self.heads.push(head, run) };
         self.cursor
@@ -25,10 +25,7 @@ impl QueueCore {
     }
 
     /// Takes the oldest intrusive callback out, if it is done.
-    pub fn extract_head(
-        &mut self,
-        meter: &dyn Meter,
-    ) -> Option<(NonNull<Head>, RunHead, Range<Pos>)> {
+    pub fn extract_head(&mut self, meter: &Meter) -> Option<(NonNull<Head>, RunHead, Range<Pos>)> {
         let range = self.cpu.extract(Lane::Head, 1);
         if range.is_empty() {
             return None;
@@ -40,7 +37,7 @@ impl QueueCore {
 
     /// Called before a parcel is queued: counts it if it wakes the worker and so ends the laziness of other
     /// callbacks.
-    pub fn note_urgency(&mut self, meter: &dyn Meter, parcel: &Parcel, urgency: Urgency) {
+    pub fn note_urgency(&mut self, meter: &Meter, parcel: &Parcel, urgency: Urgency) {
         let breaks = match urgency {
             Urgency::Hurry => true,
             Urgency::Prompt => !self.cpu.is_prompt(),

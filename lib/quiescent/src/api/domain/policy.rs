@@ -52,18 +52,12 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!(domain.flush_times().lazy, Duration::from_secs(60));
     /// ```
     pub fn set_flush_times(&self, times: FlushTimes) {
-        self.core().set(|settings| {
-            (settings.lazy_ns, settings.prompt_ns) = (in_ns(times.lazy), in_ns(times.prompt));
-        });
+        times.set(self.core());
     }
 
     /// The current times.
     pub fn flush_times(&self) -> FlushTimes {
-        let settings = self.core().settings();
-        FlushTimes {
-            lazy: Duration::from_nanos(settings.lazy_ns),
-            prompt: Duration::from_nanos(settings.prompt_ns),
-        }
+        FlushTimes::of(self.core())
     }
 
     /// Has the program itself run this domain's closures and destructors, when it calls
@@ -101,7 +95,6 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// [`report::set_stall_after`](crate::report::set_stall_after), which sets it for the process's domain,
     /// and [`on_report()`](crate::report::on_report()).
     pub fn set_stall_after(&self, time: Duration) {
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.core().set(|settings| settings.stall_ns = ns);
+        self.core().set(|settings| settings.stall_ns = in_ns(time));
     }
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 use quiescent_engine::credit::Urgency;
 
 use super::RcuDomain;
-use crate::api::barrier::{self, BarrierFuture};
 use crate::api::defer::Drained;
+use crate::api::future::BarrierFuture;
 use crate::api::kind::Kind;
 use crate::api::queueing;
 use quiescent_core::domain::error::SyncError;
+use quiescent_core::domain::points::Wait;
 use quiescent_core::domain::sweep::Until;
 
 impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
@@ -70,14 +71,14 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// # Panics
     /// As [`BarrierFuture`].
     pub fn barrier_async(&self) -> BarrierFuture<RcuDomain<Tag, K>> {
-        BarrierFuture::of(self.core())
+        BarrierFuture::of(Wait::for_barrier(self.core()))
     }
 
     /// As [`barrier_async`](RcuDomain::barrier_async), but returns an error instead of panicking.
     pub fn try_barrier_async(
         &self,
     ) -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-        barrier::BarrierWait::<RcuDomain<Tag, K>>::of(self.core())
+        Wait::for_barrier(self.core())
     }
 
     /// Frees and runs, in this thread, what is queued here, for at most `limit` (plus the time of the

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::RcuDomain;
 use crate::api::cookie::Cookie;
 #[cfg(not(quiescent_model))]
-use crate::api::future::{self, GracePeriod};
+use crate::api::future::GracePeriod;
 use crate::api::kind::Kind;
 use quiescent_core::domain::driver::How;
 use quiescent_core::domain::error::SyncError;
@@ -114,6 +114,6 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     pub fn try_grace_period(
         &self,
     ) -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-        future::Waits::of(self.start_grace_period())
+        self.start_grace_period().as_wait()
     }
 }

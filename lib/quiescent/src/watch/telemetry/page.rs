@@ -12,10 +12,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use quiescent_core::domain::env::Env;
+use quiescent_core::domain::statistics::Statistics;
 use quiescent_core::os;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
-use quiescent_core::queue::meter::{Counts, PROCESS, Page as Open, UNNAMED};
+use quiescent_core::queue::meter::{Counts, PROCESS, UNNAMED};
 use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
 
 /// The first eight bytes.
@@ -122,14 +123,8 @@ pub(crate) struct Page {
 /// Null: nothing is counted.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
-/// The number of pages made: what a queue reported to one is not reported to the next.
-static NUMBER: AtomicU32 = AtomicU32::new(0);
-
 /// Its memory, which other processes can find.
 static SHARED: os::SharedPage = os::SharedPage::none();
-
-/// When it was made.
-static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// The names with a fixed number.
 const FIXED: [&str; UNNAMED as usize + 1] = {
@@ -177,29 +172,10 @@ pub(crate) fn page() -> Option<&'static Page> {
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// The page to count into, for queues.
-#[inline]
-pub(crate) fn open_page() -> Option<Open> {
-    page().map(|_| Open {
-        number: number(),
-        started: started(),
-    })
-}
-
 /// The counts of a function on the page; only while there is one.
 pub(crate) fn counts(place: u32, lane: usize, what: u64) -> &'static Counts {
     let page = page().expect("a page that was just there is not taken away");
     &page.row(place, lane, what).counts
-}
-
-/// When this page was made, in ns.
-pub(super) fn started() -> u64 {
-    STARTED.load(Ordering::Relaxed)
-}
-
-/// The number of this page.
-pub(super) fn number() -> u32 {
-    NUMBER.load(Ordering::Relaxed)
 }
 
 pub(super) fn start(env: &'static Env) -> io::Result<()> {
@@ -214,19 +190,19 @@ pub(super) fn start(env: &'static Env) -> io::Result<()> {
 fn make(env: &'static Env, forks: u32, names: &Names) -> io::Result<()> {
     let page: *mut Page = SHARED.make(NAME, size_of::<Page>())?.cast().as_ptr();
     // SAFETY: zeroed memory of its size, aligned to pages; words of zeroes are a page.
-    unsafe { &*page }.describe(forks, names);
-    NUMBER.fetch_add(1, Ordering::Relaxed);
-    STARTED.store(prim::coarse_ns(), Ordering::Relaxed); // the clock of the queues
+    unsafe { &*page }.describe(env, forks, names);
     PAGE.store(page, Ordering::Release);
+    env.common.meter.open(prim::coarse_ns()); // the clock of the queues
     super::publish::publish(env);
     Ok(())
 }
 
 /// In the child of a fork, first: detaches the parent's page. Returns the argument of [`begin_again`].
-pub(crate) fn leave() -> Option<u32> {
+pub(crate) fn leave(env: &Env) -> Option<u32> {
     let page = page()?;
     let forks = page.header.forks.load(Ordering::Relaxed);
     PAGE.store(ptr::null_mut(), Ordering::Relaxed);
+    env.common.meter.close();
     // SAFETY: this process's own view of it, which is not used any more: there is one thread.
     unsafe { SHARED.leave(NonNull::from(page).cast(), size_of::<Page>()) };
     super::publish::forked();
@@ -238,12 +214,6 @@ pub(crate) fn begin_again(env: &'static Env, forks: Option<u32>, names: &Names) 
     if let Some(forks) = forks {
         let _ = make(env, forks + 1, names);
     }
-}
-
-/// The bytes of the page, if there is one, and if the program has not closed it.
-pub(super) fn bytes() -> Option<Vec<u8>> {
-    page()?;
-    SHARED.read(size_of::<Page>())?.ok()
 }
 
 /// The number of the domains with this name. Domains for which there is no room share one number.
@@ -262,7 +232,7 @@ pub(crate) fn place_of(name: &'static str) -> u32 {
 }
 
 impl Page {
-    fn describe(&self, forks: u32, names: &Names) {
+    fn describe(&self, env: &'static Env, forks: u32, names: &Names) {
         let header = &self.header;
         let parts = [
             std::mem::offset_of!(Page, counters),
@@ -289,9 +259,12 @@ impl Page {
         for (place, name) in self.places.iter().zip(names) {
             place.set(name);
         }
-        for (place, name) in self.counters.iter().zip(super::publish::NAMES) {
-            place.name.set(name);
-        }
+        let mut counters = self.counters.iter();
+        Statistics::publish(&env.home, &mut |name, inside, _| {
+            if let Some(place) = counters.next() {
+                write_to(&place.name, format_args!("{name}{inside}"));
+            }
+        });
         self.rows[OTHERS].name.set("(others)");
         header.magic.store(MAGIC, Ordering::Release);
     }

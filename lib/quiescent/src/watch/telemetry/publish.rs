@@ -6,136 +6,14 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use quiescent_engine::credit::Cause;
-
 use quiescent_core::domain::env::Env;
+use quiescent_core::domain::statistics::Statistics;
 use quiescent_core::prim;
-use quiescent_core::prim::counters::value;
 
-use super::page::{COUNTERS, HOLDOUTS, Page, page};
+use super::page::{HOLDOUTS, Page, page};
 
 /// The number of writers and of requested rounds.
 static WANTED: AtomicU32 = AtomicU32::new(0);
-
-/// The counters' names, in the order of [`values`].
-pub(super) const NAMES: [&str; 47] = [
-    "grace_periods",
-    "grace_periods_sole",
-    "scans",
-    "leaves_scanned",
-    "stalls",
-    "fences_gp",
-    "fences_flag",
-    "fences_take",
-    "fences_issued",
-    "fences_shared",
-    "wakeups",
-    "reader_wakeups",
-    "sleeps",
-    "hand_overs",
-    "takeovers",
-    "callbacks",
-    "callback_panics",
-    "barriers",
-    "worker_passes",
-    "worker_wakeups.timer",
-    "worker_wakeups.kick",
-    "worker_wakeups.pressure",
-    "worker_wakeups.backlog",
-    "flushes.lazy",
-    "flushes.prompt",
-    "flushes.batch",
-    "flushes.hurry",
-    "flushes.barrier",
-    "flushes.drain",
-    "flushes.pressure",
-    "flushes.budget",
-    "pressure_events",
-    "pressure_calls",
-    "pressure_passes",
-    "worker_errors",
-    "over_budget",
-    "refused",
-    "helped",
-    "gave_way",
-    "leaked",
-    "not_inherited",
-    "unregistered_sections",
-    "unregistered_queued",
-    "registered",
-    "helper_threads",
-    "budget_bytes",
-    "budget_callbacks",
-];
-
-const _: () = assert!(NAMES.len() <= COUNTERS);
-
-fn values(env: &'static Env) -> [u64; NAMES.len()] {
-    let domain = &env.state;
-    let core = domain.lock();
-    let counts = core.engine.counts();
-    let budget = core.engine.budget();
-    drop(core);
-    let c = &domain.counters;
-    let flushes = |cause| counts.flushes.of(cause);
-    [
-        counts.grace_periods,
-        counts.sole,
-        counts.scans,
-        counts.leaves_scanned,
-        counts.stalls,
-        value(&c.fences_gp),
-        value(&c.fences_flag),
-        value(&c.fences_take),
-        env.fences.issued(),
-        value(&c.fences_shared),
-        value(&c.wakeups),
-        value(&c.reader_wakeups),
-        value(&c.sleeps),
-        value(&c.hand_overs),
-        counts.takeovers + value(&c.found_free),
-        value(&c.callbacks),
-        value(&c.panics),
-        value(&c.barriers),
-        value(&c.worker_passes),
-        value(&c.woken_timer),
-        value(&c.woken_kick),
-        value(&c.woken_pressure),
-        counts.backlogs,
-        flushes(Cause::Lazy),
-        flushes(Cause::Prompt),
-        flushes(Cause::Batch),
-        flushes(Cause::Hurry),
-        flushes(Cause::Barrier),
-        flushes(Cause::Drain),
-        flushes(Cause::Pressure),
-        flushes(Cause::Budget),
-        value(&c.pressure_events),
-        value(&c.pressure_calls),
-        counts.pressure,
-        value(&c.worker_errors),
-        counts.over_budget,
-        value(&c.refused),
-        value(&c.helped),
-        value(&c.gave_way),
-        value(&c.leaked),
-        value(&c.not_inherited),
-        value(&env.threads.unregistered),
-        value(&c.unregistered_queued),
-        u64::from(env.threads.slots.registered()),
-        value(&c.helpers),
-        budget.bytes,
-        budget.count,
-    ]
-}
-
-/// Calls [`publish`] if telemetry is on. With no lock held.
-#[inline]
-pub(crate) fn publish_if_on(env: &'static Env) {
-    if page().is_some() {
-        publish(env);
-    }
-}
 
 /// Updates the counters. With no lock held.
 #[cold]
@@ -161,9 +39,12 @@ pub(super) fn forked() {
 }
 
 fn write(env: &'static Env, page: &Page) {
-    for (place, value) in page.counters.iter().zip(values(env)) {
-        place.value.store(value, Ordering::Relaxed);
-    }
+    let mut counters = page.counters.iter();
+    Statistics::publish(&env.home, &mut |_, _, value| {
+        if let Some(place) = counters.next() {
+            place.value.store(value, Ordering::Relaxed);
+        }
+    });
     let domain = &env.state;
     let (mut cpus, mut count) = ([0; HOLDOUTS], 0);
     let core = domain.lock();
@@ -190,26 +71,6 @@ fn write(env: &'static Env, page: &Page) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiescent_core::prim::counters::count;
-
-    #[test]
-    fn flushes_are_in_the_order_of_the_engine_s_causes() {
-        let causes = NAMES.iter().filter_map(|it| it.strip_prefix("flushes."));
-        assert!(causes.eq(Cause::ALL.iter().map(|it| it.name())));
-    }
-
-    #[test]
-    fn a_role_that_was_found_free_counts_as_taken_over() {
-        let env = crate::global::env();
-        let at = NAMES
-            .iter()
-            .position(|it| *it == "takeovers")
-            .expect("it is one");
-        let before = (values(env)[at], crate::statistics().takeovers);
-        count(&env.state.counters.found_free);
-        count(&env.state.counters.found_free);
-        assert!(values(env)[at] >= before.0 + 2 && crate::statistics().takeovers >= before.1 + 2);
-    }
 
     /// A thread of the parent was writing, and another one wanted a further round.
     #[test]

@@ -329,8 +329,8 @@ fn of_the_start_of_telemetry() {
         telemetry::start().expect("a page");
         DOMAIN.set_name("named in the child");
         everything_works_anew();
-        let seen = telemetry::snapshot().expect("it is on");
-        let named = |it: &telemetry::Function| it.domain == "named in the child";
+        let seen = crate::common::snapshot().expect("it is on");
+        let named = |it: &quiescent_live::telemetry::Function| it.domain == "named in the child";
         assert!(seen.functions.iter().any(named), "{seen:?}");
     });
 }

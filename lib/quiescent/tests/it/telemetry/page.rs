@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use super::{retire, row, snapshot};
 use crate::common::children::in_child;
 use crate::common::{Isolated, Reader, isolated, sleepers, until};
-use quiescent::telemetry::{self, Source};
+use quiescent::telemetry;
 use quiescent::{Domain, statistics, synchronize};
+use quiescent_live::telemetry::Source;
 
 /// Descriptors of this process that lead to a page.
 fn descriptors() -> Vec<i32> {
@@ -86,7 +87,7 @@ fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
         limit(4096);
         let why = telemetry::start().expect_err("it is larger");
         assert_eq!(why.raw_os_error(), Some(libc::EFBIG));
-        assert_eq!((telemetry::snapshot(), descriptors().len()), (None, 0));
+        assert_eq!((crate::common::snapshot(), descriptors().len()), (None, 0));
         // Up to its very size.
         limit(libc::RLIM_INFINITY);
         telemetry::start().expect("a page");
@@ -98,9 +99,9 @@ fn a_limit_of_file_sizes_is_an_error_and_no_signal() {
         };
         in_child(|| {
             limit(size);
-            in_child(|| assert!(telemetry::snapshot().is_some()));
+            in_child(|| assert!(crate::common::snapshot().is_some()));
             limit(size - 1);
-            in_child(|| assert!(telemetry::snapshot().is_none()));
+            in_child(|| assert!(crate::common::snapshot().is_none()));
         });
     });
 }
@@ -126,7 +127,7 @@ fn no_descriptor_is_left_without_one() {
         assert_eq!(why.raw_os_error(), Some(libc::EMFILE));
         // SAFETY: opened above.
         assert!(kept.iter().all(|fd| unsafe { libc::close(*fd) } == 0));
-        assert_eq!((telemetry::snapshot(), descriptors().len()), (None, 0));
+        assert_eq!((crate::common::snapshot(), descriptors().len()), (None, 0));
         telemetry::start().expect("a page");
     });
 }
@@ -135,7 +136,7 @@ fn no_descriptor_is_left_without_one() {
 #[test]
 fn a_child_lets_go_of_its_parents_page() {
     isolated(|| {
-        in_child(|| assert!(telemetry::snapshot().is_none() && descriptors().is_empty()));
+        in_child(|| assert!(crate::common::snapshot().is_none() && descriptors().is_empty()));
         telemetry::start().expect("a page");
         in_child(|| {
             assert_eq!((descriptors().len(), mappings()), (1, 1));
@@ -169,7 +170,7 @@ fn a_file_in_place_of_the_descriptor_is_left_alone() {
         let file = fs::File::open("/proc/self/exe").expect("this program");
         // SAFETY: both are descriptors; the page's is closed by this, as by a program that reuses numbers.
         assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), page) }, page);
-        assert_eq!(telemetry::snapshot(), None, "no page is found there");
+        assert_eq!(crate::common::snapshot(), None, "no page is found there");
         let of = |fd: i32| fs::read_link(format!("/proc/self/fd/{fd}")).expect("open");
         let program = of(page);
         in_child(|| {
@@ -191,7 +192,7 @@ fn a_file_in_place_of_the_descriptor_is_left_alone() {
                 }
                 assert_eq!(libc::dup2(other, page), page);
             }
-            assert_eq!(telemetry::snapshot(), None);
+            assert_eq!(crate::common::snapshot(), None);
             in_child(|| assert!(of(page).to_string_lossy().contains("other")));
         }
     });
@@ -245,7 +246,7 @@ fn the_environment_starts_it() {
         ("", false),
     ] {
         let process = Isolated::new().tag(value).env("QUIESCENT_TELEMETRY", value);
-        process.run(|| assert_eq!(telemetry::snapshot().is_some(), starts, "{value:?}"));
+        process.run(|| assert_eq!(crate::common::snapshot().is_some(), starts, "{value:?}"));
     }
 }
 

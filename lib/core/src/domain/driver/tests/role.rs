@@ -152,7 +152,7 @@ fn a_driver_finds_out_that_a_fenced_reader_has_left_unheard() {
     let program = program();
     assert_eq!(program.env.force_mode(FenceMode::Fenced), Ok(()));
     let state = &program.env.state;
-    state.set_stall_after(Duration::ZERO); // a report would make it look, too
+    state.domain().set(|it| it.stall_ns = 0); // a report would make it look, too
     std::thread::scope(|scope| {
         let (open, opened) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();

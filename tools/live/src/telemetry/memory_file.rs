@@ -10,18 +10,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-use super::page::owned;
 
 /// The page with this name of another process; `None` if it has none.
 ///
 /// # Errors
 /// There is no such process; it belongs to another user; or what has the name is no page: no `memfd`, or one
 /// whose size is not sealed.
-pub fn open_page_of(pid: u32, name: &str) -> io::Result<Option<File>> {
+pub(super) fn open_page_of(pid: u32, name: &str) -> io::Result<Option<File>> {
     let folder = File::options()
         .read(true)
         .custom_flags(libc::O_DIRECTORY)
@@ -38,6 +36,17 @@ pub fn open_page_of(pid: u32, name: &str) -> io::Result<Option<File>> {
         }
     }
     Ok(None)
+}
+
+/// A new descriptor.
+fn owned(made: i32) -> io::Result<OwnedFd> {
+    match made {
+        0.. => {
+            // SAFETY: made just now, and not used elsewhere.
+            Ok(unsafe { OwnedFd::from_raw_fd(made) })
+        }
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Opens a `memfd` whose size is sealed, and nothing else.
@@ -113,7 +122,6 @@ fn not_a_page(why: &str) -> io::Error {
 mod tests {
     use super::*;
     use std::ffi::CString;
-    use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::FileTypeExt;
 

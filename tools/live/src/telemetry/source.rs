@@ -1,45 +1,34 @@
-//! Reading a page: of this process, or of another one.
+//! Reading the page of a process.
 //!
 //! The kernel copies the bytes (`pread`), so nothing is mapped, and a process that ends meanwhile does no
 //! harm. Nothing on the page is trusted: offsets, lengths and numbers of elements are checked before use, and
-//! no part has more elements than this version's page has room for, which bounds the work of a reading.
+//! no part has more elements than a page of this version, which bounds the work of a reading.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use super::page::{self, COUNTERS, HOLDOUTS, MAGIC, PLACES, ROWS, VERSION};
+use super::memory_file::open_page_of;
 use super::{Function, Snapshot, What};
-use quiescent_core::{os, prim};
 
+/// The name of the descriptor.
+const NAME: &str = "quiescent-telemetry";
+/// The first eight bytes.
+const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");
+/// The version of the layout.
+const VERSION: u32 = 2;
 /// The most bytes of a page.
 const MOST_BYTES: u64 = 1 << 20;
 /// The most bytes of a text: those of a function's name.
 const MOST_TEXT: usize = 160;
 /// The most elements of each part.
-const MOST_ELEMENTS: [usize; 4] = [COUNTERS, HOLDOUTS, PLACES, ROWS];
+const MOST_ELEMENTS: [usize; 4] = [64, 64, 256, 512];
+/// The number of the first `Srcu` among domains.
+const SRCUS: usize = 1 << 13;
 
-/// The telemetry of a process; can be read repeatedly.
-///
-/// # Layout of a page
-/// Words of this machine's byte order; all counts are 8 bytes, other words 4.
-///
-/// | at | content |
-/// |---|---|
-/// | 0 | `quiescnt` |
-/// | 8 | version: 2; pid; forks (4 bytes each) |
-/// | 20 | offset, number, size (4 bytes each) of: counters, blocking readers, domain names, functions |
-/// | 72 | start of counting, ns of `CLOCK_MONOTONIC`; time of the last update of the counters |
-///
-/// A *text* is its length (8 bytes) and that many bytes of UTF-8; one with a zero byte among them is being
-/// written. A counter is a value and a text. A blocking reader is a thread's number in the low half and its
-/// nesting in the high half; a 0 ends them. The name of domain *n* is the *n*th text. A function: key (0:
-/// no function; bits 50 and up: domain, from 8192 on an `Srcu`; 48 and 49: lane, 1 memory, 2 code, 3
-/// intrusive), flags (bit 0: lazy), bytes of one without owned ones, queued, executed, bytes of those
-/// queued, of those executed, hurried, prompt, batches, waited at least, at most (sums, µs), longest (µs),
-/// and its name, a text. The last function has no key: it counts all those without a row. No text is longer
-/// than 160 bytes, and there are 64 counters, 64 readers, 256 names and 512 functions at most.
+/// The telemetry of a process; can be read repeatedly. `quiescent::telemetry` documents the layout.
 #[derive(Debug)]
 pub struct Source {
     file: File,
@@ -49,12 +38,10 @@ impl Source {
     /// The telemetry of another process.
     ///
     /// # Errors
-    /// There is no such process; it belongs to another user; its telemetry is off
-    /// ([`NotFound`](ErrorKind::NotFound), and the text says how to start it); or there is none on this
-    /// system ([`Unsupported`](ErrorKind::Unsupported)).
+    /// There is no such process; it belongs to another user; or its telemetry is off
+    /// ([`NotFound`](ErrorKind::NotFound), and the text says how to start it).
     pub fn of(pid: u32) -> io::Result<Source> {
-        let name = page::NAME.to_str().unwrap_or_default();
-        match os::open_page_of(pid, name) {
+        match open_page_of(pid, NAME) {
             Ok(Some(file)) => Ok(Source { file }),
             Ok(None) => Err(io::Error::new(
                 ErrorKind::NotFound,
@@ -82,7 +69,13 @@ impl Source {
     /// # Errors
     /// It cannot be read, or is not a page of a known version.
     pub fn read(&self) -> io::Result<Snapshot> {
-        parse(&os::read_page(&self.file, MOST_BYTES)?)
+        let size = self.file.metadata()?.len();
+        if size > MOST_BYTES {
+            return Err(wrong("it is larger than any page"));
+        }
+        let mut bytes = vec![0; size as usize];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        parse(&bytes)
     }
 }
 
@@ -144,8 +137,19 @@ impl<'a> Bytes<'a> {
     }
 }
 
+/// The time by the clock of the page.
+fn now_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// A page's bytes.
-pub(super) fn parse(bytes: &[u8]) -> io::Result<Snapshot> {
+fn parse(bytes: &[u8]) -> io::Result<Snapshot> {
     let bytes = Bytes(bytes);
     if bytes.long(0)? != MAGIC {
         return Err(wrong("it does not begin like one"));
@@ -156,7 +160,7 @@ pub(super) fn parse(bytes: &[u8]) -> io::Result<Snapshot> {
             "it has version {version}, this reader knows {VERSION}: take the tools of the program's version"
         )));
     }
-    let now = prim::now_ns();
+    let now = now_ns();
     let since = |at| Ok::<_, io::Error>(Duration::from_nanos(now.saturating_sub(bytes.long(at)?)));
     let mut counters = Vec::new();
     for counter in bytes.part(0)? {
@@ -209,10 +213,7 @@ fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
     }
     let place = (key >> 50) as usize;
     let named = places.get(place).filter(|name| !name.is_empty());
-    let domain = match (
-        named,
-        place.checked_sub(quiescent_core::queue::meter::SRCUS as usize),
-    ) {
+    let domain = match (named, place.checked_sub(SRCUS)) {
         _ if key == 0 => "(others)".to_owned(),
         (Some(name), _) => name.clone(),
         (None, Some(srcu)) => format!("srcu {srcu}"),
@@ -242,5 +243,6 @@ fn function(row: Bytes<'_>, places: &[String]) -> io::Result<Option<Function>> {
     }))
 }
 
-#[cfg(all(test, target_os = "linux", not(quiescent_portable)))]
+#[cfg(test)]
+#[path = "tests.rs"]
 mod tests;

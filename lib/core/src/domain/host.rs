@@ -1,38 +1,16 @@
 //! The interface to the host program: threads and reports.
 
-use std::fmt;
-
 use quiescent_engine::pool::TurnId;
 
-use crate::domain::fullness::Fullness;
+use crate::domain::report::Report;
 use crate::domain::stall::Reports;
 use crate::domain::state::State;
-use crate::queue::meter::Meter;
 use crate::queue::parcel::Name;
 use crate::reader::registration::Keeper;
 
-/// A report to the program.
-#[derive(Debug)]
-pub enum News {
-    /// A callback panicked; the panic was contained.
-    Panicked { name: &'static str },
-    /// A destructor took this long inside a call that retires. In debug builds only.
-    Slow { name: &'static str, ns: u64 },
-    /// More is queued than the budget allows.
-    OverBudget {
-        /// When the budget was exceeded.
-        full: Fullness,
-        /// Number of readers that block the grace period it waits for, now.
-        holdouts: u32,
-        domain: Option<&'static str>,
-    },
-    /// Callbacks are ready, in a domain whose program runs them itself.
-    Ready,
-}
-
 /// What a domain requires of its host program. Every method is called with no lock held, unless it says
 /// otherwise. The defaults are those of a host that has a worker, replaces none, and hears no reports.
-pub trait Shell: Keeper + Meter {
+pub trait Host: Keeper {
     /// Ensures that a worker exists or is being started. False: none can be started; the next caller that
     /// needs one tries again.
     fn start_worker(&self) -> bool {
@@ -56,6 +34,11 @@ pub trait Shell: Keeper + Meter {
         None
     }
 
+    /// The number of callbacks that do not return.
+    fn stuck(&self) -> u64 {
+        0
+    }
+
     /// The name of the calling worker's turns.
     fn turn(&self) -> TurnId {
         TurnId::MIN
@@ -75,7 +58,7 @@ pub trait Shell: Keeper + Meter {
     /// A round of callbacks is over.
     fn rest(&self) {}
 
-    /// Counters have changed, and may be copied now.
+    /// Counters have changed, and there is a page: they may be copied now.
     fn publish(&self) {}
 
     /// How reports of stalls are made, if the program has registered for reports.
@@ -84,13 +67,16 @@ pub trait Shell: Keeper + Meter {
     }
 
     /// Delivers a report. Runs code of the program.
-    fn tell(&self, _news: News) {}
+    fn tell(&self, _report: Report) {}
+
+    /// Callbacks are ready, in a domain whose program runs them itself. Runs code of the program.
+    fn ready(&self) {}
 }
 
 // Not a supertrait: the table of methods would have it, and a program would link the text of all that the
-// shell holds. So for `Keeper` and `Meter`.
-impl fmt::Debug for dyn Shell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Shell")
+// host holds. So for `Keeper`.
+impl std::fmt::Debug for dyn Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Host")
     }
 }
