@@ -13,7 +13,8 @@
 //! over the calls. Handing earlier blocks to the allocator is in it too; `push, none freed`, of our own, is
 //! the same without that.
 //!
-//! `synchronize, sole` is a call of `synchronize` in a process with one thread.
+//! `synchronize, sole` is a call of `synchronize` in a process with one thread; `synchronize, beside one` is
+//! the same with another registered thread that sleeps outside of sections. All threads are counted.
 //!
 //! [`disassembly`] shows the same pairs of ours as machine code, from `crate::instructions::probes`.
 
@@ -28,8 +29,8 @@ use quiescent_report::text::cases;
 use quiescent_report::{Control, Error, Report, Row};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 /// The metric of the rows.
 pub const METRIC: &str = "instructions";
@@ -66,14 +67,17 @@ pub enum LoopCase {
     PushOnly,
     /// `synchronize` by the only registered thread: only ours.
     Sync,
+    /// `synchronize` beside a registered thread that sleeps outside of sections: only ours.
+    SyncBeside,
 }
 
 impl LoopCase {
     /// All of them, in order.
     pub fn all() -> Vec<LoopCase> {
         let read = ReadCase::ALL.map(LoopCase::Read);
-        let others = [LoopCase::Push, LoopCase::PushOnly, LoopCase::Sync];
-        read.into_iter().chain(others).collect()
+        let retires = [LoopCase::Push, LoopCase::PushOnly];
+        let waits = [LoopCase::Sync, LoopCase::SyncBeside];
+        read.into_iter().chain(retires).chain(waits).collect()
     }
 
     /// The name in reports.
@@ -83,6 +87,7 @@ impl LoopCase {
             LoopCase::Push => "push",
             LoopCase::PushOnly => "push, none freed",
             LoopCase::Sync => "synchronize, sole",
+            LoopCase::SyncBeside => "synchronize, beside one",
         }
     }
 
@@ -95,7 +100,9 @@ impl LoopCase {
     fn bare(self) -> Self {
         match self {
             LoopCase::Read(ReadCase::Repin) => self,
-            LoopCase::Read(_) | LoopCase::Sync => LoopCase::Read(ReadCase::Empty),
+            LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => {
+                LoopCase::Read(ReadCase::Empty)
+            }
             LoopCase::Push | LoopCase::PushOnly => LoopCase::Push,
         }
     }
@@ -109,7 +116,7 @@ impl LoopCase {
 
     fn turns(self) -> [u64; 2] {
         match self {
-            LoopCase::Read(_) | LoopCase::Sync => TURNS,
+            LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => TURNS,
             LoopCase::Push | LoopCase::PushOnly => PUSHES,
         }
     }
@@ -119,7 +126,9 @@ impl LoopCase {
         match self {
             LoopCase::Read(_) => subjects::named(name).map(|subject| subject.language),
             LoopCase::Push => deferral::named(name).map(|subject| subject.language),
-            LoopCase::PushOnly | LoopCase::Sync => (name == OURS).then_some(Language::Rust),
+            LoopCase::PushOnly | LoopCase::Sync | LoopCase::SyncBeside => {
+                (name == OURS).then_some(Language::Rust)
+            }
         }
     }
 }
@@ -184,10 +193,9 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
     };
     match case {
         LoopCase::Read(case) => loops_named(name).ok_or_else(unknown)?.of(case)(turns),
-        LoopCase::Sync => {
+        LoopCase::Sync | LoopCase::SyncBeside => {
             loops_named(name).ok_or_else(unknown)?;
-            drop(quiescent::read_lock()); // registers
-            (0..turns).for_each(|_| quiescent::synchronize());
+            synchronize(turns, case == LoopCase::SyncBeside);
         }
         LoopCase::Push | LoopCase::PushOnly => {
             let subject = deferring_named(name).ok_or_else(unknown)?;
@@ -203,6 +211,26 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Waits for grace periods, alone or beside a thread that sleeps.
+fn synchronize(turns: u64, beside: bool) {
+    let register = || drop(quiescent::read_lock());
+    register();
+    std::thread::scope(|scope| {
+        let (end, ended) = mpsc::channel::<()>();
+        if beside {
+            let (ready, is_ready) = mpsc::channel();
+            scope.spawn(move || {
+                register();
+                ready.send(()).expect("the main thread waits for it");
+                let _ = ended.recv(); // until `end` is gone
+            });
+            is_ready.recv().expect("sent once it is registered");
+        }
+        (0..turns).for_each(|_| quiescent::synchronize());
+        drop(end);
+    });
 }
 
 /// Whether valgrind can be run here.
@@ -350,7 +378,7 @@ fn count_a_turn(program: &Path, counted: Counted) -> Result<f64, Error> {
     let (name, case) = counted;
     let [few, many] = case.turns();
     let count = |turns| match case {
-        LoopCase::Read(_) | LoopCase::Sync => {
+        LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => {
             callgrind::whole_process(program, name, case.name(), turns)
         }
         _ => callgrind::inside(program, name, case.name(), turns, deferral::COUNTED),
