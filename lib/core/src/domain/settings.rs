@@ -131,10 +131,11 @@ impl State {
         }
         if look {
             self.rouse_driver(false);
-            if self.held().0 > 0 {
-                self.kick_worker(); // the budget may be exceeded now
-            }
         }
-        self.call_worker_if_interested(); // a stall may be due earlier
+        // The budget may be exceeded now, or the worker may have to run callbacks, or a stall may be due
+        // earlier.
+        if self.interested.load(Ordering::Acquire) != 0 || self.held().0 > 0 {
+            self.kick_worker();
+        }
     }
 }
