@@ -18,7 +18,6 @@ pub use threads::{AtExit, doze, has_more_rights, has_one_processor, pin, spawn};
 mod alarm;
 #[cfg(feature = "telemetry")]
 mod page;
-#[cfg_attr(not(feature = "pressure"), path = "pressure/absent.rs")]
 mod pressure;
 mod threads;
 
@@ -179,6 +178,15 @@ pub fn of_thread<'t>(thread: u32, file: &str, text: &'t mut [u8]) -> Option<&'t 
         .utf8_chunks()
         .next()
         .map(|chunk| chunk.valid())
+}
+
+/// The file that a descriptor leads to; `None` for a bad one.
+fn status(descriptor: i32) -> Option<libc::stat> {
+    // SAFETY: plain data, filled in by the call before it is read.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `status` is writable; the descriptor is a number.
+    let found = unsafe { libc::fstat(descriptor, &mut status) } == 0;
+    found.then_some(status)
 }
 
 fn open(path: &CStr, how: i32) -> i32 {
