@@ -148,8 +148,8 @@ impl Queue {
             // SAFETY: queued entries are in a block of the chain.
             *place = unsafe { (*block).get(at) };
         }
-        core.cursor
-            .extracted(self.meter(), &core.cpu, lane, &range, places);
+        let what = |at: Pos| places[(at - range.start) as usize].what;
+        (core.cursor).extracted(self.meter(), &core.cpu, lane, &range, what);
         let pin = (core.owned && chain.seen > 0).then(|| chain.seen - 1);
         chain.trim(range.end, pin, garbage);
         if core.owned {
