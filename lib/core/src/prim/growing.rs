@@ -43,40 +43,14 @@ impl<T: 'static, const FIRST: u32, const LEAVES: usize> Growing<T, FIRST, LEAVES
     }
 
     /// All places of all leaves that exist, with their numbers.
-    pub fn iter(&self) -> Iter<'_, T, FIRST, LEAVES> {
-        let (leaf, at) = (0, 0);
-        Iter {
-            all: self,
-            leaf,
-            at,
-        }
-    }
-}
-
-/// Places with their numbers.
-#[derive(Debug)]
-pub struct Iter<'g, T, const FIRST: u32, const LEAVES: usize> {
-    all: &'g Growing<T, FIRST, LEAVES>,
-    leaf: usize,
-    at: u32,
-}
-
-impl<'g, T, const FIRST: u32, const LEAVES: usize> Iterator for Iter<'g, T, FIRST, LEAVES> {
-    type Item = (u32, &'g T);
-
-    #[inline(never)]
-    fn next(&mut self) -> Option<(u32, &'g T)> {
-        while let Some(first) = self.all.leaves.get(self.leaf) {
-            let (first, size) = (first.load(Ordering::Acquire), FIRST << self.leaf);
-            if !first.is_null() && self.at < size {
-                let at = self.at;
-                self.at += 1;
-                // SAFETY: a leaf of this size, which lives forever.
-                return Some((size - FIRST + at, unsafe { &*first.add(at as usize) }));
-            }
-            (self.leaf, self.at) = (self.leaf + 1, 0);
-        }
-        None
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let sizes = (0..LEAVES).map(|leaf| FIRST << leaf);
+        self.leaves.iter().zip(sizes).flat_map(|(first, size)| {
+            let first = first.load(Ordering::Acquire);
+            let there = if first.is_null() { 0 } else { size };
+            // SAFETY: a leaf of this size, which lives forever.
+            (0..there).map(move |at| (size - FIRST + at, unsafe { &*first.add(at as usize) }))
+        })
     }
 }
 

@@ -46,7 +46,7 @@ pub use tally::{SectionCounts, Tally};
 
 use quiescent_engine::CpuId;
 
-use crate::prim::growing::{Growing, Iter};
+use crate::prim::growing::Growing;
 use crate::prim::{self, AtomicU32, AtomicU64, Ordering, full_fence};
 use crate::reader::local::Local;
 use crate::reader::registration::Threads;
@@ -132,23 +132,6 @@ pub struct Counted {
     /// Those among the sections `sent` of the unregistered readers that were open on other threads when this
     /// process was forked. For reports only.
     inherited: [AtomicU64; 2],
-}
-
-/// Every tally, with the number of its thread; `None` for the unregistered readers.
-struct Tallies<'c> {
-    of_threads: Iter<'c, Tally, FIRST, LEAVES>,
-    unregistered: Option<&'c Tally>,
-}
-
-impl<'c> Iterator for Tallies<'c> {
-    type Item = (Option<u32>, &'c Tally);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.of_threads.next() {
-            Some((number, tally)) => Some((Some(number), tally)),
-            None => Some((None, self.unregistered.take()?)),
-        }
-    }
 }
 
 impl Counted {
@@ -346,11 +329,10 @@ impl Counted {
     }
 
     /// Every tally, with the number of its thread; `None` for the unregistered readers.
-    fn tallies(&self) -> Tallies<'_> {
-        Tallies {
-            of_threads: self.of_threads.iter(),
-            unregistered: Some(&self.unregistered),
-        }
+    fn tallies(&self) -> impl Iterator<Item = (Option<u32>, &Tally)> {
+        let of_threads = self.of_threads.iter();
+        let of_threads = of_threads.map(|(number, tally)| (Some(number), tally));
+        of_threads.chain([(None, &self.unregistered)])
     }
 
     /// True if this count had no section at some moment during this scan.
