@@ -27,6 +27,10 @@ impl Wakeups {
 
     pub(super) fn ignore(&self) {}
 
+    pub(super) fn sources(&self) -> crate::os::pressure::PressureSources {
+        Default::default()
+    }
+
     pub(super) fn wake(&self, _word: &AtomicU32) {
         #[cfg(any(quiescent_virtual, quiescent_explorer))]
         prim::ring();

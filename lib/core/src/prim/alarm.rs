@@ -110,9 +110,6 @@ impl Alarm {
 
     /// The states of the sources of memory pressure.
     pub fn sources(&self) -> PressureSources {
-        #[cfg(quiescent_model)]
-        return PressureSources::default();
-        #[cfg(not(quiescent_model))]
         self.os.sources()
     }
 

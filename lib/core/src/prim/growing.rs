@@ -44,13 +44,24 @@ impl<T: 'static, const FIRST: u32, const LEAVES: usize> Growing<T, FIRST, LEAVES
 
     /// All places of all leaves that exist, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        let sizes = (0..LEAVES).map(|leaf| FIRST << leaf);
-        self.leaves.iter().zip(sizes).flat_map(|(first, size)| {
-            let first = first.load(Ordering::Acquire);
-            let there = if first.is_null() { 0 } else { size };
-            // SAFETY: a leaf of this size, which lives forever.
-            (0..there).map(move |at| (size - FIRST + at, unsafe { &*first.add(at as usize) }))
-        })
+        let mut from = (0, 0);
+        std::iter::from_fn(move || self.next(&mut from))
+    }
+
+    /// The next place, from one of a leaf on. One function for all loops: none is on a hot path.
+    #[inline(never)]
+    fn next(&self, (leaf, at): &mut (usize, usize)) -> Option<(u32, &T)> {
+        while let Some(first) = self.leaves.get(*leaf) {
+            let (first, size) = (first.load(Ordering::Acquire), (FIRST as usize) << *leaf);
+            let (here, number) = (*at, size - FIRST as usize + *at);
+            if !first.is_null() && here < size {
+                *at += 1;
+                // SAFETY: a leaf of this size, which lives forever.
+                return Some((number as u32, unsafe { &*first.add(here) }));
+            }
+            (*leaf, *at) = (*leaf + 1, 0);
+        }
+        None
     }
 }
 

@@ -33,7 +33,7 @@ pub const fn plain<T>(owned: Owned) -> u64 {
         )
     };
     let align = align_of::<T>().trailing_zeros() as u64;
-    (size_of::<T>() as u64) << SIZE_AT | owned.code() << ALIGN_BITS | align
+    (size_of::<T>() as u64) << SIZE_AT | owned.0 << ALIGN_BITS | align
 }
 
 /// The size and the alignment in a word of the plain lane.
@@ -57,7 +57,7 @@ pub unsafe fn bytes(lane: usize, what: u64) -> u64 {
         CODE | OWN => (unsafe { kind(what) }.bytes, what >> ADDRESS_BITS),
         _ => (0, 0),
     };
-    fixed.saturating_add(Owned::from_code(owned).bytes())
+    fixed.saturating_add(Owned(owned).bytes())
 }
 
 /// A word of 48 bits for entries of one function, whatever they own: the table's address, or the layout. (A
@@ -101,7 +101,7 @@ impl<T: Send + 'static> Dropped<T> {
 /// The word of an entry that drops a box of `T`.
 #[inline(always)]
 pub fn dropped<T: Send + 'static>(owned: Owned) -> u64 {
-    address(&Dropped::<T>::KIND) | owned.code() << ADDRESS_BITS
+    address(&Dropped::<T>::KIND) | owned.0 << ADDRESS_BITS
 }
 
 /// A closure.

@@ -162,8 +162,8 @@ pub struct QueueCore {
     pub heads: Heads,
     /// The telemetry cursor.
     pub cursor: Cursor,
-    /// A thread works on the lanes' words without the lock.
-    owned: bool,
+    /// A thread, the owner, works on the lanes' words without the lock, as far as it has credit.
+    pub owned: bool,
     /// A take-over has begun.
     revoking: bool,
     /// The cause for which the sweep in progress chose this queue.
@@ -282,18 +282,6 @@ impl Queue {
             .store(left.wrapping_sub(bytes), Ordering::Relaxed);
         words.end.store(end + 1, Ordering::Release); // [RET-1]
         true
-    }
-
-    // The owner, or the holder of the lock of a queue without one.
-
-    /// The calling thread becomes the owner of the lanes' words.
-    pub fn attach(&self, core: &mut QueueCore) {
-        core.owned = true;
-    }
-
-    /// The owner is gone; without credit no thread pushes without the lock.
-    pub fn detach(&self, core: &mut QueueCore) {
-        core.owned = false;
     }
 
     /// The popped entries that are the owner's: all of them, unless they were taken over before.
@@ -498,11 +486,6 @@ impl Queue {
     pub fn is_dummy(&self) -> bool {
         // SAFETY: an address inside what lives forever; nothing is read.
         ptr::eq(self, unsafe { &raw const (*self.common.place()).dummy })
-    }
-
-    /// True if a thread works on the lanes' words without the lock.
-    pub fn is_attached(core: &QueueCore) -> bool {
-        core.owned
     }
 
     /// Number of entries pushed so far.

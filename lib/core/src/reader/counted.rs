@@ -47,7 +47,7 @@ pub use tally::{SectionCounts, Tally};
 use quiescent_engine::CpuId;
 
 use crate::prim::growing::Growing;
-use crate::prim::{self, AtomicU32, AtomicU64, Ordering, full_fence};
+use crate::prim::{AtomicU32, AtomicU64, FIRST_TALLIES, Ordering, TALLY_LEAVES, full_fence};
 use crate::reader::local::Local;
 use crate::reader::registration::Threads;
 use crate::reader::threads::Slot;
@@ -55,11 +55,6 @@ use crate::reader::word::FLAG_CLEAR;
 
 mod forks;
 mod tally;
-
-/// Tallies in the first leaf; each further leaf has twice as many as the one before.
-const FIRST: u32 = prim::FIRST_TALLIES;
-/// Number of leaves that have room for every possible slot.
-const LEAVES: usize = prim::TALLY_LEAVES;
 
 /// No thread has ever had a section.
 const NO_THREAD: u32 = 0;
@@ -127,7 +122,7 @@ pub struct Counted {
     /// [`SEVERAL`].
     known: AtomicU32,
     /// Those of threads, by the numbers of their slots.
-    of_threads: Growing<Tally, FIRST, LEAVES>,
+    of_threads: Growing<Tally, { FIRST_TALLIES }, { TALLY_LEAVES }>,
     unregistered: Tally,
     /// Those among the sections `sent` of the unregistered readers that were open on other threads when this
     /// process was forked. For reports only.

@@ -73,7 +73,7 @@ fn a_timer_that_was_stopped_does_not_expire() {
         let wakeups = Arc::clone(&wakeups);
         std::thread::spawn(move || wakeups.sleep(&AtomicU32::new(0), 0))
     };
-    while !wakeups.is_awaited() {
+    while !wakeups.0.is_awaited() {
         std::thread::yield_now();
     }
     wakeups.wake(&AtomicU32::new(0));
