@@ -22,7 +22,7 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Queued, Urgency};
 
-use self::marks::{Mark, Marks};
+use self::marks::{Marks, TimeMark};
 use crate::prim;
 use crate::queue::chain::{Chain, end_of_block};
 use crate::queue::intrusive::RunHead;
@@ -43,7 +43,7 @@ mod marks;
 /// Counters of the callbacks of one function.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Counts {
+pub struct FunctionCounts {
     pub queued: AtomicU64,
     pub executed: AtomicU64,
     /// The bytes of those queued, as the budget counts them.
@@ -66,10 +66,10 @@ pub struct Counts {
 
 /// The counts of a function in a domain: `what` is an entry's second word, or an intrusive callback's
 /// function. Called only while there is a page.
-pub type CountsOf = fn(place: u32, lane: usize, what: u64) -> &'static Counts;
+pub type CountsOf = fn(place: u32, lane: usize, what: u64) -> &'static FunctionCounts;
 
 /// The counts of hosts that have no page.
-pub fn uncounted(_place: u32, _lane: usize, _what: u64) -> &'static Counts {
+pub fn uncounted(_place: u32, _lane: usize, _what: u64) -> &'static FunctionCounts {
     unreachable!("there is no page")
 }
 
@@ -232,7 +232,7 @@ impl Cursor {
 
     /// The entries up to `end` were queued in this interval.
     fn mark(&mut self, lane: usize, end: Pos, first: u64, last: u64, what: u64) {
-        self.marks[lane].push(Mark {
+        self.marks[lane].push(TimeMark {
             end,
             first,
             last,
@@ -432,7 +432,7 @@ mod tests {
     /// Bounds in whole microseconds, for each of them; the longest of all.
     #[test]
     fn a_run_adds_the_bounds_of_each_wait() {
-        static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
+        static COUNTS: LazyLock<FunctionCounts> = LazyLock::new(FunctionCounts::default);
         let meter = Meter::new(|_, _, _| &COUNTS);
         executed(&meter, 0, HEAD, 0, 3, (7_999, 9_001));
         executed(&meter, 0, HEAD, 0, 2, (0, 4_000));

@@ -79,11 +79,6 @@ impl Entered {
     #[inline(always)]
     pub fn on(tally: &'static Tally, count: usize) -> Entered {
         tally.here.enter(count);
-        Entered::counted_by(tally, count)
-    }
-
-    #[inline(always)]
-    fn counted_by(tally: &'static Tally, count: usize) -> Entered {
         Entered { tally, count }
     }
 
@@ -204,13 +199,15 @@ impl Counted {
         let Some(tally) = self.enter_slowly(|tally| &tally.here, count, local, threads) else {
             local.note_elsewhere(&threads.elsewhere);
             local.counted.enter();
-            return Entered::counted_by(&self.unregistered, count + SLOWLY);
+            let (tally, count) = (&self.unregistered, count + SLOWLY);
+            return Entered { tally, count };
         };
         if local.reader().is_fenced() {
-            return Entered::counted_by(tally, count + SLOWLY);
+            let count = count + SLOWLY;
+            return Entered { tally, count };
         }
         self.note(local, threads, tally);
-        Entered::counted_by(tally, count)
+        Entered { tally, count }
     }
 
     /// A section here ends, for which [`Entered::leave`] returned `None`. True if a driver waits for its
@@ -371,9 +368,7 @@ impl Counted {
         let known = self.known.load(Ordering::Acquire);
         known == NO_THREAD || Some(known) == me
     }
-}
 
-impl Counted {
     /// Whether the sections of a count have ended.
     pub fn look(&self, count: usize) -> bool {
         let outside = self.is_empty(count);

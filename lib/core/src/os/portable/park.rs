@@ -3,8 +3,8 @@
 //! A sleeper compares the word under its bell's lock, and a waker takes that lock after it has changed the
 //! word. So either the sleeper sees the change, or the waker wakes it. Nothing allocates.
 //!
-//! A waker wakes all sleepers of its bell, also those on other words: a sleep may end early for any reason, and
-//! every sleeper looks at its word again.
+//! A waker wakes all sleepers of its bell, also those on other words: a sleep may end early for any reason,
+//! and every sleeper looks at its word again.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

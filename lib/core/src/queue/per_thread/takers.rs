@@ -18,9 +18,7 @@ impl Queue {
     pub fn revoke(&self, core: &mut QueueCore) -> bool {
         if core.owned {
             core.revoking = true;
-            for words in &self.lanes {
-                words.limit.store(0, Ordering::Relaxed); // [RET-2] [RET-3]
-            }
+            self.lower_limits(); // [RET-2] [RET-3]
             self.lanes[OWN].asks.store(1, Ordering::Relaxed); // [RUN-1]
         }
         core.owned
