@@ -123,7 +123,7 @@ pub fn register_heavy_fence() -> Result<(), i32> {
 /// The kernel has full barriers between entering the queue and comparing, and between the caller's change of
 /// the word and the search of the queue; so one of the two sees the other. loom's SeqCst fences order a
 /// little more than C11's do: everything before an earlier one.
-pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> bool {
+pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
     let me = thread::current();
     let (id, address) = (me.id(), std::ptr::from_ref(word).addr());
     SLEEPERS.with_borrow_mut(|sleepers| sleepers.push((address, me)));
@@ -135,7 +135,6 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -
         }
     }
     SLEEPERS.with_borrow_mut(|sleepers| sleepers.retain(|(_, t)| t.id() != id));
-    false
 }
 
 /// Wakes one sleeper on this address, which is only compared.

@@ -150,15 +150,14 @@ pub fn sleep_until(until: u64) {
     }
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time is over: then true.
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
+/// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time is over.
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let nanos = |timeout: Duration| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     let until = timeout.map(|timeout| now().saturating_add(nanos(timeout)));
     settle();
     if word.load(Ordering::Relaxed) == expected && until.is_none_or(|until| now() < until) {
         sleep(Some(std::ptr::from_ref(word).addr()), until);
     }
-    until.is_some_and(|until| now() >= until)
 }
 
 /// Wakes one sleeper on this address, which is only compared: the one that has slept longest.

@@ -91,11 +91,10 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`]; false, as nothing of the library depends on
-/// how it ends. Time-outs fire only where the scenario
-/// called [`allow_timeouts`] and nothing else can run. Returns at once outside an exploration.
+/// Sleeps while `word` holds `expected`, until [`futex_wake`]. Time-outs fire only where the scenario called
+/// [`allow_timeouts`] and nothing else can run. Returns at once outside an exploration.
 #[track_caller]
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let address = std::ptr::from_ref(word).addr();
     let timeout_ns = timeout.and_then(|time| u64::try_from(time.as_nanos()).ok());
     let timeout_ns = timeout_ns.filter(|&ns| ns < NEVER_NS);
@@ -124,7 +123,6 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) ->
             Ok(())
         }
     });
-    false
 }
 
 /// Wakes one sleeper on this address, which is only compared.

@@ -114,15 +114,14 @@ fn sleep(address: Option<usize>, until: u64) {
 }
 
 /// Sleeps while `word` holds `expected`, until [`futex_wake`], or until the time-out if that is less than
-/// [`NEVER`]: then true.
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
+/// [`NEVER`].
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     if std::thread::panicking() || word.load(Ordering::SeqCst) != expected {
-        return false;
+        return;
     }
     let timeout = timeout.filter(|&timeout| timeout < NEVER);
     let until = timeout.map_or(u64::MAX, |timeout| clock() + timeout.as_nanos() as u64);
     sleep(Some(std::ptr::from_ref(word).addr()), until);
-    clock() >= until
 }
 
 /// Wakes one sleeper on this address, which is only compared: the one that has slept longest.

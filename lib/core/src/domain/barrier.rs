@@ -150,7 +150,7 @@ impl State {
         }
         match self.refusal() {
             Some(error) => return Err(error),
-            None => _ = prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
+            None => prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
         }
         Ok(())
     }

@@ -121,7 +121,7 @@ impl State {
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
         if own.is_some() && !self.env().threads.mode.threads_fence() && self.is_busy(queue) {
-            queue.attach(&mut core);
+            core.owned = true;
             self.set_visible(queue, true);
         }
         let admitted = match asks {
@@ -321,7 +321,7 @@ impl State {
         if core.is_idle() {
             return; // inherited, and never used
         }
-        queue.detach(&mut core);
+        core.owned = false;
         let refill = self.refill(queue, &mut core, Terms::LAZY, &mut garbage);
         if core.cpu.is_empty() {
             queue.clear(&mut core, &mut garbage);

@@ -376,7 +376,7 @@ impl State {
         for queue in self.queues() {
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            if !Queue::is_attached(&core) && core.cpu.is_empty() {
+            if !core.owned && core.cpu.is_empty() {
                 queue.clear(&mut core, &mut garbage);
             }
         }

@@ -26,7 +26,6 @@ unsafe extern "system" {
     fn GetCurrentThreadId() -> u32;
     fn GetModuleHandleW(name: *const u16) -> *mut c_void;
     fn GetProcAddress(module: *mut c_void, name: *const i8) -> *mut c_void;
-    fn GetLastError() -> u32;
 }
 
 #[link(name = "api-ms-win-core-synch-l1-2-0", kind = "raw-dylib")]
@@ -43,8 +42,6 @@ unsafe extern "system" {
 
 /// No time-out.
 const INFINITE: u32 = u32::MAX;
-/// The error of a sleep that has lasted for its time.
-const ERROR_TIMEOUT: u32 = 1460;
 
 /// A full fence on every CPU that runs a thread of this process.
 ///
@@ -78,25 +75,22 @@ fn is_wine() -> bool {
     }
 }
 
-/// Sleeps while `word` contains `expected`, at most for `timeout`. Returns early for any reason; true if no
-/// thread had woken this one by then.
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
+/// Sleeps while `word` contains `expected`, at most for `timeout`. Returns early for any reason.
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     // Rounded up: a sleep that is too short is one more wake-up. The longest is 49 days, and then another.
     let milliseconds = timeout.map_or(INFINITE, |timeout| {
         let up = timeout.as_nanos().div_ceil(1_000_000);
         u32::try_from(up).unwrap_or(INFINITE).min(INFINITE - 1)
     });
     // SAFETY: both are four readable bytes for the call.
-    let woken = unsafe {
+    unsafe {
         WaitOnAddress(
             word.as_ptr().cast(),
             (&raw const expected).cast(),
             size_of::<u32>(),
             milliseconds,
-        )
-    };
-    // SAFETY: reads the calling thread's last error.
-    woken == 0 && unsafe { GetLastError() } == ERROR_TIMEOUT
+        );
+    }
 }
 
 /// Wakes one sleeper on the address `word`, which need not be valid any more: it is a key.

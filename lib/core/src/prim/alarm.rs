@@ -110,9 +110,6 @@ impl Alarm {
 
     /// The states of the sources of memory pressure.
     pub fn sources(&self) -> PressureSources {
-        #[cfg(quiescent_model)]
-        return PressureSources::default();
-        #[cfg(not(quiescent_model))]
         self.os.sources()
     }
 
@@ -188,86 +185,8 @@ fn is_worth(deadline: u64, now: u64) -> bool {
     deadline >= now.saturating_add(WORTH_NS)
 }
 
-#[cfg(any(quiescent_virtual, quiescent_explorer))]
-mod os {
-    use crate::os::Woken;
-    use crate::prim::{self, AtomicU32};
-
-    /// The machine has the timer and the event of its one process.
-    #[derive(Debug)]
-    pub(super) struct Wakeups;
-
-    #[allow(clippy::unused_self, reason = "the same face as in the product")]
-    impl Wakeups {
-        pub(super) const fn new() -> Wakeups {
-            Wakeups
-        }
-
-        pub(super) fn open(&self) -> std::io::Result<()> {
-            Ok(())
-        }
-
-        pub(super) fn set_timer(&self, deadline: u64) {
-            prim::set_timer(deadline);
-        }
-
-        pub(super) fn listen(&self) {}
-
-        pub(super) fn ignore(&self) {}
-
-        pub(super) fn wake(&self, _word: &AtomicU32) {
-            prim::ring();
-        }
-
-        pub(super) fn sleep(&self, _word: &AtomicU32, _asleep: u32) -> Woken {
-            let (timer, kick) = prim::wait_for_events();
-            Woken {
-                timer,
-                kick,
-                ..Woken::default()
-            }
-        }
-    }
-}
-
-#[cfg(any(quiescent_loom, quiescent_shuttle))]
-mod os {
-    use crate::os::Woken;
-    use crate::prim::{AtomicU32, futex_wait, futex_wake};
-
-    /// These models have no descriptors: the worker sleeps on the word, where there is a clock for a second
-    /// at most.
-    #[derive(Debug)]
-    pub(super) struct Wakeups;
-
-    impl Wakeups {
-        pub(super) const fn new() -> Wakeups {
-            Wakeups
-        }
-
-        #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(super) fn open(&self) -> std::io::Result<()> {
-            Ok(())
-        }
-
-        pub(super) fn set_timer(&self, _deadline: u64) {}
-
-        #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(super) fn listen(&self) {}
-
-        #[allow(clippy::unused_self, reason = "the same face as in the product")]
-        pub(super) fn ignore(&self) {}
-
-        pub(super) fn wake(&self, word: &AtomicU32) {
-            futex_wake(word);
-        }
-
-        pub(super) fn sleep(&self, word: &AtomicU32, asleep: u32) -> Woken {
-            futex_wait(word, asleep, Some(std::time::Duration::from_secs(1)));
-            Woken::default()
-        }
-    }
-}
-
+#[cfg(quiescent_model)]
+#[path = "../../../../check/models/inside/core/wakeups.rs"]
+mod os;
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

@@ -43,38 +43,23 @@ impl<T: 'static, const FIRST: u32, const LEAVES: usize> Growing<T, FIRST, LEAVES
     }
 
     /// All places of all leaves that exist, with their numbers.
-    pub fn iter(&self) -> Iter<'_, T, FIRST, LEAVES> {
-        let (leaf, at) = (0, 0);
-        Iter {
-            all: self,
-            leaf,
-            at,
-        }
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let mut from = (0, 0);
+        std::iter::from_fn(move || self.next(&mut from))
     }
-}
 
-/// Places with their numbers.
-#[derive(Debug)]
-pub struct Iter<'g, T, const FIRST: u32, const LEAVES: usize> {
-    all: &'g Growing<T, FIRST, LEAVES>,
-    leaf: usize,
-    at: u32,
-}
-
-impl<'g, T, const FIRST: u32, const LEAVES: usize> Iterator for Iter<'g, T, FIRST, LEAVES> {
-    type Item = (u32, &'g T);
-
+    /// The next place, from one of a leaf on. One function for all loops: none is on a hot path.
     #[inline(never)]
-    fn next(&mut self) -> Option<(u32, &'g T)> {
-        while let Some(first) = self.all.leaves.get(self.leaf) {
-            let (first, size) = (first.load(Ordering::Acquire), FIRST << self.leaf);
-            if !first.is_null() && self.at < size {
-                let at = self.at;
-                self.at += 1;
+    fn next(&self, (leaf, at): &mut (usize, usize)) -> Option<(u32, &T)> {
+        while let Some(first) = self.leaves.get(*leaf) {
+            let (first, size) = (first.load(Ordering::Acquire), (FIRST as usize) << *leaf);
+            let (here, number) = (*at, size - FIRST as usize + *at);
+            if !first.is_null() && here < size {
+                *at += 1;
                 // SAFETY: a leaf of this size, which lives forever.
-                return Some((size - FIRST + at, unsafe { &*first.add(at as usize) }));
+                return Some((number as u32, unsafe { &*first.add(here) }));
             }
-            (self.leaf, self.at) = (self.leaf + 1, 0);
+            (*leaf, *at) = (*leaf + 1, 0);
         }
         None
     }

@@ -104,12 +104,7 @@ impl Heads {
     pub fn report(&self) -> Queued {
         Queued {
             end: self.end,
-            bytes: 0,
-            freed_to: None,
-            running: 0,
-            credit: false,
-            offload: false,
-            reach: 0, // no credit
+            ..Queued::default() // no credit
         }
     }
 }

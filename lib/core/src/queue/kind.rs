@@ -33,7 +33,7 @@ pub const fn plain<T>(owned: Owned) -> u64 {
         )
     };
     let align = align_of::<T>().trailing_zeros() as u64;
-    (size_of::<T>() as u64) << SIZE_AT | owned.code() << ALIGN_BITS | align
+    (size_of::<T>() as u64) << SIZE_AT | owned.0 << ALIGN_BITS | align
 }
 
 /// The size and the alignment in a word of the plain lane.
@@ -57,7 +57,7 @@ pub unsafe fn bytes(lane: usize, what: u64) -> u64 {
         CODE | OWN => (unsafe { kind(what) }.bytes, what >> ADDRESS_BITS),
         _ => (0, 0),
     };
-    fixed.saturating_add(Owned::from_code(owned).bytes())
+    fixed.saturating_add(Owned(owned).bytes())
 }
 
 /// A word of 48 bits for entries of one function, whatever they own: the table's address, or the layout. (A
@@ -72,7 +72,7 @@ pub const fn function(lane: usize, what: u64) -> u64 {
 
 /// How an entry is run.
 #[derive(Debug)]
-pub struct Kind {
+pub struct EntryKind {
     /// Runs or drops the object, and consumes it even if this panics.
     pub run: unsafe fn(*mut u8),
     /// The name of the type, for reports.
@@ -87,7 +87,7 @@ pub struct Kind {
 struct Dropped<T>(T);
 
 impl<T: Send + 'static> Dropped<T> {
-    const KIND: Kind = Kind {
+    const KIND: EntryKind = EntryKind {
         run: |object| {
             // SAFETY: `dropped` made the entry for a box of T, which no reader refers to any more.
             drop(unsafe { Box::from_raw(object.cast::<T>()) });
@@ -101,14 +101,14 @@ impl<T: Send + 'static> Dropped<T> {
 /// The word of an entry that drops a box of `T`.
 #[inline(always)]
 pub fn dropped<T: Send + 'static>(owned: Owned) -> u64 {
-    address(&Dropped::<T>::KIND) | owned.code() << ADDRESS_BITS
+    address(&Dropped::<T>::KIND) | owned.0 << ADDRESS_BITS
 }
 
 /// A closure.
 struct Called<F, const LAZY: bool>(F);
 
 impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
-    const BOXED: Kind = Kind {
+    const BOXED: EntryKind = EntryKind {
         run: |object| {
             // SAFETY: `called` made the entry for a box of F.
             unsafe { Box::from_raw(object.cast::<F>())() };
@@ -118,7 +118,7 @@ impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
         bytes: weight::closure::<F>(),
     };
     /// The closure fits into the entry's word.
-    const INLINE: Kind = Kind {
+    const INLINE: EntryKind = EntryKind {
         run: |object| {
             // SAFETY: `called` copied an F into the word and forgot it.
             let closure: F = unsafe { (&raw const object).cast::<F>().read() };
@@ -174,7 +174,7 @@ fn frozen(#[allow(unused_mut)] mut word: MaybeUninit<*mut u8>) -> *mut u8 {
     unsafe { word.assume_init() }
 }
 
-fn address(kind: &'static Kind) -> u64 {
+fn address(kind: &'static EntryKind) -> u64 {
     ptr::from_ref(kind).expose_provenance() as u64
 }
 
@@ -182,7 +182,7 @@ fn address(kind: &'static Kind) -> u64 {
 ///
 /// # Safety
 /// `what` comes from `dropped` or `called`.
-pub unsafe fn kind(what: u64) -> &'static Kind {
+pub unsafe fn kind(what: u64) -> &'static EntryKind {
     // SAFETY: the address of a static table, exposed by `address`.
     unsafe { &*ptr::with_exposed_provenance((what & ADDRESS) as usize) }
 }

@@ -22,23 +22,28 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::{Queued, Urgency};
 
-use self::marks::{Mark, Marks};
+use self::marks::{Marks, TimeMark};
 use crate::prim;
 use crate::queue::chain::{Chain, end_of_block};
 use crate::queue::intrusive::RunHead;
 use crate::queue::kind;
-use crate::queue::lane::Entry;
 use crate::queue::per_thread::BLOCK_LANES;
 
 /// The lane of intrusive callbacks.
-const HEAD: usize = Lane::Head as usize;
+pub const HEAD: usize = Lane::Head as usize;
+/// Lanes that are counted: none without the feature `telemetry`.
+const COUNTED: usize = if cfg!(feature = "telemetry") {
+    LANES
+} else {
+    0
+};
 
 mod marks;
 
 /// Counters of the callbacks of one function.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct Counts {
+pub struct FunctionCounts {
     pub queued: AtomicU64,
     pub executed: AtomicU64,
     /// The bytes of those queued, as the budget counts them.
@@ -61,10 +66,10 @@ pub struct Counts {
 
 /// The counts of a function in a domain: `what` is an entry's second word, or an intrusive callback's
 /// function. Called only while there is a page.
-pub type CountsOf = fn(place: u32, lane: usize, what: u64) -> &'static Counts;
+pub type CountsOf = fn(place: u32, lane: usize, what: u64) -> &'static FunctionCounts;
 
 /// The counts of hosts that have no page.
-pub fn uncounted(_place: u32, _lane: usize, _what: u64) -> &'static Counts {
+pub fn uncounted(_place: u32, _lane: usize, _what: u64) -> &'static FunctionCounts {
     unreachable!("there is no page")
 }
 
@@ -108,11 +113,7 @@ impl Meter {
     #[inline]
     fn page(&self) -> Option<u32> {
         let page = self.page.load(Ordering::Acquire);
-        (page & 1 != 0).then_some(page)
-    }
-
-    fn counts(&self, place: u32, lane: usize, what: u64) -> &'static Counts {
-        (self.counts)(place, lane, what)
+        (cfg!(feature = "telemetry") && page & 1 != 0).then_some(page)
     }
 }
 
@@ -130,12 +131,12 @@ pub struct Cursor {
     place: u32,
     /// The number of the page that the cursor belongs to; 0: none.
     page: u32,
-    starts: [Pos; LANES],
-    ends: [Pos; LANES],
-    heads: [Pos; LANES],
-    marks: [Marks; LANES],
+    starts: [Pos; COUNTED],
+    ends: [Pos; COUNTED],
+    heads: [Pos; COUNTED],
+    marks: [Marks; COUNTED],
     /// When the owner of a lane last got credit, ns; 0: it has none.
-    credited: [u64; BLOCK_LANES],
+    credited: [u64; COUNTED],
     /// When the lanes were last counted, ns.
     looked: u64,
 }
@@ -145,11 +146,11 @@ impl Cursor {
         Cursor {
             place: PROCESS,
             page: 0,
-            starts: [0; LANES],
-            ends: [0; LANES],
-            heads: [0; LANES],
-            marks: [Marks::new(); LANES],
-            credited: [0; BLOCK_LANES],
+            starts: [0; COUNTED],
+            ends: [0; COUNTED],
+            heads: [0; COUNTED],
+            marks: [Marks::new(); COUNTED],
+            credited: [0; COUNTED],
             looked: 0,
         }
     }
@@ -180,7 +181,7 @@ impl Cursor {
             self.marks[lane] = Marks::new();
         }
         // What was queued since the owner last held the lock is treated as being as old as the page.
-        self.credited = [started; BLOCK_LANES];
+        self.credited = [started; COUNTED];
         self.looked = started;
         self.page = page;
     }
@@ -214,7 +215,7 @@ impl Cursor {
         }
         let mut all = 0; // the second word, if all are equal
         for_each_run(chain, from..end, |what, count| {
-            let row = meter.counts(self.place, lane, what);
+            let row = (meter.counts)(self.place, lane, what);
             row.queued.fetch_add(count, Ordering::Relaxed);
             row.queued_bytes
                 .fetch_add(bytes(lane, what, count), Ordering::Relaxed);
@@ -222,16 +223,20 @@ impl Cursor {
                 all = what;
             }
         });
-        let credited = self.credited[lane];
-        self.marks[lane].push(Mark {
+        let first = match self.credited[lane] {
+            0 => now,
+            credited => credited.min(now),
+        };
+        self.mark(lane, end, first, now, all);
+    }
+
+    /// The entries up to `end` were queued in this interval.
+    fn mark(&mut self, lane: usize, end: Pos, first: u64, last: u64, what: u64) {
+        self.marks[lane].push(TimeMark {
             end,
-            first: if credited == 0 {
-                now
-            } else {
-                credited.min(now)
-            },
-            last: now,
-            what: all,
+            first,
+            last,
+            what,
         });
         self.ends[lane] = end;
     }
@@ -255,7 +260,7 @@ impl Cursor {
         self.heads[lane] = self.heads[lane].max(head);
     }
 
-    /// The caller has taken these out to execute them; `places` has their entries.
+    /// The caller has taken these out to execute them; `what` gives their second words.
     #[inline]
     pub fn extracted(
         &mut self,
@@ -263,12 +268,10 @@ impl Cursor {
         cpu: &Cpu,
         lane: usize,
         range: &Range<Pos>,
-        places: &[Entry],
+        what: impl Fn(Pos) -> u64,
     ) {
         if !range.is_empty() && self.counts(meter, cpu) {
-            self.taken_out(meter, lane, range, |at| {
-                places[(at - range.start) as usize].what
-            });
+            self.taken_out(meter, lane, range, what);
         }
     }
 
@@ -302,30 +305,17 @@ impl Cursor {
     /// An intrusive callback was queued.
     pub fn head_pushed(&mut self, meter: &Meter, cpu: &Cpu, run: RunHead, end: Pos) {
         if self.counts(meter, cpu) {
-            let row = meter.counts(self.place, HEAD, run as usize as u64);
+            let row = (meter.counts)(self.place, HEAD, run as usize as u64);
             row.queued.fetch_add(1, Ordering::Relaxed);
             let now = prim::coarse_ns();
-            self.marks[HEAD].push(Mark {
-                end,
-                first: now,
-                last: now,
-                what: run as usize as u64,
-            });
-            self.ends[HEAD] = end;
-        }
-    }
-
-    /// An intrusive callback was taken out to be executed.
-    pub fn head_popped(&mut self, meter: &Meter, cpu: &Cpu, run: RunHead, range: &Range<Pos>) {
-        if self.counts(meter, cpu) {
-            self.taken_out(meter, HEAD, range, |_| run as usize as u64);
+            self.mark(HEAD, end, now, now, run as usize as u64);
         }
     }
 
     /// A callback that wakes the worker is about to be queued.
     pub fn broke(&mut self, meter: &Meter, cpu: &Cpu, lane: usize, what: u64, urgency: Urgency) {
         if self.counts(meter, cpu) {
-            let row = meter.counts(self.place, lane, what);
+            let row = (meter.counts)(self.place, lane, what);
             let count = match urgency {
                 Urgency::Hurry => &row.hurried,
                 _ => &row.prompt,
@@ -371,7 +361,7 @@ impl Cursor {
 /// Counts a run of one function's callbacks, with the bounds of their waiting time.
 #[inline(never)]
 fn executed(meter: &Meter, place: u32, lane: usize, what: u64, count: u64, waited: (u64, u64)) {
-    let row = meter.counts(place, lane, what);
+    let row = (meter.counts)(place, lane, what);
     let (least, most) = waited;
     row.executed.fetch_add(count, Ordering::Relaxed);
     row.executed_bytes
@@ -442,7 +432,7 @@ mod tests {
     /// Bounds in whole microseconds, for each of them; the longest of all.
     #[test]
     fn a_run_adds_the_bounds_of_each_wait() {
-        static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
+        static COUNTS: LazyLock<FunctionCounts> = LazyLock::new(FunctionCounts::default);
         let meter = Meter::new(|_, _, _| &COUNTS);
         executed(&meter, 0, HEAD, 0, 3, (7_999, 9_001));
         executed(&meter, 0, HEAD, 0, 2, (0, 4_000));

@@ -37,13 +37,13 @@
 
 use std::alloc::{Layout, alloc};
 use std::ops::Range;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
 
 use quiescent_engine::Pos;
 use quiescent_engine::budget::Held;
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
-use quiescent_engine::credit::{Cause, Credit, Queued};
+use quiescent_engine::credit::{Cause, Credit, Queued, Urgency};
 use quiescent_engine::owner::blocks_of;
 
 use crate::prim::fixed::Fixed;
@@ -52,9 +52,10 @@ use crate::prim::{AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering};
 use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
 use crate::queue::common::Common;
-use crate::queue::intrusive::Heads;
+use crate::queue::intrusive::{Head, Heads, RunHead};
 use crate::queue::lane::{Entry, LaneWords, Popped};
-use crate::queue::meter::Cursor;
+use crate::queue::meter::{Cursor, HEAD, Meter};
+use crate::queue::parcel::{Callback, Parcel};
 
 /// The lane of memory that is freed without running code.
 pub const PLAIN: usize = Lane::Plain as usize;
@@ -161,8 +162,8 @@ pub struct QueueCore {
     pub heads: Heads,
     /// The telemetry cursor.
     pub cursor: Cursor,
-    /// A thread works on the lanes' words without the lock.
-    owned: bool,
+    /// A thread, the owner, works on the lanes' words without the lock, as far as it has credit.
+    pub owned: bool,
     /// A take-over has begun.
     revoking: bool,
     /// The cause for which the sweep in progress chose this queue.
@@ -281,18 +282,6 @@ impl Queue {
             .store(left.wrapping_sub(bytes), Ordering::Relaxed);
         words.end.store(end + 1, Ordering::Release); // [RET-1]
         true
-    }
-
-    // The owner, or the holder of the lock of a queue without one.
-
-    /// The calling thread becomes the owner of the lanes' words.
-    pub fn attach(&self, core: &mut QueueCore) {
-        core.owned = true;
-    }
-
-    /// The owner is gone; without credit no thread pushes without the lock.
-    pub fn detach(&self, core: &mut QueueCore) {
-        core.owned = false;
     }
 
     /// The popped entries that are the owner's: all of them, unless they were taken over before.
@@ -474,6 +463,56 @@ impl Queue {
         core.out = running.clone();
         running.end - running.start
     }
+
+    /// The cell in which its owner finds it without a lock; none for a queue of the process's domain, whose
+    /// address is in the thread's local.
+    pub fn found_at(&self) -> Option<&'static AtomicPtr<Queue>> {
+        // SAFETY: null, or a cell in a reader record; records live forever.
+        unsafe { self.found_at.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// The meter of what is queued.
+    pub fn meter(&self) -> &'static Meter {
+        &self.common.get().meter
+    }
+
+    /// The dummy's block, whose content is unused.
+    pub fn nothing(&self) -> *mut Block {
+        ptr::from_ref(self.common.get().nothing).cast_mut()
+    }
+
+    /// True for the queue of threads that have none.
+    #[inline]
+    pub fn is_dummy(&self) -> bool {
+        // SAFETY: an address inside what lives forever; nothing is read.
+        ptr::eq(self, unsafe { &raw const (*self.common.place()).dummy })
+    }
+
+    /// Number of entries pushed so far.
+    pub fn pushed(&self) -> u64 {
+        let ends = self.lanes.iter();
+        ends.map(|words| words.end.load(Ordering::Relaxed)).sum()
+    }
+
+    /// True if the last push went to the dummy block, for lack of memory: it has to be undone, and the caller
+    /// still has its entry.
+    pub fn is_starved(&self, lane: usize) -> bool {
+        ptr::eq(
+            self.lanes[lane].block.load(Ordering::Relaxed),
+            self.nothing(),
+        )
+    }
+
+    /// Undoes the last push, which went to the dummy block.
+    pub fn unpush(&self, lane: usize, bytes: u64) {
+        let words = &self.lanes[lane];
+        let end = words.end.load(Ordering::Relaxed);
+        words.end.store(end - 1, Ordering::Release);
+        let left = words.left.load(Ordering::Relaxed);
+        words
+            .left
+            .store(left.wrapping_add(bytes), Ordering::Relaxed);
+    }
 }
 
 impl QueueCore {
@@ -486,11 +525,49 @@ impl QueueCore {
     pub fn is_idle(&self) -> bool {
         !self.owned && self.cpu.is_empty()
     }
+
+    /// Appends an intrusive callback.
+    ///
+    /// # Safety
+    /// As [`Heads::push`](crate::queue::intrusive::Heads::push).
+    pub unsafe fn push_head(&mut self, meter: &Meter, head: NonNull<Head>, run: RunHead) {
+        // SAFETY: the caller's promise.
+        unsafe { self.heads.push(head, run) };
+        self.cursor
+            .head_pushed(meter, &self.cpu, run, self.heads.end());
+    }
+
+    /// Takes the oldest intrusive callback out, if it is done.
+    pub fn extract_head(&mut self, meter: &Meter) -> Option<(NonNull<Head>, RunHead, Range<Pos>)> {
+        let range = self.cpu.extract(Lane::Head, 1);
+        if range.is_empty() {
+            return None;
+        }
+        let (head, run) = self.heads.pop()?;
+        let what = |_| run as usize as u64;
+        self.cursor.extracted(meter, &self.cpu, HEAD, &range, what);
+        Some((head, run, range))
+    }
+
+    /// Called before a parcel is queued: counts it if it wakes the worker and so ends the laziness of other
+    /// callbacks.
+    pub fn note_urgency(&mut self, meter: &Meter, parcel: &Parcel, urgency: Urgency) {
+        let breaks = match urgency {
+            Urgency::Hurry => true,
+            Urgency::Prompt => !self.cpu.is_prompt(),
+            Urgency::Lazy => false,
+        };
+        if breaks {
+            let (lane, what) = match *parcel {
+                Parcel::Entry(lane, entry, _) => (lane, entry.what),
+                Parcel::Head(Callback { run, .. }) => (HEAD, run as usize as u64),
+            };
+            self.cursor.broke(meter, &self.cpu, lane, what, urgency);
+        }
+    }
 }
 
-mod owner;
 mod room;
 mod takers;
-mod telemetry;
 #[cfg(all(test, not(quiescent_model)))]
 mod tests;

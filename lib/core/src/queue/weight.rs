@@ -42,7 +42,7 @@ pub const UNKNOWN: usize = usize::MAX;
 /// The low 11 bits are the fraction, the others the exponent, as of a floating-point number: each code is the
 /// successor of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owned(u64);
+pub struct Owned(pub(super) u64);
 
 impl Owned {
     /// Bits of the code.
@@ -70,16 +70,6 @@ impl Owned {
         let code = ((above as u64) << Owned::FRACTION) + part;
         let most = (1 << Owned::BITS) - 1;
         Owned(if code < most { code } else { most })
-    }
-
-    /// The amount with this code.
-    pub const fn from_code(code: u64) -> Owned {
-        Owned(code)
-    }
-
-    /// The code.
-    pub const fn code(self) -> u64 {
-        self.0
     }
 
     /// The amount.
@@ -118,11 +108,10 @@ mod tests {
                 "{bytes}: {rounded}"
             );
             assert_eq!(Owned::of(rounded as usize), owned, "{bytes}");
-            assert_eq!(Owned::from_code(owned.code()), owned);
         }
         let most = Owned::of(usize::MAX - 1);
         if WIDE {
-            assert_eq!((most.code(), most.bytes()), ((1 << 16) - 1, 4095 << 30));
+            assert_eq!((most.0, most.bytes()), ((1 << 16) - 1, 4095 << 30));
             assert_eq!(Owned::of(1u64.wrapping_shl(43) as usize), most);
         } else {
             assert_eq!(most.bytes(), 1 << 32, "more than an object can own");

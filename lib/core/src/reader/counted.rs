@@ -46,8 +46,8 @@ pub use tally::{SectionCounts, Tally};
 
 use quiescent_engine::CpuId;
 
-use crate::prim::growing::{Growing, Iter};
-use crate::prim::{self, AtomicU32, AtomicU64, Ordering, full_fence};
+use crate::prim::growing::Growing;
+use crate::prim::{AtomicU32, AtomicU64, FIRST_TALLIES, Ordering, TALLY_LEAVES, full_fence};
 use crate::reader::local::Local;
 use crate::reader::registration::Threads;
 use crate::reader::threads::Slot;
@@ -55,11 +55,6 @@ use crate::reader::word::FLAG_CLEAR;
 
 mod forks;
 mod tally;
-
-/// Tallies in the first leaf; each further leaf has twice as many as the one before.
-const FIRST: u32 = prim::FIRST_TALLIES;
-/// Number of leaves that have room for every possible slot.
-const LEAVES: usize = prim::TALLY_LEAVES;
 
 /// No thread has ever had a section.
 const NO_THREAD: u32 = 0;
@@ -84,11 +79,6 @@ impl Entered {
     #[inline(always)]
     pub fn on(tally: &'static Tally, count: usize) -> Entered {
         tally.here.enter(count);
-        Entered::counted_by(tally, count)
-    }
-
-    #[inline(always)]
-    fn counted_by(tally: &'static Tally, count: usize) -> Entered {
         Entered { tally, count }
     }
 
@@ -127,28 +117,11 @@ pub struct Counted {
     /// [`SEVERAL`].
     known: AtomicU32,
     /// Those of threads, by the numbers of their slots.
-    of_threads: Growing<Tally, FIRST, LEAVES>,
+    of_threads: Growing<Tally, { FIRST_TALLIES }, { TALLY_LEAVES }>,
     unregistered: Tally,
     /// Those among the sections `sent` of the unregistered readers that were open on other threads when this
     /// process was forked. For reports only.
     inherited: [AtomicU64; 2],
-}
-
-/// Every tally, with the number of its thread; `None` for the unregistered readers.
-struct Tallies<'c> {
-    of_threads: Iter<'c, Tally, FIRST, LEAVES>,
-    unregistered: Option<&'c Tally>,
-}
-
-impl<'c> Iterator for Tallies<'c> {
-    type Item = (Option<u32>, &'c Tally);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.of_threads.next() {
-            Some((number, tally)) => Some((Some(number), tally)),
-            None => Some((None, self.unregistered.take()?)),
-        }
-    }
 }
 
 impl Counted {
@@ -226,13 +199,15 @@ impl Counted {
         let Some(tally) = self.enter_slowly(|tally| &tally.here, count, local, threads) else {
             local.note_elsewhere(&threads.elsewhere);
             local.counted.enter();
-            return Entered::counted_by(&self.unregistered, count + SLOWLY);
+            let (tally, count) = (&self.unregistered, count + SLOWLY);
+            return Entered { tally, count };
         };
         if local.reader().is_fenced() {
-            return Entered::counted_by(tally, count + SLOWLY);
+            let count = count + SLOWLY;
+            return Entered { tally, count };
         }
         self.note(local, threads, tally);
-        Entered::counted_by(tally, count)
+        Entered { tally, count }
     }
 
     /// A section here ends, for which [`Entered::leave`] returned `None`. True if a driver waits for its
@@ -346,11 +321,10 @@ impl Counted {
     }
 
     /// Every tally, with the number of its thread; `None` for the unregistered readers.
-    fn tallies(&self) -> Tallies<'_> {
-        Tallies {
-            of_threads: self.of_threads.iter(),
-            unregistered: Some(&self.unregistered),
-        }
+    fn tallies(&self) -> impl Iterator<Item = (Option<u32>, &Tally)> {
+        let of_threads = self.of_threads.iter();
+        let of_threads = of_threads.map(|(number, tally)| (Some(number), tally));
+        of_threads.chain([(None, &self.unregistered)])
     }
 
     /// True if this count had no section at some moment during this scan.
@@ -394,9 +368,7 @@ impl Counted {
         let known = self.known.load(Ordering::Acquire);
         known == NO_THREAD || Some(known) == me
     }
-}
 
-impl Counted {
     /// Whether the sections of a count have ended.
     pub fn look(&self, count: usize) -> bool {
         let outside = self.is_empty(count);

@@ -3,7 +3,7 @@
 //! Its cells grow behind a pointer, which is null for a slot that reads in no domain of the program. Only the
 //! slot's threads, and handlers on them, write here; other threads only read (a fork, the end of a thread).
 
-use crate::prim::growing::{self, Growing, made};
+use crate::prim::growing::{Growing, made};
 use crate::prim::{self, AtomicPtr, Ordering};
 use crate::reader::records::ReaderRecord;
 
@@ -46,24 +46,13 @@ impl Table {
     }
 
     /// All records.
-    pub fn records(&self) -> Records<'_> {
-        Records(self.cells().map(Growing::iter))
+    pub fn records(&self) -> impl Iterator<Item = &'static ReaderRecord> {
+        let cells = self.cells().into_iter().flat_map(Growing::iter);
+        cells.filter_map(|(_, cell)| record(cell))
     }
 }
 
 fn record(cell: &Cell) -> Option<&'static ReaderRecord> {
     // SAFETY: null, or a record; records live forever.
     unsafe { cell.load(Ordering::Acquire).as_ref() }
-}
-
-/// The records of a table.
-#[derive(Debug)]
-pub struct Records<'t>(Option<growing::Iter<'t, Cell, FIRST, LEAVES>>);
-
-impl Iterator for Records<'_> {
-    type Item = &'static ReaderRecord;
-
-    fn next(&mut self) -> Option<&'static ReaderRecord> {
-        self.0.as_mut()?.find_map(|(_, cell)| record(cell))
-    }
 }

@@ -166,34 +166,6 @@ pub struct Slots {
     pub unregistered: Unregistered,
 }
 
-/// The claimed slots.
-#[derive(Debug)]
-pub struct Claimed<'s> {
-    slots: &'s Slots,
-    leaf: usize,
-    leaves: usize,
-    /// Those of this leaf that are not yet returned.
-    left: u64,
-}
-
-impl<'s> Iterator for Claimed<'s> {
-    type Item = &'s Slot;
-
-    #[inline(never)]
-    fn next(&mut self) -> Option<&'s Slot> {
-        while self.left == 0 {
-            self.leaf += 1;
-            if self.leaf >= self.leaves {
-                return None;
-            }
-            self.left = self.slots.bitmap(self.leaf);
-        }
-        let bit = self.left.trailing_zeros() as usize;
-        self.left &= self.left - 1;
-        self.slots.leaf(self.leaf)?.slots.get(bit)
-    }
-}
-
 impl Slots {
     const_new! {
         pub fn new(all: &'static SlotLeaves) -> Slots {
@@ -269,13 +241,16 @@ impl Slots {
     /// The claimed slots. A thread that the caller's full fence precedes may be missing. `[REG-1]`
     ///
     /// Looks at every leaf, because the caller holds no lock: a driver may be vacating a leaf. `[ASK-3]`
-    pub fn claimed(&self) -> Claimed<'_> {
-        Claimed {
-            slots: self,
-            leaf: 0,
-            leaves: self.leaves.load(Ordering::Acquire) as usize,
-            left: self.bitmap(0),
-        }
+    pub fn claimed(&self) -> impl Iterator<Item = &Slot> {
+        let leaves = 0..self.leaves.load(Ordering::Acquire) as usize;
+        leaves.flat_map(move |leaf| {
+            let mut left = self.bitmap(leaf);
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.checked_sub(1)?;
+                self.leaf(leaf)?.slots.get(bit)
+            })
+        })
     }
 
     /// Number of registered threads.

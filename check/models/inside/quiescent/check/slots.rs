@@ -112,7 +112,7 @@ impl Model {
         let core = queue.lock();
         QueueView {
             home: (slot.queue.queue()).is_some_and(|home| std::ptr::eq(home, queue)),
-            attached: Queue::is_attached(&core),
+            attached: core.owned,
             found: std::ptr::eq(found, queue),
             offload: core.offload,
             running: !queue.lanes[OWN].running().is_empty(),

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use super::pressure::Sources;
+use super::status;
 use crate::os::Woken;
 use crate::os::pressure::PressureSources;
 
@@ -18,7 +19,7 @@ const SOURCES: u64 = 2;
 pub struct Wakeups {
     epoll: AtomicI32,
     event: AtomicI32,
-    timer: AtomicI32,
+    timer: Timer,
     sources: Sources,
 }
 
@@ -27,12 +28,12 @@ impl Wakeups {
         Wakeups {
             epoll: AtomicI32::new(-1),
             event: AtomicI32::new(-1),
-            timer: AtomicI32::new(-1),
+            timer: Timer::new(),
             sources: Sources::new(),
         }
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, feature = "pressure"))]
     pub(super) fn with(sources: Sources) -> Wakeups {
         Wakeups {
             sources,
@@ -54,10 +55,8 @@ impl Wakeups {
         };
         let error = io::Error::last_os_error();
         let [epoll, event, timer] = made;
-        if made.iter().any(|&fd| fd < 0)
-            || !watch(epoll, event, EVENT)
-            || !watch(epoll, timer, TIMER)
-        {
+        let watch = |fd, tag| control(epoll, libc::EPOLL_CTL_ADD, fd, libc::EPOLLIN, tag);
+        if made.iter().any(|&fd| fd < 0) || !watch(event, EVENT) || !watch(timer, TIMER) {
             for fd in made.into_iter().filter(|&fd| fd >= 0) {
                 // SAFETY: opened above, and not published.
                 unsafe { libc::close(fd) };
@@ -65,23 +64,17 @@ impl Wakeups {
             return Err(error);
         }
         self.event.store(event, Ordering::Relaxed);
-        self.timer.store(timer, Ordering::Relaxed);
+        self.timer.0.store(timer, Ordering::Relaxed);
         self.epoll.store(epoll, Ordering::Release);
         Ok(())
     }
 
     /// Closes the descriptors in this process; they belong to another one, where they stay open.
     pub fn close(&self) {
-        let Wakeups {
-            epoll,
-            event,
-            timer,
-            sources,
-        } = self;
-        for place in [epoll, event, timer] {
+        for place in [&self.epoll, &self.event, &self.timer.0] {
             close(place);
         }
-        sources.close();
+        self.sources.close();
     }
 
     /// Listens for memory pressure.
@@ -114,7 +107,7 @@ impl Wakeups {
     }
 
     pub fn set_timer(&self, deadline: u64) {
-        set_timer(self.timer.load(Ordering::Acquire), deadline);
+        self.timer.set(deadline);
     }
 
     #[inline(never)]
@@ -153,13 +146,9 @@ impl Wakeups {
 /// descriptor of a file, a pipe or a socket is not ours and stays open.
 fn close(place: &AtomicI32) {
     let fd = place.swap(-1, Ordering::AcqRel);
-    // SAFETY: plain data, filled in by the call before it is read.
-    let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `status` is writable; a bad descriptor is refused.
-    unsafe {
-        if libc::fstat(fd, &mut status) == 0 && status.st_mode & libc::S_IFMT == 0 {
-            libc::close(fd);
-        }
+    if status(fd).is_some_and(|it| it.st_mode & libc::S_IFMT == 0) {
+        // SAFETY: it is ours, by its kind.
+        unsafe { libc::close(fd) };
     }
 }
 
@@ -183,7 +172,13 @@ impl Timer {
 
     /// Sets it to an absolute time; 0 stops it.
     pub fn set(&self, deadline: u64) {
-        set_timer(self.0.load(Ordering::Relaxed), deadline);
+        let spec = libc::itimerspec {
+            it_interval: super::timespec(0),
+            it_value: super::timespec(deadline),
+        };
+        let (fd, how) = (self.0.load(Ordering::Acquire), libc::TFD_TIMER_ABSTIME);
+        // SAFETY: `spec` is readable; the old value is not requested.
+        unsafe { libc::timerfd_settime(fd, how, &spec, std::ptr::null_mut()) };
     }
 
     /// Nanoseconds until it expires; 0 if it is not set.
@@ -230,25 +225,14 @@ fn timerfd() -> i32 {
     unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) }
 }
 
-/// Sets a timer to an absolute time; 0 stops it.
-fn set_timer(fd: i32, deadline: u64) {
-    let spec = libc::itimerspec {
-        it_interval: super::timespec(0),
-        it_value: super::timespec(deadline),
-    };
-    // SAFETY: `spec` is readable; the old value is not requested.
-    unsafe {
-        libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut());
-    }
-}
-
-fn watch(epoll: i32, fd: i32, tag: u64) -> bool {
+/// Watches a descriptor, edge-triggered, or watches it no more.
+pub(super) fn control(epoll: i32, what: i32, fd: i32, events: i32, tag: u64) -> bool {
     let mut event = libc::epoll_event {
-        events: (libc::EPOLLIN | libc::EPOLLET).cast_unsigned(),
+        events: (events | libc::EPOLLET).cast_unsigned(),
         u64: tag,
     };
     // SAFETY: `event` is readable.
-    unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &mut event) == 0 }
+    unsafe { libc::epoll_ctl(epoll, what, fd, &mut event) == 0 }
 }
 
 #[cfg(test)]
@@ -259,7 +243,7 @@ mod tests {
     fn no_descriptor_is_inherited_and_a_second_opening_makes_none() {
         let wakeups = Wakeups::new();
         let all = || {
-            [&wakeups.epoll, &wakeups.event, &wakeups.timer].map(|it| it.load(Ordering::Relaxed))
+            [&wakeups.epoll, &wakeups.event, &wakeups.timer.0].map(|it| it.load(Ordering::Relaxed))
         };
         wakeups.open().expect("descriptors");
         let opened = all();

@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::status;
+
 /// The page of this process, or none.
 #[derive(Debug)]
 pub struct SharedPage {
@@ -114,15 +116,6 @@ fn file(name: &CStr, size: usize) -> io::Result<OwnedFd> {
         return Err(io::Error::last_os_error());
     }
     Ok(made)
-}
-
-/// The file that a descriptor leads to.
-fn status(descriptor: i32) -> Option<libc::stat> {
-    // SAFETY: plain data, filled in by the call before it is read.
-    let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `status` is writable; the descriptor is a number.
-    let found = unsafe { libc::fstat(descriptor, &mut status) } == 0;
-    found.then_some(status)
 }
 
 #[allow(clippy::unnecessary_cast, reason = "narrower on 32-bit systems")]

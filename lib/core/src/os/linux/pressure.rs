@@ -22,14 +22,15 @@ use std::ffi::CStr;
 use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::{open, read};
+use super::alarm::control;
+use super::{open, read, status};
 use crate::os::pressure::{PressureSource, PressureSources};
 
 /// Tasks had to wait for 200 ms of two seconds in total, the usual threshold of service managers.
 const TRIGGER: &CStr = c"some 200000 2000000";
 
-/// Number of sources.
-const COUNT: usize = 3;
+/// Number of sources: none without the feature.
+const COUNT: usize = if cfg!(feature = "pressure") { 3 } else { 0 };
 const SYSTEM: usize = 0;
 const GROUP: usize = 1;
 const LIMITS: usize = 2;
@@ -56,10 +57,10 @@ impl Paths {
     };
 }
 
-const CLOSED: u32 = 0;
-const UNAVAILABLE: u32 = 1;
-const IDLE: u32 = 2;
-const ARMED: u32 = 3;
+const CLOSED: u32 = PressureSource::Closed as u32;
+const UNAVAILABLE: u32 = PressureSource::Unavailable as u32;
+const IDLE: u32 = PressureSource::Idle as u32;
+const ARMED: u32 = PressureSource::Armed as u32;
 
 #[derive(Debug)]
 struct Source {
@@ -103,36 +104,32 @@ impl Sources {
 
     /// Opens the available sources, once: a source that is missing now is not tried again.
     pub fn open(&self) {
-        if self.off.load(Relaxed) != 0 || self.each[SYSTEM].state.load(Relaxed) != CLOSED {
+        let is_closed = |it: &Source| it.state.load(Relaxed) == CLOSED;
+        if self.off.load(Relaxed) != 0 || !self.each.first().is_some_and(is_closed) {
             return;
         }
-        self.each[SYSTEM].keep(trigger(self.paths.system));
-        let mut place = Path::new();
-        let found = self.find_group(&mut place);
-        let mut at = |name: &str, open: fn(&CStr) -> i32| match found {
-            true => place.with(name).map_or(-1, open),
-            false => -1,
-        };
-        self.each[GROUP].keep(at("/memory.pressure", trigger));
-        self.each[LIMITS].keep(at("/memory.events", |path| open(path, libc::O_RDONLY)));
-    }
-
-    /// The directory of the process's control group, unless it is the root, which is the machine.
-    fn find_group(&self, place: &mut Path) -> bool {
         let mut text = [0; LONGEST];
         let fd = open(self.paths.own_group, libc::O_RDONLY);
         let length = read(fd, &mut text);
         // SAFETY: ours, opened above; a negative one is refused.
         unsafe { libc::close(fd) };
-        let Some(group) = own_group(&text[..length]) else {
-            return false;
+        let mount = self.paths.groups.as_bytes();
+        let at = |name: &str, open: fn(&CStr) -> i32| {
+            let parts = [mount, own_group(&text[..length])?, name.as_bytes()];
+            joined(&mut [0; LONGEST], parts).map(open)
         };
-        place.set(self.paths.groups.as_bytes(), group);
-        // Every group has this file, except the root.
-        place.with("/cgroup.events").is_some_and(|path| {
-            // SAFETY: a string that ends with a zero.
-            unsafe { libc::access(path.as_ptr(), libc::F_OK) == 0 }
-        })
+        // Every group has this file, except the root, which is the machine.
+        // SAFETY: a string that ends with a zero.
+        let is_there = |path: &CStr| unsafe { libc::access(path.as_ptr(), libc::F_OK) };
+        let in_group = at("/cgroup.events", is_there) == Some(0);
+        for (which, source) in self.each.iter().enumerate() {
+            source.keep(match which {
+                SYSTEM => trigger(self.paths.system),
+                _ if !in_group => -1,
+                GROUP => at("/memory.pressure", trigger).unwrap_or(-1),
+                _ => at("/memory.events", |path| open(path, libc::O_RDONLY)).unwrap_or(-1),
+            });
+        }
     }
 
     /// Adds the sources to the worker's `epoll`; event `first + n` is source `n`.
@@ -143,7 +140,8 @@ impl Sources {
         }
         self.discard_earlier_events();
         for (source, tag) in self.each.iter().zip(first..) {
-            if idle(&source) && listen(epoll, libc::EPOLL_CTL_ADD, source.fd.load(Relaxed), tag) {
+            let (fd, add) = (source.fd.load(Relaxed), libc::EPOLL_CTL_ADD);
+            if idle(&source) && control(epoll, add, fd, libc::EPOLLPRI, tag) {
                 source.state.store(ARMED, Relaxed);
             }
         }
@@ -158,8 +156,8 @@ impl Sources {
         });
         // SAFETY: `asked` has `COUNT` entries.
         unsafe { libc::poll(asked.as_mut_ptr(), COUNT as libc::nfds_t, 0) };
-        if asked[LIMITS].revents != 0 {
-            self.each[LIMITS].limit_was_reached();
+        if asked.get(LIMITS).is_some_and(|limits| limits.revents != 0) {
+            self.heard(LIMITS);
         }
     }
 
@@ -167,7 +165,8 @@ impl Sources {
     pub fn disarm(&self, epoll: i32) {
         for source in &self.each {
             if source.state.load(Relaxed) == ARMED {
-                listen(epoll, libc::EPOLL_CTL_DEL, source.fd.load(Relaxed), 0);
+                let (fd, remove) = (source.fd.load(Relaxed), libc::EPOLL_CTL_DEL);
+                control(epoll, remove, fd, libc::EPOLLPRI, 0);
                 source.state.store(IDLE, Relaxed);
             }
         }
@@ -175,7 +174,8 @@ impl Sources {
 
     /// Source `which` has reported. True if memory is low.
     pub fn heard(&self, which: usize) -> bool {
-        which != LIMITS || self.each[LIMITS].limit_was_reached()
+        let source = self.each.get(which);
+        source.is_some_and(|it| which != LIMITS || it.limit_was_reached())
     }
 
     /// Sets whether the program uses the sources.
@@ -189,12 +189,7 @@ impl Sources {
 
     /// Closes all sources: they are reopened when a worker starts.
     pub fn close(&self) {
-        let Sources {
-            each,
-            paths: _, // settings
-            off: _,
-        } = self;
-        for source in each {
+        for source in &self.each {
             source.state.store(CLOSED, Relaxed);
             let fd = source.fd.swap(-1, Relaxed);
             let file = source.file.each_ref().map(|part| part.load(Relaxed));
@@ -207,15 +202,14 @@ impl Sources {
 
     /// The states of the sources.
     pub fn states(&self) -> PressureSources {
-        let [system, group, limits] =
-            self.each
-                .each_ref()
-                .map(|source| match source.state.load(Relaxed) {
-                    UNAVAILABLE => PressureSource::Unavailable,
-                    IDLE => PressureSource::Idle,
-                    ARMED => PressureSource::Armed,
-                    _ => PressureSource::Closed,
-                });
+        let [system, group, limits] = std::array::from_fn(|which| {
+            use PressureSource::{Armed, Closed, Idle, Unavailable};
+            let state = self
+                .each
+                .get(which)
+                .map_or(CLOSED, |it| it.state.load(Relaxed));
+            [Closed, Unavailable, Idle, Armed][state as usize % 4]
+        });
         PressureSources {
             system,
             group,
@@ -263,34 +257,14 @@ fn own_group(text: &[u8]) -> Option<&[u8]> {
     lines.find_map(|line| line.strip_prefix(b"0::"))
 }
 
-/// A path that is composed without allocation.
-struct Path {
-    text: [u8; LONGEST],
-    length: Option<usize>,
-}
-
-impl Path {
-    fn new() -> Path {
-        Path {
-            text: [0; LONGEST],
-            length: None,
-        }
-    }
-
-    fn set(&mut self, mount: &[u8], group: &[u8]) {
-        let mut left = &mut self.text[..];
-        let fits = left.write_all(mount).is_ok() && left.write_all(group).is_ok();
-        let left = left.len();
-        self.length = fits.then_some(LONGEST - left);
-    }
-
-    /// The path of the file of that name; `None` if it is too long.
-    fn with(&mut self, name: &str) -> Option<&CStr> {
-        let mut left = &mut self.text[self.length?..];
-        left.write_all(name.as_bytes()).ok()?;
-        left.write_all(&[0]).ok()?;
-        CStr::from_bytes_until_nul(&self.text).ok()
-    }
+/// A path that is composed without allocation, into a text of zeros; `None` if it is too long.
+fn joined<'t>(text: &'t mut [u8; LONGEST], parts: [&[u8]; 3]) -> Option<&'t CStr> {
+    let mut left = &mut text[..LONGEST - 1];
+    parts
+        .iter()
+        .try_for_each(|part| left.write_all(part))
+        .ok()?;
+    CStr::from_bytes_until_nul(text).ok()
 }
 
 /// A PSI trigger; negative if none is available.
@@ -309,22 +283,9 @@ fn trigger(path: &CStr) -> i32 {
 
 /// Identifies the file of a descriptor.
 fn identity(fd: i32) -> Option<[u64; 2]> {
-    // SAFETY: plain data, filled in by the call before it is read.
-    let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `status` is writable; a bad descriptor is refused.
-    let known = unsafe { libc::fstat(fd, &mut status) == 0 };
     #[allow(clippy::unnecessary_cast, reason = "narrower on 32-bit systems")]
-    known.then_some([status.st_dev as u64, status.st_ino as u64])
+    status(fd).map(|it| [it.st_dev as u64, it.st_ino as u64])
 }
 
-fn listen(epoll: i32, what: i32, fd: i32, tag: u64) -> bool {
-    let mut event = libc::epoll_event {
-        events: (libc::EPOLLPRI | libc::EPOLLET).cast_unsigned(),
-        u64: tag,
-    };
-    // SAFETY: `event` is readable.
-    unsafe { libc::epoll_ctl(epoll, what, fd, &mut event) == 0 }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "pressure"))]
 mod tests;

@@ -21,21 +21,22 @@ struct Due {
     called: bool,
 }
 
-/// What a thread sleeps on, until a time or a call.
+/// A timer that one thread waits for, or for a call.
 #[derive(Debug)]
-struct Bell {
+pub struct Timer {
     due: Mutex<Due>,
     bell: Condvar,
 }
 
-impl Bell {
-    const fn new() -> Bell {
+#[allow(clippy::unused_self, reason = "the same methods as on other systems")]
+impl Timer {
+    pub const fn new() -> Timer {
         let due = Due {
             deadline: 0,
             asleep_until: 0,
             called: false,
         };
-        Bell {
+        Timer {
             due: Mutex::new(due),
             bell: Condvar::new(),
         }
@@ -45,8 +46,13 @@ impl Bell {
         self.due.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the time.
-    fn set(&self, deadline: u64) {
+    /// It is always there.
+    pub fn open(&self) -> bool {
+        true
+    }
+
+    /// Sets it to an absolute time; 0 stops it.
+    pub fn set(&self, deadline: u64) {
         let mut due = self.due();
         due.deadline = deadline;
         if deadline != 0 && deadline < due.asleep_until {
@@ -56,7 +62,7 @@ impl Bell {
 
     /// True if a thread sleeps.
     #[cfg(test)]
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         self.due().asleep_until != 0
     }
 
@@ -65,6 +71,23 @@ impl Bell {
         self.due().called = true;
         self.bell.notify_all();
     }
+
+    /// Nanoseconds until it expires; 0 if it is not set.
+    pub fn left(&self) -> u64 {
+        self.due().deadline.saturating_sub(now_ns())
+    }
+
+    /// Sleeps until it expires.
+    pub fn wait(&self) -> bool {
+        self.sleep();
+        true
+    }
+
+    /// It cannot be closed.
+    pub fn forget(&self) {}
+
+    /// No child of a fork comes here.
+    pub fn forked(&self) {}
 
     /// Sleeps until the time has come, or a call; returns which of them it was, each true once.
     fn sleep(&self) -> (bool, bool) {
@@ -97,7 +120,7 @@ impl Bell {
 
 /// What wakes the worker: a timer, and calls.
 #[derive(Debug)]
-pub struct Wakeups(Bell);
+pub struct Wakeups(pub(super) Timer);
 
 #[allow(
     clippy::unused_self,
@@ -106,12 +129,7 @@ pub struct Wakeups(Bell);
 )]
 impl Wakeups {
     pub const fn new() -> Wakeups {
-        Wakeups(Bell::new())
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_awaited(&self) -> bool {
-        self.0.is_awaited()
+        Wakeups(Timer::new())
     }
 
     /// There is nothing to open.
@@ -155,47 +173,4 @@ impl Wakeups {
             ..Woken::default()
         }
     }
-}
-
-/// A timer that one thread waits for.
-#[derive(Debug)]
-pub struct Timer(Bell);
-
-#[allow(clippy::unused_self, reason = "the same methods as on other systems")]
-impl Timer {
-    pub const fn new() -> Timer {
-        Timer(Bell::new())
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_awaited(&self) -> bool {
-        self.0.is_awaited()
-    }
-
-    /// It is always there.
-    pub fn open(&self) -> bool {
-        true
-    }
-
-    /// Sets it to an absolute time; 0 stops it.
-    pub fn set(&self, deadline: u64) {
-        self.0.set(deadline);
-    }
-
-    /// Nanoseconds until it expires; 0 if it is not set.
-    pub fn left(&self) -> u64 {
-        self.0.due().deadline.saturating_sub(now_ns())
-    }
-
-    /// Sleeps until it expires.
-    pub fn wait(&self) -> bool {
-        self.0.sleep();
-        true
-    }
-
-    /// It cannot be closed.
-    pub fn forget(&self) {}
-
-    /// No child of a fork comes here.
-    pub fn forked(&self) {}
 }

@@ -8,18 +8,18 @@
 //! runs when the program calls for it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::CStr;
+use std::io::{self, ErrorKind};
 use std::ptr::NonNull;
 
 use super::{Has, NO_SUCH_CALL};
 pub use alarm::{Timer, Wakeups};
 pub use names::{numbered, of_thread, thread_id, thread_name};
-pub use page::SharedPage;
 pub use park::{futex_wait, futex_wake, futex_wake_all};
 pub use threads::{AtExit, doze, has_more_rights, has_one_processor, on_fork, pin, spawn};
 
 mod alarm;
 mod names;
-mod page;
 mod park;
 mod threads;
 
@@ -100,6 +100,34 @@ pub unsafe fn unmap(memory: NonNull<u8>, size: usize) {
         // SAFETY: allocated with this layout.
         unsafe { dealloc(memory.as_ptr(), layout) };
     }
+}
+
+/// The page of this process: none.
+#[derive(Debug)]
+pub struct SharedPage;
+
+#[allow(
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    reason = "the same methods as on other systems"
+)]
+impl SharedPage {
+    pub const fn none() -> SharedPage {
+        SharedPage
+    }
+
+    /// There is none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn make(&self, _name: &CStr, _size: usize) -> io::Result<NonNull<u8>> {
+        let without = "there is no telemetry on this system";
+        Err(io::Error::new(ErrorKind::Unsupported, without))
+    }
+
+    /// # Safety
+    /// None is needed here.
+    pub unsafe fn leave(&self, _page: NonNull<u8>, _size: usize) {}
 }
 
 #[cfg(test)]

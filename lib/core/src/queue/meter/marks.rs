@@ -14,7 +14,7 @@ const MOST: usize = 4;
 /// Entries up to `end` were queued at `first` at the earliest, and at `last` at the latest, in ns; the second
 /// word of all of them is `what`, unless that is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct TimeMark {
     pub(super) end: Pos,
     pub(super) first: u64,
     pub(super) last: u64,
@@ -24,7 +24,7 @@ pub(super) struct Mark {
 /// The marks of what is queued, oldest first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
-    marks: [Mark; MOST],
+    marks: [TimeMark; MOST],
     count: usize,
 }
 
@@ -32,7 +32,7 @@ impl Marks {
     /// No marks.
     pub(super) const fn new() -> Marks {
         Marks {
-            marks: [Mark {
+            marks: [TimeMark {
                 end: 0,
                 first: 0,
                 last: 0,
@@ -43,10 +43,10 @@ impl Marks {
     }
 
     /// Adds the mark of the entries up to `mark.end`.
-    pub(super) fn push(&mut self, mark: Mark) {
+    pub(super) fn push(&mut self, mark: TimeMark) {
         if self.count == MOST {
             let before = &mut self.marks[MOST - 1];
-            *before = Mark {
+            *before = TimeMark {
                 first: before.first.min(mark.first),
                 what: if before.what == mark.what {
                     mark.what
@@ -63,7 +63,7 @@ impl Marks {
 
     /// The mark of the entry at `at`; removes those before it. `None`: unknown.
     #[inline(never)]
-    pub(super) fn at(&mut self, at: Pos) -> Option<Mark> {
+    pub(super) fn at(&mut self, at: Pos) -> Option<TimeMark> {
         let past = self.marks[..self.count]
             .iter()
             .take_while(|mark| mark.end <= at);
@@ -78,9 +78,9 @@ impl Marks {
 mod tests {
     use super::*;
 
-    fn mark(end: Pos, first: u64, last: u64) -> Mark {
+    fn mark(end: Pos, first: u64, last: u64) -> TimeMark {
         let what = 7;
-        Mark {
+        TimeMark {
             end,
             first,
             last,
@@ -120,7 +120,7 @@ mod tests {
         let mut marks = Marks::new();
         for n in 1..=5 {
             let what = if n == 5 { 8 } else { 7 };
-            marks.push(Mark {
+            marks.push(TimeMark {
                 what,
                 ..mark(n * 10, 0, 0)
             });

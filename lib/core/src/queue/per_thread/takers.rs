@@ -18,9 +18,7 @@ impl Queue {
     pub fn revoke(&self, core: &mut QueueCore) -> bool {
         if core.owned {
             core.revoking = true;
-            for words in &self.lanes {
-                words.limit.store(0, Ordering::Relaxed); // [RET-2] [RET-3]
-            }
+            self.lower_limits(); // [RET-2] [RET-3]
             self.lanes[OWN].asks.store(1, Ordering::Relaxed); // [RUN-1]
         }
         core.owned
@@ -148,8 +146,8 @@ impl Queue {
             // SAFETY: queued entries are in a block of the chain.
             *place = unsafe { (*block).get(at) };
         }
-        core.cursor
-            .extracted(self.meter(), &core.cpu, lane, &range, places);
+        let what = |at: Pos| places[(at - range.start) as usize].what;
+        (core.cursor).extracted(self.meter(), &core.cpu, lane, &range, what);
         let pin = (core.owned && chain.seen > 0).then(|| chain.seen - 1);
         chain.trim(range.end, pin, garbage);
         if core.owned {

@@ -75,7 +75,7 @@ fn settle(queue: &Queue, core: &mut QueueCore, until: u64) -> Garbage {
 fn owned(end: u64, blocks: u32) -> &'static Queue {
     let queue = queue();
     let mut core = queue.lock();
-    queue.attach(&mut core);
+    core.owned = true;
     for lane in 0..BLOCK_LANES {
         for at in 0..end {
             if at.is_multiple_of(N) {

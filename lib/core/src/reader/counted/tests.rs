@@ -1,4 +1,5 @@
 use super::*;
+use crate::prim::FIRST_TALLIES as FIRST;
 use crate::testing::{Program, program};
 
 fn noted(program: &'static Program, counted: &'static Counted) -> Option<*const Tally> {

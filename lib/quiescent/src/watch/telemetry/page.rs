@@ -16,7 +16,7 @@ use quiescent_core::domain::statistics::Statistics;
 use quiescent_core::os;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
 use quiescent_core::queue::kind;
-use quiescent_core::queue::meter::{Counts, PROCESS, UNNAMED};
+use quiescent_core::queue::meter::{FunctionCounts, PROCESS, UNNAMED};
 use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
 
 /// The first eight bytes.
@@ -80,7 +80,7 @@ pub(crate) struct Row {
     /// Bit 0: it is queued lazily.
     flags: AtomicU64,
     bytes_each: AtomicU64,
-    pub(super) counts: Counts,
+    pub(super) counts: FunctionCounts,
     name: Text<160>,
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn page() -> Option<&'static Page> {
 }
 
 /// The counts of a function on the page; only while there is one.
-pub(crate) fn counts(place: u32, lane: usize, what: u64) -> &'static Counts {
+pub(crate) fn counts(place: u32, lane: usize, what: u64) -> &'static FunctionCounts {
     let page = page().expect("a page that was just there is not taken away");
     &page.row(place, lane, what).counts
 }

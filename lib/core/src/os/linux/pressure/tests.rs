@@ -189,12 +189,13 @@ fn own_group_is_that_of_version_2() {
     assert_eq!(named(""), None);
     assert_eq!(times_at_a_limit(b""), 0);
     assert_eq!(times_at_a_limit(b"high 2\nmaxi 9\nmax 3\nhigh x\n"), 5);
-    let mut path = Path::new();
-    path.set(b"/mount", &[b'x'; LONGEST]);
-    assert!(path.with("/file").is_none(), "too long");
-    path.set(b"/mount", b"/group");
-    assert_eq!(path.with("/file"), Some(c"/mount/group/file"));
-    assert_eq!(path.with("/f"), Some(c"/mount/group/f"));
+    let mut path = [0; LONGEST];
+    let long = [b'x'; LONGEST];
+    let parts: [&[u8]; 3] = [b"/mount", &long, b"/file"];
+    assert_eq!(joined(&mut path, parts), None, "too long");
+    let mut path = [0; LONGEST];
+    let parts: [&[u8]; 3] = [b"/mount", b"/group", b"/file"];
+    assert_eq!(joined(&mut path, parts), Some(c"/mount/group/file"));
 }
 
 /// A file that signals nothing is not read when the sources are armed: what it says is compared with its last

@@ -61,7 +61,7 @@ fn without_credit_blocks_ahead_are_removed() {
 fn without_memory_the_limit_is_zero() {
     let queue = queue();
     let mut core = queue.lock();
-    queue.attach(&mut core);
+    core.owned = true;
     let _ = settle(queue, &mut core, 1000);
     for lane in [PLAIN, CODE] {
         let words = &queue.lanes[lane];
@@ -119,7 +119,7 @@ fn settle_decides_who_consumes() {
         !core.is_taken()
     };
     assert!(reclaims(&mut |_, _| ()));
-    assert!(!reclaims(&mut |queue, core| queue.detach(core)));
+    assert!(!reclaims(&mut |_, core| core.owned = false));
     assert!(!reclaims(&mut |_, core| core.hands_off = true));
     let mut hurry = |queue: &Queue, core: &mut QueueCore| {
         let queued = queue.report(core, false);
@@ -158,7 +158,7 @@ fn report_contains_the_owner_s_progress() {
         }
     );
     assert!(!core.hands_off);
-    queue.detach(&mut core);
+    core.owned = false;
     let queued = queue.report(&mut core, true);
     assert!(core.hands_off);
     assert_eq!(

@@ -6,7 +6,7 @@ use super::*;
 fn consuming(head: u64) -> &'static Queue {
     let queue = queue();
     let mut core = queue.lock();
-    queue.attach(&mut core);
+    core.owned = true;
     queue.provide(OWN);
     for at in 0..9 {
         assert!(queue.put(&mut core, OWN, entry(at), 0));

@@ -56,7 +56,7 @@ fn an_owner_completes_a_take_over_itself() {
 fn a_queue_without_an_owner_is_taken_without_a_fence() {
     let queue = owned(9, 0);
     let mut core = queue.lock();
-    queue.detach(&mut core);
+    core.owned = false;
     assert!(!queue.revoke(&mut core) && !core.revoking);
     let queued = queue
         .take(&mut core, None)
@@ -86,7 +86,7 @@ fn more_than_a_block_queued_keeps_blocks_ahead() {
 fn a_push_into_the_dummy_block_does_not_count() {
     let queue = queue();
     let mut core = queue.lock();
-    queue.attach(&mut core);
+    core.owned = true;
     assert!(queue.lanes[PLAIN].push_only(entry(1), 0)); // into the dummy block
     assert!(queue.revoke(&mut core));
     let queued = queue.take(&mut core, None).expect("it is revoked");
@@ -255,9 +255,9 @@ fn an_idle_queue_is_empty_and_without_owner() {
     let (queue, mut engine) = (queue(), Engine::new());
     let mut core = queue.lock();
     assert!(core.is_idle() && core.is_taken());
-    queue.attach(&mut core);
+    core.owned = true;
     assert!(!core.is_idle());
-    queue.detach(&mut core);
+    core.owned = false;
     queue.provide(PLAIN);
     assert!(queue.put(&mut core, PLAIN, entry(1), 8));
     engine.done(queue, &mut core);
@@ -292,7 +292,7 @@ fn a_push_into_the_dummy_block_is_undone_in_the_child() {
     for own in [false, true] {
         let queue = queue();
         let mut core = queue.lock();
-        queue.attach(&mut core);
+        core.owned = true;
         let words = &queue.lanes[PLAIN];
         let _ = settle(queue, &mut core, 0);
         assert!(queue.is_starved(PLAIN));
@@ -312,7 +312,7 @@ fn a_push_into_the_dummy_block_is_undone_in_the_child() {
 fn a_helping_owner_pops_nothing_that_was_taken_over() {
     let queue = queue();
     let mut core = queue.lock();
-    queue.attach(&mut core);
+    core.owned = true;
     queue.provide(PLAIN);
     for value in 0..9u64 {
         // SAFETY: a new box.
