@@ -399,3 +399,22 @@ fn the_oldest_that_waits_is_not_the_oldest() {
     let done = list(2, None, None, 0);
     assert_eq!((done.since(), done.waiting_since()), (Some(0), None));
 }
+
+/// A waiter waits for what an owner was found to run, as it waits for what was taken out.
+#[test]
+fn a_mark_waits_for_what_the_owner_still_runs() {
+    for (marked, past_before) in [(4, false), (3, false), (2, true)] {
+        let mut it = CbList::new();
+        it.enqueue_to(marked, 0, 0);
+        it.mark();
+        it.enqueue_to(4, 0, 0);
+        let stamp = Seq::ZERO.snap();
+        assert!(it.accelerate(stamp));
+        assert_eq!(it.advance(stamp), 4);
+        it.freed_to(4);
+        it.reopen(2, 0);
+        assert_eq!(it.is_past_mark(), past_before, "{marked}");
+        it.ran(2..4);
+        assert!(it.is_past_mark() && it.is_empty(), "{marked}");
+    }
+}
