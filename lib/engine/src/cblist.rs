@@ -159,6 +159,7 @@ impl CbList {
     /// Let i be the youngest non-empty segment whose stamp is below `s`, DONE if there is none. Everything
     /// behind i may use `s`: it has no stamp, or `s`, or a later one. All of it goes to the slot behind i.
     /// With no slot left (both hold earlier stamps) NEXT stays unstamped until `advance` makes room.
+    #[inline(never)]
     pub fn accelerate(&mut self, s: Seq) -> bool {
         let is_earlier =
             |segment: usize| self.counts[segment] != 0 && self.stamps[segment - WAIT].lt(s);
@@ -423,6 +424,7 @@ impl CbList {
     // Helpers.
 
     /// The number queued.
+    #[inline(never)]
     fn queued(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
@@ -432,6 +434,7 @@ impl CbList {
         self.ready() + self.out()
     }
 
+    #[inline(never)]
     fn since_from(&self, first: usize) -> Option<u64> {
         let mut since = None;
         for segment in first..SEGMENTS {

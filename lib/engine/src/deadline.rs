@@ -89,11 +89,16 @@ impl Cpu {
             lazy_grid_ns,
             ..
         } = global.config.defer;
-        let since = |lane: Lane| match self.is_drained(lane) {
-            true => self.lists[lane as usize].waiting_since(),
-            false => self.lists[lane as usize].since(),
-        };
-        let oldest = Lane::ALL.into_iter().filter_map(since).min();
+        let mut oldest = None;
+        for (list, lane) in self.lists.iter().zip(Lane::ALL) {
+            let since = match self.is_drained(lane) {
+                true => list.waiting_since(),
+                false => list.since(),
+            };
+            if let Some(since) = since {
+                oldest = Some(oldest.map_or(since, |oldest: u64| oldest.min(since)));
+            }
+        }
         let oldest = oldest.or_else(|| (!self.tight).then_some(now_ns));
         let lazy = oldest.map(|since| {
             since
