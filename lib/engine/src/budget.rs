@@ -188,12 +188,14 @@ impl Global {
     }
 
     /// What was held when the budget was exceeded last, and that budget: for the report, which is made later.
+    #[inline]
     pub fn exceeded(&self) -> Option<(Held, Held)> {
         Some(self.budget.exceeded).filter(|(held, _)| *held != Held::NOTHING)
     }
 
     /// Sets another budget. True if the worker has to be woken: the budget is used up already, or nearly.
     /// Credit that is out stays valid.
+    #[inline]
     pub fn set_budget(&mut self, bytes: u64, count: u64) -> bool {
         self.config.budget.bytes = bytes;
         self.config.budget.count = count;

@@ -46,6 +46,7 @@ impl Global {
 impl Cpu {
     /// Has another thread to take this queue over now, and why? Its time has passed, or a hurried entry has
     /// found no free segment for its stamp. Where memory is `low`, any time has passed.
+    #[inline]
     pub fn due(&self, now: Now, low: bool) -> Option<Cause> {
         let over = |at: Option<NonZeroU64>| at.is_some_and(|at| at.get() <= now.ns);
         let unstamped = || self.lists.iter().any(|list| list.unstamped() > 0);
