@@ -61,6 +61,11 @@ pub struct Held {
 
 impl Held {
     pub(crate) const NOTHING: Held = Held { count: 0, bytes: 0 };
+
+    /// Is this at least a batch?
+    pub(crate) fn fills(self, batch: Held) -> bool {
+        self.count >= batch.count || self.bytes >= batch.bytes
+    }
 }
 
 /// How near the budget is.

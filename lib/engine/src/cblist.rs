@@ -35,6 +35,7 @@
 
 use core::ops::Range;
 
+use crate::budget::Held;
 use crate::host::Pos;
 use crate::seq::Seq;
 
@@ -271,9 +272,9 @@ impl CbList {
             self.is_past_mark() && src.is_past_mark(),
             "a list was merged while a waiter has marked it"
         );
-        let (done, done_bytes) = src.done();
+        let Held { count: done, bytes } = src.done();
         let pending = src.end().wrapping_sub(src.done_end());
-        self.add(DONE, done, done_bytes, src.since[DONE]);
+        self.add(DONE, done, bytes, src.since[DONE]);
         self.head = self.head.wrapping_sub(done);
         self.unmark();
         for segment in [WAIT, NEXT_READY, NEXT] {
@@ -288,7 +289,7 @@ impl CbList {
     pub(crate) fn abandon(&mut self) -> u64 {
         let end = self.end();
         let queued = end.wrapping_sub(self.head);
-        self.bytes = [self.bytes[DONE] - self.done().1, 0, 0, 0];
+        self.bytes = [self.bytes[DONE] - self.done().bytes, 0, 0, 0];
         self.counts = [0; SEGMENTS];
         self.head = end;
         self.tidy();
@@ -299,7 +300,7 @@ impl CbList {
     /// their number. What is queued is kept.
     #[inline(never)]
     pub(crate) fn forked(&mut self) -> u64 {
-        self.bytes[DONE] = self.done().1;
+        self.bytes[DONE] = self.done().bytes;
         self.unmark();
         let out = core::mem::take(&mut self.out);
         self.tidy();
@@ -349,9 +350,10 @@ impl CbList {
     }
 
     /// The same, and their weight.
-    pub fn done(&self) -> (u64, u64) {
-        let weight = share(self.bytes[DONE], self.ready(), self.done_or_out());
-        (self.ready(), weight)
+    pub fn done(&self) -> Held {
+        let count = self.ready();
+        let bytes = share(self.bytes[DONE], count, self.done_or_out());
+        Held { count, bytes }
     }
 
     /// Does a callback wait for a grace period, or for its stamp?
@@ -372,12 +374,13 @@ impl CbList {
     /// The number and bytes of callbacks without a requested grace period: those without a stamp, and those
     /// whose stamp is of a grace period that `coming` does not know.
     #[inline(never)]
-    pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> (u64, u64) {
-        let mut idle = (self.unstamped(), self.bytes[NEXT]);
+    pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> Held {
+        let (count, bytes) = (self.unstamped(), self.bytes[NEXT]);
+        let mut idle = Held { count, bytes };
         for segment in [WAIT, NEXT_READY] {
             if self.counts[segment] != 0 && !coming(self.stamps[segment - WAIT]) {
-                idle.0 += u64::from(self.counts[segment]);
-                idle.1 = idle.1.saturating_add(self.bytes[segment]);
+                idle.count += u64::from(self.counts[segment]);
+                idle.bytes = idle.bytes.saturating_add(self.bytes[segment]);
             }
         }
         idle

@@ -202,16 +202,15 @@ impl Cpu {
         self.stamp_all(stamp);
         let idle = self.idle(global);
         let batches = Lane::ALL.map(|lane| global.batch_of(lane));
-        let is_batch =
-            |(count, bytes): (u64, u64), batch: Held| count >= batch.count || bytes >= batch.bytes;
         let full = idle
-            .into_iter()
+            .iter()
             .zip(batches)
-            .any(|(idle, batch)| is_batch(idle, batch));
-        let plain_ready = is_batch(self.list(Lane::Plain).done(), batches[Lane::Plain as usize]);
-        let code_done = self.list(Lane::Code).done();
-        let code_ready = self.ready_code();
-        let is_code_batch = is_batch((code_ready, code_done.1), batches[Lane::Code as usize]);
+            .any(|(idle, batch)| idle.fills(batch));
+        let code_done = Held {
+            count: self.ready_code(),
+            ..self.list(Lane::Code).done()
+        };
+        let is_code_batch = code_done.fills(batches[Lane::Code as usize]);
         let cause = match urgency {
             Urgency::Hurry => Some(Cause::Hurry),
             _ if full => Some(Cause::Batch),
@@ -226,6 +225,8 @@ impl Cpu {
             None => idle,
         };
         let offload = queued[Lane::Plain as usize].offload;
+        let plain_done = self.list(Lane::Plain).done();
+        let plain_ready = plain_done.fills(batches[Lane::Plain as usize]);
         let others = (offload && (full || plain_ready)) || ignored;
         if others {
             self.hurry(); // the thread that is woken waits for these, and consumes them
@@ -238,7 +239,10 @@ impl Cpu {
         let outruns = by_others && global.level() == Level::Over;
         self.tight = !owned || outruns || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let mut credit = self.new_credit(near, &idle, &batches);
+        let mut credit = Lane::ALL.map(|lane| {
+            let (idle, batch) = (idle[lane as usize], batches[lane as usize]);
+            self.new_credit(lane, near, idle, batch)
+        });
         self.lend(global, queued, &mut credit);
         Refill {
             credit,
@@ -366,15 +370,13 @@ impl Cpu {
 
     /// Does an entry wait for a requested grace period?
     fn waits(&self, global: &Global) -> bool {
-        let coming = |stamp| global.is_coming(stamp);
-        let next = self.lists.iter().filter_map(CbList::next_gp);
-        next.into_iter().any(coming)
+        let mut next = self.lists.iter().filter_map(CbList::next_gp);
+        next.any(|stamp| global.is_coming(stamp))
     }
 
     /// For each list, the number and weight of entries without a requested grace period.
-    fn idle(&self, global: &Global) -> [(u64, u64); LANES] {
-        let coming = |stamp| global.is_coming(stamp);
-        core::array::from_fn(|lane| self.lists[lane].idle(coming))
+    fn idle(&self, global: &Global) -> [Held; LANES] {
+        core::array::from_fn(|lane| self.lists[lane].idle(|stamp| global.is_coming(stamp)))
     }
 
     pub(crate) fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
@@ -430,20 +432,10 @@ impl Cpu {
         }
     }
 
-    fn new_credit(
-        &self,
-        near: bool,
-        idle: &[(u64, u64); LANES],
-        batches: &[Held; LANES],
-    ) -> [Credit; LANES] {
-        Lane::ALL
-            .map(|lane| self.new_credit_of(lane, near, idle[lane as usize], batches[lane as usize]))
-    }
-
     #[inline(never)]
-    fn new_credit_of(&self, lane: Lane, near: bool, idle: (u64, u64), batch: Held) -> Credit {
+    fn new_credit(&self, lane: Lane, near: bool, idle: Held, batch: Held) -> Credit {
         let list = &self.lists[lane as usize];
-        let left = batch.count.saturating_sub(idle.0);
+        let left = batch.count.saturating_sub(idle.count);
         let free = match (self.tight, left) {
             (true, _) => 0,
             (false, 0) => batch.count, // no free segment: after another batch we know more
@@ -451,7 +443,7 @@ impl Cpu {
         };
         Credit {
             until: list.end().wrapping_add(free),
-            bytes: match batch.bytes.saturating_sub(idle.1) {
+            bytes: match batch.bytes.saturating_sub(idle.bytes) {
                 0 => batch.bytes,
                 left => left,
             },

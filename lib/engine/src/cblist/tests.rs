@@ -387,8 +387,9 @@ fn an_empty_list_remembers_nothing_of_what_was_in_it() {
 #[test]
 fn what_has_no_stamp_waits_for_nothing_whatever_is_coming() {
     let it = list(1, Some((2, -10)), None, 3);
-    assert_eq!(it.idle(|_| true), (3, 30));
-    assert_eq!(it.idle(|_| false), (5, 50));
+    let held = |count, bytes| Held { count, bytes };
+    assert_eq!(it.idle(|_| true), held(3, 30));
+    assert_eq!(it.idle(|_| false), held(5, 50));
 }
 
 #[test]
