@@ -246,12 +246,9 @@ impl CpuMark {
 
     /// Some callbacks of this CPU have been invoked. True, once, if that has completed its share: the host
     /// then calls [`Barrier::one_done`]. Callbacks that are out count as not invoked.
-    pub fn ran(&mut self, lists: &mut [CbList; LANES]) -> bool {
+    pub fn ran(&mut self, lists: &[CbList; LANES]) -> bool {
         let done = self.open && lists.iter().all(CbList::is_past_mark);
-        if done {
-            self.open = false;
-            lists.iter_mut().for_each(CbList::unmark);
-        }
+        self.open &= !done;
         done
     }
 }

@@ -60,7 +60,12 @@ pub struct Held {
 }
 
 impl Held {
-    const NOTHING: Held = Held { count: 0, bytes: 0 };
+    pub(crate) const NOTHING: Held = Held { count: 0, bytes: 0 };
+
+    /// Is this at least a batch?
+    pub(crate) fn fills(self, batch: Held) -> bool {
+        self.count >= batch.count || self.bytes >= batch.bytes
+    }
 }
 
 /// How near the budget is.
@@ -133,24 +138,6 @@ impl Holding {
     }
 }
 
-/// A CPU's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Share {
-    /// Its part of the total.
-    reported: Held,
-    /// The credit of its owner.
-    lent: Held,
-}
-
-impl Share {
-    pub(crate) const fn new() -> Share {
-        Share {
-            reported: Held::NOTHING,
-            lent: Held::NOTHING,
-        }
-    }
-}
-
 /// A sum of shares. One CPU counts with 2⁴⁸ bytes at most, so that those of all do not overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sum(Held);
@@ -206,12 +193,14 @@ impl Global {
     }
 
     /// What was held when the budget was exceeded last, and that budget: for the report, which is made later.
+    #[inline]
     pub fn exceeded(&self) -> Option<(Held, Held)> {
         Some(self.budget.exceeded).filter(|(held, _)| *held != Held::NOTHING)
     }
 
     /// Sets another budget. True if the worker has to be woken: the budget is used up already, or nearly.
     /// Credit that is out stays valid.
+    #[inline]
     pub fn set_budget(&mut self, bytes: u64, count: u64) -> bool {
         self.config.budget.bytes = bytes;
         self.config.budget.count = count;
@@ -319,16 +308,16 @@ impl Cpu {
     ) -> bool {
         self.account(global, queued, now.ns);
         self.tell(global);
-        let fits = global.fits(bytes, self.share.lent);
+        let fits = global.fits(bytes, self.lent);
         if fits {
             // It counts from here on. The next refill corrects the share, whether it was queued or not.
-            let before = self.share.reported;
+            let before = self.reported;
             let with = Held {
                 count: before.count + 1,
                 bytes: before.bytes.saturating_add(bytes),
             };
             global.budget.held.change(before, with);
-            self.share.reported = with;
+            self.reported = with;
             global.find_level();
         } else {
             global.budget.sweep();
@@ -338,7 +327,7 @@ impl Cpu {
 
     /// Has so much been run that it has to be reported to the total ([`tell`](Cpu::tell))?
     pub fn unreported(&self) -> bool {
-        let (reported, held) = (self.share.reported, self.held());
+        let (reported, held) = (self.reported, self.held());
         let gone = reported.count.saturating_sub(held.count);
         let gone_bytes = reported.bytes.saturating_sub(held.bytes);
         gone != 0 && (held.count == 0 || gone >= SLACK.count || gone_bytes >= SLACK.bytes)
@@ -348,21 +337,21 @@ impl Cpu {
     pub fn tell(&mut self, global: &mut Global) {
         self.report_untended(global);
         let held = self.held();
-        if held != self.share.reported {
-            global.budget.held.change(self.share.reported, held);
-            self.share.reported = held;
+        if held != self.reported {
+            global.budget.held.change(self.reported, held);
+            self.reported = held;
             global.find_level();
         }
     }
 
     /// This CPU's part of the total, as of its last report.
     pub fn reported(&self) -> Held {
-        self.share.reported
+        self.reported
     }
 
     /// The credit of its owner.
     pub fn lent(&self) -> Held {
-        self.share.lent
+        self.lent
     }
 
     /// The amount queued here or being invoked.
@@ -434,7 +423,7 @@ impl Cpu {
     }
 
     fn borrow(&mut self, global: &mut Global, lent: Held) {
-        let before = core::mem::replace(&mut self.share.lent, lent);
+        let before = core::mem::replace(&mut self.lent, lent);
         global.budget.lent.change(before, lent);
         global.budget.borrowers += u32::from(lent.count != 0);
         global.budget.borrowers -= u32::from(before.count != 0);

@@ -1,14 +1,14 @@
-//! The segmented callback list, as cut positions.
+//! The segmented callback list, as positions.
 //!
-//! The engine never holds a callback: the host keeps them in a FIFO, and the engine keeps the positions at
-//! which that FIFO is cut into segments, with a *stamp* for the segments that wait. A stamp is the number at
-//! which a grace period that suffices for the whole segment has ended.
+//! The engine never holds a callback: the host keeps them in a FIFO, and the engine keeps the position of its
+//! oldest one and the number of callbacks in each segment, with a *stamp* for the segments that wait. A stamp
+//! is the number at which a grace period that suffices for the whole segment has ended.
 //!
 //! ```text
 //!        out       DONE        WAIT      NEXT_READY     NEXT
 //!     ─────────┼──────────┼───────────┼────────────┼────────────┤
-//!             head      cuts[0]     cuts[1]      cuts[2]      cuts[3]
-//!                                  @stamps[1]   @stamps[2]   (not stamped)
+//!             head     done_end                                end
+//!                       @stamps[0]  @stamps[1]   (not stamped)
 //! ```
 //!
 //! * **DONE**: the grace period has ended; these callbacks may run.
@@ -20,24 +20,22 @@
 //!   caller that waits for everything this CPU owes also waits for them.
 //!
 //! # Invariants
-//! * `head ≤ cuts[0] ≤ … ≤ cuts[3]`, as wrapping differences: a merge puts callbacks *before* the head, so
-//!   positions may become negative.
+//! * The positions of a segment follow those of the segment before it, the first one's begin at the head. A
+//!   merge puts callbacks *before* the head, so positions may become negative: differences wrap.
+//! * A list owes at most 2³² − 1 callbacks.
 //! * WAIT empty implies NEXT_READY empty.
 //! * A callback's stamp may be replaced by an earlier one, never by a later one, and never by one that
 //!   [`Seq::snap`] would not have given at some moment after it was queued.
 //! * Fields without a meaning are zero (stamp and time of an empty segment): equal lists are equal values.
 //!
 //! # Correctness
-//! Cuts move towards the end only over callbacks that are queued, so order is kept. `accelerate` writes a
-//! stamp to everything behind some cut, all of which was queued before its caller took the number; `advance`
-//! moves a cut only past stamps that have been reached. Nothing else sets a stamp or moves the cut of DONE.
-
-mod forked;
-mod queries;
-mod running;
+//! Whole segments join an earlier one, with nothing in between, so order is kept. `accelerate` writes a stamp
+//! to everything behind some segment, all of which was queued before its caller took the number; `advance`
+//! joins with DONE only segments whose stamps have been reached. Nothing else sets a stamp or enlarges DONE.
 
 use core::ops::Range;
 
+use crate::budget::Held;
 use crate::host::Pos;
 use crate::seq::Seq;
 
@@ -71,28 +69,24 @@ pub struct Merged {
 }
 
 /// A callback list. See the [module](self).
+///
+/// Each thread has four in each of its queues, so they are small.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CbList {
     head: Pos,
-    /// The end of each segment.
-    cuts: [Pos; SEGMENTS],
-    stamps: [Seq; SEGMENTS],
+    /// The number in each segment.
+    counts: [u32; SEGMENTS],
+    out: u32,
+    /// The number of extracted ones below the mark.
+    out_below: u32,
+    /// The [`mark`](CbList::mark): a caller waits for every callback below this position.
+    below: Pos,
+    /// Of WAIT and NEXT_READY.
+    stamps: [Seq; 2],
+    /// The bytes in each segment; those that are out count in DONE.
     bytes: [u64; SEGMENTS],
     /// A lower bound of the time at which the oldest of each segment was queued, in nanoseconds.
     since: [u64; SEGMENTS],
-    out: u64,
-    out_bytes: u64,
-    /// The mark of a caller that waits for everything owed at some moment.
-    mark: Option<Mark>,
-}
-
-/// The callbacks for which a barrier waits: see [`CbList::mark`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Mark {
-    /// Every queued callback below this position.
-    below: Pos,
-    /// The number of extracted ones among them.
-    out: u64,
 }
 
 impl CbList {
@@ -100,13 +94,13 @@ impl CbList {
     pub const fn new() -> CbList {
         CbList {
             head: 0,
-            cuts: [0; SEGMENTS],
-            stamps: [Seq::ZERO; SEGMENTS],
+            counts: [0; SEGMENTS],
+            out: 0,
+            out_below: 0,
+            below: 0,
+            stamps: [Seq::ZERO; 2],
             bytes: [0; SEGMENTS],
             since: [0; SEGMENTS],
-            out: 0,
-            out_bytes: 0,
-            mark: None,
         }
     }
 
@@ -116,16 +110,9 @@ impl CbList {
     /// oldest of them was queued at `since` nanoseconds or later. Without new ones nothing changes.
     ///
     /// # Panics
-    /// If `end` is below the list's end: positions only grow there.
+    /// If `end` is below the list's end, because positions only grow there, or the list is full.
     pub fn enqueue_to(&mut self, end: Pos, bytes: u64, since: u64) {
-        let new = end.wrapping_sub(self.end());
-        assert!(new <= u64::MAX / 2, "the end of a callback list went back");
-        if new == 0 {
-            return;
-        }
-        self.since[NEXT] = self.earlier(NEXT, since);
-        self.bytes[NEXT] = self.bytes[NEXT].saturating_add(bytes);
-        self.cuts[NEXT] = end;
+        self.add(NEXT, end.wrapping_sub(self.end()), bytes, since);
     }
 
     /// One more callback, behind the last segment that is not empty: it waits for all that are queued, not
@@ -138,14 +125,10 @@ impl CbList {
             return false;
         }
         let mut last = NEXT;
-        while last > DONE && self.count(last) == 0 {
+        while last > DONE && self.counts[last] == 0 {
             last -= 1;
         }
-        // DONE may be empty here. Its time is then that of the extracted ones: earlier than this callback.
-        self.bytes[last] = self.bytes[last].saturating_add(bytes);
-        for cut in &mut self.cuts[last..] {
-            *cut = cut.wrapping_add(1);
-        }
+        self.add(last, 1, bytes, u64::MAX); // it is not the oldest, since something is owed
         true
     }
 
@@ -154,22 +137,21 @@ impl CbList {
     /// Moves everything whose stamp `seq` has reached to DONE; returns the number moved. `seq` is a node's
     /// `gp_seq`, also while a grace period is in flight. A repeated call changes nothing.
     pub fn advance(&mut self, seq: Seq) -> u64 {
-        let before = self.cuts[DONE];
+        let before = self.counts[DONE];
         for segment in [WAIT, NEXT_READY] {
-            if self.count(segment) != 0 && !seq.ge(self.stamps[segment]) {
+            if self.counts[segment] != 0 && !seq.ge(self.stamps[segment - WAIT]) {
                 break;
             }
             self.join(segment, DONE);
         }
-        let newly = self.cuts[DONE].wrapping_sub(before);
+        let newly = self.counts[DONE] - before;
         if newly != 0 {
             // WAIT is empty now. NEXT_READY is the earliest segment that is left.
-            self.cuts[WAIT] = self.cuts[DONE];
-            self.stamps[WAIT] = self.stamps[NEXT_READY];
+            self.stamps[0] = self.stamps[1];
             self.join(NEXT_READY, WAIT);
             self.tidy();
         }
-        newly
+        newly.into()
     }
 
     /// Stamps with `s` every callback that may use it; true if some callbacks wait for `s` now, so that the
@@ -178,25 +160,22 @@ impl CbList {
     /// Let i be the youngest non-empty segment whose stamp is below `s`, DONE if there is none. Everything
     /// behind i may use `s`: it has no stamp, or `s`, or a later one. All of it goes to the slot behind i.
     /// With no slot left (both hold earlier stamps) NEXT stays unstamped until `advance` makes room.
+    #[inline(never)]
     pub fn accelerate(&mut self, s: Seq) -> bool {
-        if !self.pending() {
+        let is_earlier =
+            |segment: usize| self.counts[segment] != 0 && self.stamps[segment - WAIT].lt(s);
+        let slot = match is_earlier(WAIT) {
+            _ if is_earlier(NEXT_READY) => return false,
+            true => NEXT_READY,
+            false => WAIT,
+        };
+        if self.counts[slot..].iter().all(|&count| count == 0) {
             return false;
         }
-        let mut i = NEXT_READY;
-        while i > DONE && (self.count(i) == 0 || !self.stamps[i].lt(s)) {
-            i -= 1;
-        }
-        let nothing_behind = self.cuts[i] == self.end();
-        if i == NEXT_READY || nothing_behind {
-            return false;
-        }
-        let slot = i + 1;
         for segment in slot + 1..SEGMENTS {
             self.join(segment, slot);
         }
-        let end = self.end();
-        self.cuts[slot..].fill(end);
-        self.stamps[slot] = s;
+        self.stamps[slot - WAIT] = s;
         self.tidy();
         true
     }
@@ -206,21 +185,12 @@ impl CbList {
     /// Extracts the oldest `max` ready callbacks, or fewer, to be invoked. They count as queued until
     /// [`ran`](CbList::ran).
     pub fn extract_done(&mut self, max: u64) -> Range<Pos> {
-        let n = self.ready().min(max);
+        let n = self.ready().min(max) as u32;
+        self.counts[DONE] -= n;
         let start = self.head;
-        if n == 0 {
-            return start..start;
-        }
-        let share = share(self.bytes[DONE], n, self.ready());
-        self.bytes[DONE] -= share;
-        self.out_bytes = self.out_bytes.saturating_add(share);
-        self.out += n;
-        self.head = start.wrapping_add(n);
-        let range = start..self.head;
-        if let Some(mark) = &mut self.mark {
-            mark.out += mark.covers(&range);
-        }
-        range
+        self.head = start.wrapping_add(n.into());
+        self.take(start..self.head);
+        start..self.head
     }
 
     /// The last `n` callbacks of the latest extraction were not invoked; they go back to the front of DONE,
@@ -229,10 +199,9 @@ impl CbList {
     /// # Panics
     /// If fewer are out.
     pub fn put_back(&mut self, range: Range<Pos>) {
-        // The head first: DONE's time is kept while DONE is not empty.
-        self.head = self.head.wrapping_sub(length(&range));
-        let bytes = self.take_out(range);
-        self.bytes[DONE] = self.bytes[DONE].saturating_add(bytes);
+        let n = self.untake(&range);
+        self.head = self.head.wrapping_sub(n.into());
+        self.counts[DONE] += n;
     }
 
     /// Extracted callbacks have been invoked, and are no longer owed. Extractions that overlap may be
@@ -241,20 +210,22 @@ impl CbList {
     /// # Panics
     /// If fewer are out.
     pub fn ran(&mut self, range: Range<Pos>) {
-        self.take_out(range);
+        let (of, n) = (self.done_or_out(), self.untake(&range));
+        self.bytes[DONE] -= share(self.bytes[DONE], n.into(), of);
+        if self.out == 0 {
+            self.tidy();
+        }
     }
 
     /// Marks everything owed now for a waiter, in place of an earlier mark.
     pub fn mark(&mut self) {
-        self.mark = Some(Mark {
-            below: self.end(),
-            out: self.out,
-        });
+        (self.below, self.out_below) = (self.end(), self.out);
     }
 
     /// Removes the mark.
     pub fn unmark(&mut self) {
-        self.mark = None;
+        // So far before the head that no callback comes back there.
+        (self.below, self.out_below) = (self.head.wrapping_sub(1 << 32), 0);
     }
 
     /// The owner itself has consumed the ready callbacks below `head`: extracted and run in one step.
@@ -269,9 +240,19 @@ impl CbList {
             self.ready()
         );
         if n != 0 {
-            self.bytes[DONE] -= share(self.bytes[DONE], n, self.ready());
+            self.bytes[DONE] -= share(self.bytes[DONE], n, self.done_or_out());
+            self.counts[DONE] -= n as u32;
             self.head = head;
             self.tidy();
+        }
+    }
+
+    /// The last `n` that the owner has consumed are still being run: they are out until
+    /// [`ran`](CbList::ran), and a waiter whose mark covers them waits for that. `now` is the time.
+    pub(crate) fn reopen(&mut self, n: u64, now: u64) {
+        if n != 0 {
+            self.since[DONE] = self.earlier(DONE, now);
+            self.take(self.head.wrapping_sub(n)..self.head);
         }
     }
 
@@ -284,103 +265,269 @@ impl CbList {
     /// `src` is empty afterwards, and continues at its old end.
     ///
     /// # Panics
-    /// If either list is marked: a merge changes the meaning of positions. Hosts that move callbacks wait
-    /// with [`entrain`](CbList::entrain).
+    /// If a waiter has marked either list: a merge changes the meaning of positions. Hosts that move
+    /// callbacks wait with [`entrain`](CbList::entrain).
     pub fn merge(&mut self, src: &mut CbList) -> Merged {
         assert!(
-            self.mark.is_none() && src.mark.is_none(),
+            self.is_past_mark() && src.is_past_mark(),
             "a list was merged while a waiter has marked it"
         );
-        let merged = Merged {
-            done: src.ready(),
-            pending: src.end().wrapping_sub(src.done_end()),
-        };
-        if merged.done != 0 {
-            self.since[DONE] = self.earlier(DONE, src.since[DONE]);
-            self.bytes[DONE] = self.bytes[DONE].saturating_add(src.bytes[DONE]);
-            self.head = self.head.wrapping_sub(merged.done);
-        }
+        let Held { count: done, bytes } = src.done();
+        let pending = src.end().wrapping_sub(src.done_end());
+        self.add(DONE, done, bytes, src.since[DONE]);
+        self.head = self.head.wrapping_sub(done);
+        self.unmark();
         for segment in [WAIT, NEXT_READY, NEXT] {
-            let end = self.end().wrapping_add(src.count(segment));
-            self.enqueue_to(end, src.bytes[segment], src.since[segment]);
+            let count = src.counts[segment].into();
+            self.add(NEXT, count, src.bytes[segment], src.since[segment]);
         }
-        src.head = src.end();
-        src.cuts = [src.end(); SEGMENTS];
-        src.bytes = [0; SEGMENTS];
-        src.tidy();
-        merged
+        src.abandon();
+        Merged { done, pending }
+    }
+
+    /// Drops the queued entries: the list continues at its end. Returns their number.
+    pub(crate) fn abandon(&mut self) -> u64 {
+        let end = self.end();
+        let queued = end.wrapping_sub(self.head);
+        self.bytes = [self.bytes[DONE] - self.done().bytes, 0, 0, 0];
+        self.counts = [0; SEGMENTS];
+        self.head = end;
+        self.tidy();
+        queued
+    }
+
+    /// In the child of a fork: extracted entries belong to another process, and have no waiter here. Returns
+    /// their number. What is queued is kept.
+    #[inline(never)]
+    pub(crate) fn forked(&mut self) -> u64 {
+        self.bytes[DONE] = self.done().bytes;
+        self.unmark();
+        let out = core::mem::take(&mut self.out);
+        self.tidy();
+        out.into()
+    }
+
+    // Queries. They change nothing; each is O(1).
+
+    /// The number owed: queued in any segment, or out.
+    pub fn len(&self) -> u64 {
+        self.queued() + u64::from(self.out)
+    }
+
+    /// Is nothing owed?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number extracted and not known to have run.
+    pub fn out(&self) -> u64 {
+        self.out.into()
+    }
+
+    /// The position of the oldest queued callback.
+    pub fn head(&self) -> Pos {
+        self.head
+    }
+
+    /// The position of the next callback.
+    pub fn end(&self) -> Pos {
+        self.head.wrapping_add(self.queued())
+    }
+
+    /// All callbacks below this position are ready.
+    pub fn done_end(&self) -> Pos {
+        self.head.wrapping_add(self.ready())
+    }
+
+    /// Has everything been invoked that was owed at the [`mark`](CbList::mark)? True without a mark.
+    pub fn is_past_mark(&self) -> bool {
+        self.out_below == 0 && !behind(self.head, self.below)
+    }
+
+    /// The number in DONE.
+    pub fn ready(&self) -> u64 {
+        self.counts[DONE].into()
+    }
+
+    /// The same, and their weight.
+    pub fn done(&self) -> Held {
+        let count = self.ready();
+        let bytes = share(self.bytes[DONE], count, self.done_or_out());
+        Held { count, bytes }
+    }
+
+    /// Does a callback wait for a grace period, or for its stamp?
+    pub fn pending(&self) -> bool {
+        self.counts[WAIT..].iter().any(|&count| count != 0)
+    }
+
+    /// The number in NEXT.
+    pub fn unstamped(&self) -> u64 {
+        self.counts[NEXT].into()
+    }
+
+    /// The bytes in NEXT.
+    pub fn unstamped_bytes(&self) -> u64 {
+        self.bytes[NEXT]
+    }
+
+    /// The number and bytes of callbacks without a requested grace period: those without a stamp, and those
+    /// whose stamp is of a grace period that `coming` does not know.
+    #[inline(never)]
+    pub fn idle(&self, coming: impl Fn(Seq) -> bool) -> Held {
+        let (count, bytes) = (self.unstamped(), self.bytes[NEXT]);
+        let mut idle = Held { count, bytes };
+        for segment in [WAIT, NEXT_READY] {
+            if self.counts[segment] != 0 && !coming(self.stamps[segment - WAIT]) {
+                idle.count += u64::from(self.counts[segment]);
+                idle.bytes = idle.bytes.saturating_add(self.bytes[segment]);
+            }
+        }
+        idle
+    }
+
+    /// The earliest stamp.
+    pub fn next_gp(&self) -> Option<Seq> {
+        self.segment(Segment::Wait).1
+    }
+
+    /// The latest stamp: that of the youngest stamped segment that is not empty.
+    pub fn last_gp(&self) -> Option<Seq> {
+        self.segment(Segment::NextReady).1.or(self.next_gp())
+    }
+
+    /// A lower bound of the time at which the oldest queued callback was queued. After a merge it may be in
+    /// any segment.
+    pub fn since(&self) -> Option<u64> {
+        self.since_from(DONE)
+    }
+
+    /// The same for callbacks that are not ready.
+    pub fn waiting_since(&self) -> Option<u64> {
+        self.since_from(WAIT)
+    }
+
+    /// The bytes of everything in [`len`](CbList::len). Only the total of a segment is known, so a part of it
+    /// counts proportionally.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.iter().fold(0, |a: u64, &b| a.saturating_add(b))
+    }
+
+    /// The number in a segment, and its stamp if it has a meaning.
+    pub fn segment(&self, s: Segment) -> (u64, Option<Seq>) {
+        let count = self.counts[s as usize];
+        let stamp = match s {
+            Segment::Wait => Some(self.stamps[0]),
+            Segment::NextReady => Some(self.stamps[1]),
+            Segment::Done | Segment::Next => None,
+        };
+        (count.into(), stamp.filter(|_| count != 0))
     }
 
     // Helpers.
 
-    fn count(&self, segment: usize) -> u64 {
-        let start = match segment {
-            DONE => self.head,
-            _ => self.cuts[segment - 1],
-        };
-        self.cuts[segment].wrapping_sub(start)
+    /// The number queued.
+    #[inline(never)]
+    fn queued(&self) -> u64 {
+        self.counts.iter().map(|&count| u64::from(count)).sum()
+    }
+
+    /// The number whose bytes are in DONE's.
+    fn done_or_out(&self) -> u64 {
+        self.ready() + self.out()
+    }
+
+    #[inline(never)]
+    fn since_from(&self, first: usize) -> Option<u64> {
+        let mut since = None;
+        for segment in first..SEGMENTS {
+            if self.counts[segment] != 0 {
+                let this = self.since[segment];
+                since = Some(since.map_or(this, |since: u64| since.min(this)));
+            }
+        }
+        since
     }
 
     /// Does a segment's time have a meaning? Extracted callbacks may return to DONE.
     fn has_time(&self, segment: usize) -> bool {
-        self.count(segment) != 0 || (segment == DONE && self.out != 0)
+        self.counts[segment] != 0 || (segment == DONE && self.out != 0)
     }
 
     /// The time of a segment when a callback queued at `since` joins it.
     fn earlier(&self, segment: usize, since: u64) -> u64 {
-        if self.has_time(segment) {
-            self.since[segment].min(since)
-        } else {
-            since
+        match self.has_time(segment) {
+            true => self.since[segment].min(since),
+            false => since,
+        }
+    }
+
+    /// New callbacks, at the end of a segment or before DONE.
+    fn add(&mut self, segment: usize, n: u64, bytes: u64, since: u64) {
+        assert!(
+            self.len().saturating_add(n) <= u32::MAX.into(),
+            "the end of a callback list went back, or the list is full"
+        );
+        if n != 0 {
+            self.since[segment] = self.earlier(segment, since);
+            self.bytes[segment] = self.bytes[segment].saturating_add(bytes);
+            self.counts[segment] += n as u32;
         }
     }
 
     /// Moves all of `from` to `to`; the segments in between have been moved before.
     fn join(&mut self, from: usize, to: usize) {
-        if self.count(from) != 0 {
+        if self.counts[from] != 0 {
             self.since[to] = self.earlier(to, self.since[from]);
             self.bytes[to] = self.bytes[to].saturating_add(self.bytes[from]);
-            self.bytes[from] = 0;
+            self.counts[to] += self.counts[from];
+            (self.bytes[from], self.counts[from]) = (0, 0);
         }
-        self.cuts[to] = self.cuts[from];
     }
 
-    /// Subtracts `n` from the extracted callbacks; returns their bytes.
-    fn take_out(&mut self, range: Range<Pos>) -> u64 {
-        let n = length(&range);
+    /// These are out.
+    fn take(&mut self, range: Range<Pos>) {
+        self.out += length(&range);
+        self.out_below += self.marked(&range);
+    }
+
+    /// These are not out any more; returns their number.
+    fn untake(&mut self, range: &Range<Pos>) -> u32 {
+        let n = length(range);
         assert!(
             n <= self.out,
             "{n} callbacks are said to be back, but only {} are out",
             self.out
         );
-        if n == 0 {
-            return 0;
-        }
-        let bytes = share(self.out_bytes, n, self.out);
-        self.out_bytes -= bytes;
         self.out -= n;
-        if let Some(mark) = &mut self.mark {
-            mark.out -= mark.covers(&range);
+        self.out_below -= self.marked(range);
+        n
+    }
+
+    /// The number of these callbacks below the mark.
+    fn marked(&self, range: &Range<Pos>) -> u32 {
+        match behind(range.start, self.below) {
+            true => self
+                .below
+                .wrapping_sub(range.start)
+                .min(length(range).into()) as u32,
+            false => 0,
         }
-        if self.out == 0 {
-            self.tidy();
-        }
-        bytes
     }
 
     /// Clears fields without a meaning.
     #[inline(never)]
     fn tidy(&mut self) {
         for segment in DONE..SEGMENTS {
-            if self.count(segment) == 0 {
-                self.stamps[segment] = Seq::ZERO;
-            }
             if !self.has_time(segment) {
                 self.since[segment] = 0;
             }
         }
-        self.stamps[DONE] = Seq::ZERO;
-        self.stamps[NEXT] = Seq::ZERO;
+        for segment in [WAIT, NEXT_READY] {
+            if self.counts[segment] == 0 {
+                self.stamps[segment - WAIT] = Seq::ZERO;
+            }
+        }
     }
 }
 
@@ -390,28 +537,21 @@ impl Default for CbList {
     }
 }
 
-impl Mark {
-    /// The number of these callbacks below the mark.
-    fn covers(self, range: &Range<Pos>) -> u64 {
-        if behind(range.start, self.below) {
-            self.below.wrapping_sub(range.start).min(length(range))
-        } else {
-            0
-        }
-    }
-}
-
 /// Is `a` before `b`?
 fn behind(a: Pos, b: Pos) -> bool {
     a.wrapping_sub(b) > u64::MAX / 2
 }
 
-fn length(range: &Range<Pos>) -> u64 {
-    range.end.wrapping_sub(range.start)
+/// A list has no more; neither has a part of it.
+fn length(range: &Range<Pos>) -> u32 {
+    range.end.wrapping_sub(range.start) as u32
 }
 
 /// The bytes of `n` callbacks out of `of` that have `bytes` together; all of them for all.
 fn share(bytes: u64, n: u64, of: u64) -> u64 {
+    if n == of {
+        return bytes;
+    }
     match bytes.checked_mul(n) {
         Some(product) => product / of,
         None => (u128::from(bytes) * u128::from(n) / u128::from(of)) as u64, // ten times as slow

@@ -9,12 +9,13 @@
 //! here and now would block later entries that may. A lane is defined by the threads that consume it. There
 //! is no order between lanes.
 
+use core::num::NonZeroU64;
+
 use crate::barrier::{Barrier, CpuMark, Visit};
-use crate::budget::Share;
+use crate::budget::Held;
 use crate::cblist::CbList;
-use crate::credit::Deferring;
-use crate::host::CpuId;
-use crate::pool::Turn;
+use crate::host::{CpuId, Pos};
+use crate::pool::TurnId;
 
 /// The number of lists of a CPU.
 pub const LANES: usize = 4;
@@ -37,27 +38,64 @@ impl Lane {
     pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
 }
 
-/// One CPU's callbacks.
+/// One CPU's callbacks. Each thread has one in each of its queues, so it is small.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpu {
-    pub(crate) id: CpuId,
     pub(crate) lists: [CbList; LANES],
     pub(crate) barrier: CpuMark,
-    pub(crate) credit: Deferring,
-    pub(crate) share: Share,
-    pub(crate) turn: Turn,
+    /// If `is_hurried`: everything queued below these positions is requested, by a hurried call, a barrier, a
+    /// passed deadline.
+    pub(crate) hurried: [Pos; LANES],
+    /// The deadline for the visit of another thread; `None` if nothing is queued.
+    pub(crate) deadline: Option<NonZeroU64>,
+    /// The time by which queued prompt callbacks have to be stamped.
+    pub(crate) prompt: Option<NonZeroU64>,
+    /// Time of the last call of the owner or a taker.
+    pub(crate) looked: u64,
+    /// Its part of the total that is [held](crate::budget).
+    pub(crate) reported: Held,
+    /// The credit of its owner.
+    pub(crate) lent: Held,
+    /// Its part of the [untended](crate::pool) ones.
+    pub(crate) untended: u32,
+    /// The worker that has the turn.
+    pub(crate) holder: Option<TurnId>,
+    id: CpuId,
+    pub(crate) is_hurried: bool,
+    /// The last credit was none: a new entry was queued just now.
+    pub(crate) tight: bool,
+    /// [`Defer::drained`](crate::config::Defer::drained), at the last call.
+    pub(crate) drained: bool,
+    /// The owner runs the code of its own lane itself.
+    pub(crate) owner_runs: bool,
+}
+
+const _: () = assert!(size_of::<Cpu>() <= 600);
+
+/// A time as a [`Cpu`] stores it: time 0 is none of those that callbacks wait for.
+pub(crate) fn moment(ns: u64) -> Option<NonZeroU64> {
+    NonZeroU64::new(ns.max(1))
 }
 
 impl Cpu {
     /// A CPU with nothing queued.
     pub const fn new(id: CpuId) -> Cpu {
         Cpu {
-            id,
             lists: [const { CbList::new() }; LANES],
             barrier: CpuMark::new(),
-            credit: Deferring::new(),
-            share: Share::new(),
-            turn: Turn::new(),
+            hurried: [0; LANES],
+            deadline: None,
+            prompt: None,
+            looked: 0,
+            reported: Held::NOTHING,
+            lent: Held::NOTHING,
+            untended: 0,
+            holder: None,
+            id,
+            is_hurried: false,
+            tight: true,
+            drained: false,
+            owner_runs: false,
         }
     }
 
@@ -84,7 +122,7 @@ impl Cpu {
     /// Some callbacks have been invoked, or freed by their owner. True, once, if that completes this
     /// CPU's share of the barrier ([`CpuMark::ran`]).
     pub fn barrier_share_done(&mut self) -> bool {
-        self.barrier.ran(&mut self.lists)
+        self.barrier.ran(&self.lists)
     }
 
     /// Its state for the barrier.

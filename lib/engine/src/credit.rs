@@ -25,46 +25,15 @@
 //!
 //! Complexity: every call is O(lanes).
 
+use core::num::NonZeroU64;
+
 use crate::budget::{Held, Level};
 use crate::cblist::CbList;
 pub use crate::config::Defer;
-use crate::cpu::{Cpu, LANES, Lane};
+use crate::cpu::{Cpu, LANES, Lane, moment};
 use crate::gp::Global;
 use crate::host::{Now, Pos};
 use crate::seq::Seq;
-
-/// The policy's state of one CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Deferring {
-    /// The deadline for the visit of another thread; `None` if nothing is queued.
-    pub(crate) deadline: Option<u64>,
-    /// The time by which queued prompt callbacks have to be stamped.
-    pub(crate) prompt: Option<u64>,
-    /// Everything queued below these positions is requested: by a hurried call, a barrier, a passed deadline.
-    pub(crate) hurried: Option<[Pos; LANES]>,
-    /// Time of the last call.
-    pub(crate) looked: u64,
-    /// The last credit was none: a new entry was queued just now.
-    pub(crate) tight: bool,
-    /// [`Defer::drained`], at the last call.
-    pub(crate) drained: bool,
-    /// The owner runs the code of its own lane itself.
-    pub(crate) owner_runs: bool,
-}
-
-impl Deferring {
-    pub(crate) const fn new() -> Deferring {
-        Deferring {
-            deadline: None,
-            prompt: None,
-            hurried: None,
-            looked: 0,
-            tight: true,
-            drained: false,
-            owner_runs: false,
-        }
-    }
-}
 
 /// Why callbacks that could have waited for more were flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -227,22 +196,21 @@ impl Cpu {
         }
         if urgency == Urgency::Prompt {
             let by = now.ns.saturating_add(defer.prompt_ns);
-            self.credit.prompt = Some(self.credit.prompt.map_or(by, |known| known.min(by)));
+            self.prompt = self.prompt.or(moment(by)).min(moment(by));
         }
         // Stamps are free. Any later grace period serves all stamped entries.
         self.stamp_all(stamp);
         let idle = self.idle(global);
         let batches = Lane::ALL.map(|lane| global.batch_of(lane));
-        let is_batch =
-            |(count, bytes): (u64, u64), batch: Held| count >= batch.count || bytes >= batch.bytes;
         let full = idle
-            .into_iter()
+            .iter()
             .zip(batches)
-            .any(|(idle, batch)| is_batch(idle, batch));
-        let plain_ready = is_batch(self.list(Lane::Plain).done(), batches[Lane::Plain as usize]);
-        let code_done = self.list(Lane::Code).done();
-        let code_ready = self.ready_code();
-        let is_code_batch = is_batch((code_ready, code_done.1), batches[Lane::Code as usize]);
+            .any(|(idle, batch)| idle.fills(batch));
+        let code_done = Held {
+            count: self.ready_code(),
+            ..self.list(Lane::Code).done()
+        };
+        let is_code_batch = code_done.fills(batches[Lane::Code as usize]);
         let cause = match urgency {
             Urgency::Hurry => Some(Cause::Hurry),
             _ if full => Some(Cause::Batch),
@@ -257,19 +225,24 @@ impl Cpu {
             None => idle,
         };
         let offload = queued[Lane::Plain as usize].offload;
+        let plain_done = self.list(Lane::Plain).done();
+        let plain_ready = plain_done.fills(batches[Lane::Plain as usize]);
         let others = (offload && (full || plain_ready)) || ignored;
         if others {
             self.hurry(); // the thread that is woken waits for these, and consumes them
         }
-        self.credit.owner_runs = own.credit && !own.offload && !self.is_hurried();
+        self.owner_runs = own.credit && !own.offload && !self.is_hurried();
         // The first one after nothing is reported at once, unless a timer is going to fire anyway.
         let owned = queued.iter().any(|lane| lane.credit);
         // So is each one past the budget where other threads free or run what is queued.
         let by_others = offload || self.has_code_for_others(queued);
         let outruns = by_others && global.level() == Level::Over;
-        self.credit.tight = !owned || outruns || (self.is_empty() && global.armed().is_none());
+        self.tight = !owned || outruns || (self.is_empty() && global.armed().is_none());
         let arm = self.set_deadline(global, now.ns);
-        let mut credit = self.new_credit(near, &idle, &batches);
+        let mut credit = Lane::ALL.map(|lane| {
+            let (idle, batch) = (idle[lane as usize], batches[lane as usize]);
+            self.new_credit(lane, near, idle, batch)
+        });
         self.lend(global, queued, &mut credit);
         Refill {
             credit,
@@ -280,7 +253,7 @@ impl Cpu {
                 || (is_code_batch && !defer.drained),
             second: global.calls_overflow(),
             drive: !offload && self.waits(global) && !global.is_driven(),
-            prompt: self.credit.prompt.is_some(),
+            prompt: self.prompt.is_some(),
             help: if near && !offload { HELP } else { 0 },
             give_way: (near && by_others) || global.level() == Level::Over,
             over: global.take_news(now.ns),
@@ -306,10 +279,10 @@ impl Cpu {
             let _ = self.set_deadline(global, now.ns);
         } else {
             self.give_back(global);
-            self.credit.owner_runs = false;
-            self.credit.tight = true;
-            self.credit.prompt = None;
-            self.credit.deadline = None;
+            self.owner_runs = false;
+            self.tight = true;
+            self.prompt = None;
+            self.deadline = None;
         }
         self.hurry();
         self.stamp_all(stamp);
@@ -323,7 +296,7 @@ impl Cpu {
         for list in &mut self.lists {
             list.advance(seq);
         }
-        self.credit.drained = global.config.defer.drained;
+        self.drained = global.config.defer.drained;
         self.settle();
     }
 
@@ -345,31 +318,31 @@ impl Cpu {
 
     /// Is a time set by which prompt callbacks are stamped?
     pub fn is_prompt(&self) -> bool {
-        self.credit.prompt.is_some()
+        self.prompt.is_some()
     }
 
     /// The deadline for another thread's visit of this queue.
     pub fn deadline(&self) -> Option<u64> {
-        self.credit.deadline
+        self.deadline.map(NonZeroU64::get)
     }
 
     /// Everything queued now is to go through without delay.
     pub fn hurry(&mut self) {
-        let ends = core::array::from_fn(|lane| self.lists[lane].end());
-        self.credit.hurried = Some(ends);
+        self.hurried = core::array::from_fn(|lane| self.lists[lane].end());
+        self.is_hurried = true;
         self.settle();
     }
 
     /// Does the owner run the code of its own lane itself, as of the last call? If not, a worker does.
     pub fn owner_runs(&self) -> bool {
-        self.credit.owner_runs
+        self.owner_runs
     }
 
     /// Has the owner queued code of its own and run none of the batch that is done? Then it is always inside
     /// sections or callbacks when it queues, and the worker has to run it.
     fn ignores(&self, own: &Queued, batch: u64) -> bool {
         let list = &self.lists[Lane::Own as usize];
-        self.credit.owner_runs
+        self.owner_runs
             && list.ready() >= batch
             && own.freed_to == Some(list.head())
             && own.end.wrapping_sub(list.end()) > batch / 16
@@ -377,7 +350,7 @@ impl Cpu {
 
     /// Is a queued entry hurried?
     pub fn is_hurried(&self) -> bool {
-        self.credit.hurried.is_some()
+        self.is_hurried
     }
 
     /// Callbacks of a lane that are queued or being invoked.
@@ -397,23 +370,17 @@ impl Cpu {
 
     /// Does an entry wait for a requested grace period?
     fn waits(&self, global: &Global) -> bool {
-        let coming = |stamp| global.is_coming(stamp);
-        let next = self.lists.iter().filter_map(CbList::next_gp);
-        next.into_iter().any(coming)
+        let mut next = self.lists.iter().filter_map(CbList::next_gp);
+        next.any(|stamp| global.is_coming(stamp))
     }
 
     /// For each list, the number and weight of entries without a requested grace period.
-    fn idle(&self, global: &Global) -> [(u64, u64); LANES] {
-        let coming = |stamp| global.is_coming(stamp);
-        core::array::from_fn(|lane| self.lists[lane].idle(coming))
+    fn idle(&self, global: &Global) -> [Held; LANES] {
+        core::array::from_fn(|lane| self.lists[lane].idle(|stamp| global.is_coming(stamp)))
     }
 
     pub(crate) fn account(&mut self, global: &Global, queued: &[Queued; LANES], now_ns: u64) {
-        let since = if self.credit.tight {
-            now_ns
-        } else {
-            self.credit.looked
-        };
+        let since = if self.tight { now_ns } else { self.looked };
         for (list, queued) in self.lists.iter_mut().zip(queued) {
             if let Some(head) = queued.freed_to {
                 list.freed_to(head);
@@ -421,39 +388,32 @@ impl Cpu {
             list.reopen(queued.running, now_ns);
             list.enqueue_to(queued.end, queued.bytes, since);
         }
-        self.credit.looked = self.credit.looked.max(now_ns);
+        self.looked = self.looked.max(now_ns);
         self.settle();
         self.advance(global);
     }
 
     /// The hurried entries are done; an empty queue whose owner has no credit needs no deadline.
     fn settle(&mut self) {
-        let through = |lane: Lane, to: Pos| {
+        let is_through = |&lane: &Lane| {
             let list = &self.lists[lane as usize];
             let gone = match self.is_drained(lane) {
                 true => list.done_end(), // the rest is left to the program, which drains
                 false => list.head(),
             };
-            to.wrapping_sub(gone).cast_signed() <= 0
+            self.hurried[lane as usize].wrapping_sub(gone).cast_signed() <= 0
         };
-        if let Some(to) = self.credit.hurried
-            && Lane::ALL
-                .into_iter()
-                .zip(to)
-                .all(|(lane, to)| through(lane, to))
-        {
-            self.credit.hurried = None;
-        }
-        if self.is_empty() && self.credit.tight {
-            self.credit.deadline = None;
-            self.credit.prompt = None;
+        self.is_hurried = self.is_hurried && !Lane::ALL.iter().all(is_through);
+        if self.is_empty() && self.tight {
+            self.deadline = None;
+            self.prompt = None;
         }
     }
 
     /// Does the program run these itself, when it drains?
     pub(crate) fn is_drained(&self, lane: Lane) -> bool {
-        let by_owner = lane == Lane::Plain || (lane == Lane::Own && self.credit.owner_runs);
-        self.credit.drained && !by_owner
+        let by_owner = lane == Lane::Plain || (lane == Lane::Own && self.owner_runs);
+        self.drained && !by_owner
     }
 
     /// Does code queued here wait for other threads, which run it? (And for a grace period, which they may be
@@ -472,28 +432,18 @@ impl Cpu {
         }
     }
 
-    fn new_credit(
-        &self,
-        near: bool,
-        idle: &[(u64, u64); LANES],
-        batches: &[Held; LANES],
-    ) -> [Credit; LANES] {
-        Lane::ALL
-            .map(|lane| self.new_credit_of(lane, near, idle[lane as usize], batches[lane as usize]))
-    }
-
     #[inline(never)]
-    fn new_credit_of(&self, lane: Lane, near: bool, idle: (u64, u64), batch: Held) -> Credit {
+    fn new_credit(&self, lane: Lane, near: bool, idle: Held, batch: Held) -> Credit {
         let list = &self.lists[lane as usize];
-        let left = batch.count.saturating_sub(idle.0);
-        let free = match (self.credit.tight, left) {
+        let left = batch.count.saturating_sub(idle.count);
+        let free = match (self.tight, left) {
             (true, _) => 0,
             (false, 0) => batch.count, // no free segment: after another batch we know more
             (false, left) => left,
         };
         Credit {
             until: list.end().wrapping_add(free),
-            bytes: match batch.bytes.saturating_sub(idle.1) {
+            bytes: match batch.bytes.saturating_sub(idle.bytes) {
                 0 => batch.bytes,
                 left => left,
             },
@@ -535,13 +485,13 @@ impl Cpu {
             }
         }
         self.barrier.forked();
-        self.turn.holder = None;
-        self.credit.owner_runs = false;
-        self.credit.tight = true;
+        self.holder = None;
+        self.owner_runs = false;
+        self.tight = true;
         if !run_code {
-            self.credit.prompt = None; // only code is prompt
+            self.prompt = None; // only code is prompt
         }
-        self.credit.deadline = self.next_deadline(global, now.ns);
+        self.deadline = self.next_deadline(global, now.ns).and_then(moment);
         self.settle();
         self.give_back(global);
         self.tell(global);

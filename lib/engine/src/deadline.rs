@@ -4,8 +4,10 @@
 //! followed by a visit of every queue ([`Cpu::retime`]); a timer that was set to a later time is set again,
 //! and one that was set to an earlier time fires once without work.
 
+use core::num::NonZeroU64;
+
 use crate::config::Defer;
-use crate::cpu::{Cpu, Lane};
+use crate::cpu::{Cpu, Lane, moment};
 use crate::credit::Cause;
 use crate::gp::Global;
 use crate::host::Now;
@@ -44,17 +46,18 @@ impl Global {
 impl Cpu {
     /// Has another thread to take this queue over now, and why? Its time has passed, or a hurried entry has
     /// found no free segment for its stamp. Where memory is `low`, any time has passed.
+    #[inline]
     pub fn due(&self, now: Now, low: bool) -> Option<Cause> {
-        let over = |deadline: Option<u64>| deadline.is_some_and(|deadline| deadline <= now.ns);
+        let over = |at: Option<NonZeroU64>| at.is_some_and(|at| at.get() <= now.ns);
         let unstamped = || self.lists.iter().any(|list| list.unstamped() > 0);
-        if over(self.credit.deadline) {
-            let prompt = over(self.credit.prompt);
+        if over(self.deadline) {
+            let prompt = over(self.prompt);
             return Some(if prompt { Cause::Prompt } else { Cause::Lazy });
         }
         if self.is_hurried() && unstamped() {
             return Some(Cause::Hurry);
         }
-        (low && self.credit.deadline.is_some()).then_some(Cause::Pressure)
+        (low && self.deadline.is_some()).then_some(Cause::Pressure)
     }
 
     /// The times have changed: the deadline of queued entries follows. Returns the new time of the worker's
@@ -63,12 +66,10 @@ impl Cpu {
     /// An earlier prompt deadline that is set stays.
     pub fn retime(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
         self.advance(global);
-        if let Some(by) = self.credit.prompt {
-            let latest = now_ns.saturating_add(global.config.defer.prompt_ns);
-            self.credit.prompt = Some(by.min(latest));
-        }
+        let latest = now_ns.saturating_add(global.config.defer.prompt_ns);
+        self.prompt = self.prompt.min(moment(latest)); // none stays none
         // Hurried entries are being served already.
-        let waits = self.credit.deadline.is_some() || !(self.is_empty() || self.is_hurried());
+        let waits = self.deadline.is_some() || !(self.is_empty() || self.is_hurried());
         if waits {
             self.set_deadline(global, now_ns)
         } else {
@@ -77,8 +78,9 @@ impl Cpu {
     }
 
     pub(crate) fn set_deadline(&mut self, global: &mut Global, now_ns: u64) -> Option<u64> {
-        self.credit.deadline = self.next_deadline(global, now_ns);
-        global.arm(self.credit.deadline?)
+        let deadline = self.next_deadline(global, now_ns);
+        self.deadline = deadline.and_then(moment);
+        global.arm(deadline?)
     }
 
     /// Where credit is outstanding, the owner may have queued something already: a deadline as if it had.
@@ -88,20 +90,25 @@ impl Cpu {
             lazy_grid_ns,
             ..
         } = global.config.defer;
-        let since = |lane: Lane| match self.is_drained(lane) {
-            true => self.lists[lane as usize].waiting_since(),
-            false => self.lists[lane as usize].since(),
-        };
-        let oldest = Lane::ALL.into_iter().filter_map(since).min();
-        let oldest = oldest.or_else(|| (!self.credit.tight).then_some(now_ns));
+        let mut oldest = None;
+        for (list, lane) in self.lists.iter().zip(Lane::ALL) {
+            let since = match self.is_drained(lane) {
+                true => list.waiting_since(),
+                false => list.since(),
+            };
+            if let Some(since) = since {
+                oldest = Some(oldest.map_or(since, |oldest: u64| oldest.min(since)));
+            }
+        }
+        let oldest = oldest.or_else(|| (!self.tight).then_some(now_ns));
         let lazy = oldest.map(|since| {
             since
                 .saturating_add(lazy_ns)
                 .checked_next_multiple_of(lazy_grid_ns.max(1))
                 .unwrap_or(u64::MAX)
         });
-        match (lazy, self.credit.prompt) {
-            (Some(lazy), Some(prompt)) => Some(lazy.min(prompt)),
+        match (lazy, self.prompt) {
+            (Some(lazy), Some(prompt)) => Some(lazy.min(prompt.get())),
             (lazy, _) => lazy,
         }
     }

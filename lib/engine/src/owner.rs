@@ -54,6 +54,7 @@ pub const fn more_ahead(ahead: u32, most: u32) -> u32 {
 }
 
 /// The blocks of a batch, with so many entries in a block (models have small ones).
+#[inline]
 pub fn blocks_of(batch: u64, block: usize) -> u32 {
     let blocks = batch.div_ceil(block as u64);
     blocks.clamp(1, u64::from(MOST_AHEAD)) as u32

@@ -40,23 +40,6 @@ use crate::gp::Global;
 /// The name of a turn: its worker. The host gives each worker a different one.
 pub type TurnId = NonZeroU32;
 
-/// A CPU's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Turn {
-    pub(crate) holder: Option<TurnId>,
-    /// Its part of the total.
-    reported: u64,
-}
-
-impl Turn {
-    pub(crate) const fn new() -> Turn {
-        Turn {
-            holder: None,
-            reported: 0,
-        }
-    }
-}
-
 impl Global {
     /// True if the overflow worker is to be woken: it is on duty from this call until
     /// [`stand_down`](Global::stand_down) returns true.
@@ -106,9 +89,9 @@ impl Cpu {
     /// A worker is about to invoke this CPU's code. False: there is none that is done, or another worker is
     /// at it.
     pub fn take_turn(&mut self, global: &mut Global, who: TurnId) -> bool {
-        let takes = self.ready_code() != 0 && self.turn.holder.is_none_or(|holder| holder == who);
+        let takes = self.ready_code() != 0 && self.holder.is_none_or(|holder| holder == who);
         if takes {
-            self.turn.holder = Some(who);
+            self.holder = Some(who);
         }
         self.report_untended(global);
         takes
@@ -116,31 +99,30 @@ impl Cpu {
 
     /// This worker's turn is over, if it has it.
     pub fn end_turn(&mut self, global: &mut Global, who: TurnId) {
-        if self.turn.holder == Some(who) {
-            self.turn.holder = None;
+        if self.holder == Some(who) {
+            self.holder = None;
         }
         self.report_untended(global);
     }
 
     /// The worker that has the turn.
     pub fn turn(&self) -> Option<TurnId> {
-        self.turn.holder
+        self.holder
     }
 
     /// Is something done that a worker could invoke or free now?
     pub fn is_untended(&self) -> bool {
-        self.list(Lane::Plain).ready() != 0
-            || (self.turn.holder.is_none() && self.ready_code() != 0)
+        self.list(Lane::Plain).ready() != 0 || (self.holder.is_none() && self.ready_code() != 0)
     }
 
     /// Updates the total with the untended callbacks here.
     pub(crate) fn report_untended(&mut self, global: &mut Global) {
-        let untended = match self.turn.holder {
+        let untended = match self.holder {
             Some(_) => 0,
-            None => self.ready_code(),
+            None => self.ready_code().min(u32::MAX.into()) as u32,
         };
-        global.untended = global.untended - self.turn.reported + untended;
-        self.turn.reported = untended;
+        global.untended = global.untended - u64::from(self.untended) + u64::from(untended);
+        self.untended = untended;
     }
 
     /// Code that is done, and that a worker has to run.

@@ -68,6 +68,7 @@ pub struct Low {
 impl Global {
     /// The worker has to run at `deadline_ns`. Returns the new time of the timer, if it changes: this time,
     /// or an earlier one if a report of low memory is pending.
+    #[inline]
     pub fn arm(&mut self, deadline_ns: u64) -> Option<u64> {
         let timer = &mut self.timer;
         let deadline_ns = match timer.low {

@@ -86,6 +86,7 @@ impl Global {
     }
 
     /// What is to be reported on [`Next::Report`](crate::Next::Report).
+    #[inline]
     pub fn stalled(&self) -> Stalled {
         let now_ns = self.now.ns;
         Stalled {

@@ -48,6 +48,7 @@
 
 use std::task::{Poll, Waker};
 
+use quiescent_engine::Seq;
 use quiescent_engine::barrier::Begin;
 use quiescent_engine::credit::Cause;
 
@@ -102,7 +103,7 @@ impl State {
                     Err(error) => error,
                 },
                 Look::InFlight(_) if who == Who::Passing => {
-                    if self.wakers.put(place, (), waker) {
+                    if self.wakers.put(place, Seq::ZERO, waker) {
                         who = Who::Task;
                         continue;
                     }

@@ -34,7 +34,7 @@ use crate::domain::env::Fenced;
 use crate::domain::error::SyncError;
 use crate::domain::state::{Core, NO_SLEEPER, State};
 use crate::domain::waiters::Wakes;
-use crate::prim::counters::count;
+use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering};
 use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, nap_ns};
 
@@ -160,24 +160,28 @@ impl<'a> Turn<'a> {
     }
 
     /// Calls `what` with no lock held.
+    #[inline]
     pub fn unlocked<T>(&mut self, what: impl FnOnce(&'a State) -> T) -> T {
+        self.unlock();
+        what(self.state)
+    }
+
+    /// Releases the lock, and wakes who waits for that.
+    #[inline(never)]
+    fn unlock(&mut self) {
         self.core = None;
         self.steps = 0;
-        let woken = self.wakes.wake();
-        for _ in 0..woken {
-            count(&self.state.counters.wakeups);
-        }
+        add(&self.state.counters.wakeups, self.wakes.wake() as u64);
         if std::mem::take(&mut self.ended) {
             self.state.gp_ended();
         }
-        what(self.state)
     }
 
     /// Pieces of the grace period, until the engine asks for something else, or for a break.
     fn step(&mut self, now_ns: u64) -> Next {
         self.steps += 1;
         if prim::hold_is_over(self.steps) {
-            self.unlocked(|_| ());
+            self.unlock();
         }
         if !self.is_driver() {
             return Next::Done;
@@ -193,7 +197,7 @@ impl<'a> Turn<'a> {
             // The waiters that it satisfies, regardless of the driver.
             let until = core.engine.waiters().done();
             while self.finish(until) {
-                self.unlocked(|_| ());
+                self.unlock();
             }
         }
         next
@@ -356,14 +360,14 @@ impl<'a> Turn<'a> {
     pub fn leave(&mut self) {
         if self.is_driver() && self.core().engine.leave() == Next::HandOver {
             if !self.wakes.is_empty() {
-                self.unlocked(|_| ());
+                self.unlock();
             }
             let core = self.core.get_or_insert_with(|| self.state.lock());
             if !core.engine.is_driven() && core.waiters.hand_over(&mut self.wakes) {
                 count(&self.state.counters.hand_overs);
             }
         }
-        self.unlocked(|_| ());
+        self.unlock();
     }
 }
 

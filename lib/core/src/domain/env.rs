@@ -217,22 +217,11 @@ impl Env {
         let number = self.asking.ask();
         #[cfg(quiescent_virtual)]
         prim::asked(count);
-        for slot in asked.iter().flatten() {
-            slot.words.reader.ask();
-            if let Some(queue) = slot.queue.queue() {
-                queue.lower_limits();
-            }
-            if let Some(domain) = domain {
-                domain.ask(slot);
-            }
+        for slot in asked.iter().map_while(|slot| *slot) {
+            put_question(slot, domain);
         }
-        let mut all = true;
-        for slot in asked.iter().flatten() {
-            all = self.answered(slot, number, deadline);
-            if !all {
-                break;
-            }
-        }
+        let mut answers = asked.iter().map_while(|slot| *slot);
+        let all = answers.all(|slot| self.answered(slot, number, deadline));
         add(&self.state.counters.fences_asked, 1);
         add(&self.state.counters.fences_answered, u64::from(all));
         self.asking.is_over(all);
@@ -287,6 +276,18 @@ impl Env {
             .slots
             .limit_leaves((threads + 2).div_ceil(LEAF_SLOTS as u32));
         Ok(())
+    }
+}
+
+/// Asks a thread for a fence, at the next end of a section or push, here or in the domain.
+#[inline(never)]
+fn put_question(slot: &Slot, domain: Option<&Domain>) {
+    slot.words.reader.ask();
+    if let Some(queue) = slot.queue.queue() {
+        queue.lower_limits();
+    }
+    if let Some(domain) = domain {
+        domain.ask(slot);
     }
 }
 

@@ -74,7 +74,7 @@ fn catch(run: impl FnOnce()) -> Result<(), Box<dyn Any + Send>> {
 #[inline(never)]
 fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..PAYLOADS {
-        match catch(|| drop(payload)) {
+        match dropped(payload) {
             Ok(()) => return,
             Err(next) => payload = next,
         }
@@ -82,7 +82,13 @@ fn discard(mut payload: Box<dyn Any + Send>) {
     std::mem::forget(payload);
 }
 
-impl<W> Chosen<W> {
+/// Drops one; returns the payload of the panic of its destructor.
+#[inline(never)]
+fn dropped(payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+    catch(|| drop(payload))
+}
+
+impl Chosen {
     /// Wakes them. A waker may poll directly, but must not wait for the calling thread, which is busy.
     pub fn wake(self, env: &Env) {
         for waker in self.wakers() {

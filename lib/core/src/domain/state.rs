@@ -75,7 +75,7 @@ pub struct State {
     pub wakers: Tasks,
     /// Tasks that wait for grace periods.
     #[cfg(not(quiescent_model))]
-    pub tasks: Tasks<Seq>,
+    pub tasks: Tasks,
     /// Number of drains that wait for callbacks that other threads run, and the word that changes when one
     /// has returned.
     pub drainers: AtomicU32,

@@ -389,6 +389,7 @@ impl State {
     }
 
     /// True if something that was taken over is ready, and no thread is running it.
+    #[inline]
     pub fn taken_is_ready(&'static self) -> bool {
         self.any_hurried(Cpu::is_untended)
     }

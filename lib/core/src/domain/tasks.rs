@@ -12,46 +12,48 @@
 use std::sync::PoisonError;
 use std::task::Waker;
 
+use quiescent_engine::Seq;
+
 use crate::prim::{Mutex, MutexGuard};
 
-/// The waiting tasks, each with its own `W`.
+/// The waiting tasks.
 #[derive(Debug)]
-pub struct Tasks<W: 'static = ()> {
-    list: Mutex<List<W>>,
+pub struct Tasks {
+    list: Mutex<List>,
     /// The guard of its lock while this process forks.
-    pub parked: crate::prim::parked::Parked<List<W>>,
+    pub parked: crate::prim::parked::Parked<List>,
 }
 
 /// The data that the lock protects.
 #[derive(Debug)]
-pub struct List<W> {
+pub struct List {
     /// The place assigned last.
     last: u64,
-    waiting: Vec<Task<W>>,
+    waiting: Vec<Task>,
 }
 
 /// A waiting task.
 #[derive(Debug)]
-struct Task<W> {
+struct Task {
     place: u64,
     #[cfg_attr(
         quiescent_model,
         allow(dead_code, reason = "in a model tasks wait for barriers only")
     )]
-    awaits: W,
+    awaits: Seq,
     waker: Waker,
 }
 
-impl<W> List<W> {
+impl List {
     fn find(&self, place: u64) -> Option<usize> {
         let places = &self.waiting;
         places.binary_search_by_key(&place, |task| task.place).ok()
     }
 }
 
-impl<W> Tasks<W> {
+impl Tasks {
     const_new! {
-        pub fn new() -> Tasks<W> {
+        pub fn new() -> Tasks {
             Tasks {
                 list: Mutex::new(List { last: 0, waiting: Vec::new() }),
                 parked: crate::prim::parked::Parked::new(),
@@ -59,7 +61,7 @@ impl<W> Tasks<W> {
         }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, List<W>> {
+    pub fn lock(&self) -> MutexGuard<'_, List> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -75,16 +77,15 @@ impl<W> Tasks<W> {
     }
 
     /// Takes all tasks out: each checks for itself.
-    pub fn take(&self) -> Chosen<W> {
+    pub fn take(&self) -> Chosen {
         Chosen(std::mem::take(&mut self.lock().waiting))
     }
-}
 
-impl<W: Copy> Tasks<W> {
     /// Registers the waker of the task at `place`; a task without a place gets one. False: no memory for it.
-    pub fn put(&self, place: &mut u64, awaits: W, waker: &Waker) -> bool {
+    /// Tasks that wait for the same thing have the same number in `awaits`.
+    pub fn put(&self, place: &mut u64, awaits: Seq, waker: &Waker) -> bool {
         let mut waker = waker.clone();
-        let mut room: Vec<Task<W>> = Vec::new();
+        let mut room: Vec<Task> = Vec::new();
         loop {
             let mut list = self.lock();
             if let Some(at) = list.find(*place) {
@@ -114,9 +115,7 @@ impl<W: Copy> Tasks<W> {
             }
         }
     }
-}
 
-impl<W> Tasks<W> {
     /// True if no task waits; false if that is unknown because the lock is held. Waits for no lock.
     pub fn is_known_empty(&self) -> bool {
         self.list
@@ -126,21 +125,21 @@ impl<W> Tasks<W> {
 }
 
 #[cfg(not(quiescent_model))]
-impl<W: Copy> Tasks<W> {
+impl Tasks {
     /// True if no task waits.
     pub fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
     }
 
     /// True if a task waits for something that `which` accepts.
-    pub fn any(&self, which: impl Fn(W) -> bool) -> bool {
+    pub fn any(&self, which: impl Fn(Seq) -> bool) -> bool {
         self.lock().waiting.iter().any(|task| which(task.awaits))
     }
 
     /// Takes out the tasks whose `awaits` is accepted by `which`; all tasks, if there is no memory for the
     /// selection.
-    pub fn choose(&self, which: impl Fn(W) -> bool) -> Chosen<W> {
-        let mut chosen: Vec<Task<W>> = Vec::new();
+    pub fn choose(&self, which: impl Fn(Seq) -> bool) -> Chosen {
+        let mut chosen: Vec<Task> = Vec::new();
         loop {
             let mut list = self.lock();
             let tasks = list.waiting.iter();
@@ -160,9 +159,9 @@ impl<W: Copy> Tasks<W> {
 
 /// Tasks that were taken out of the list, to be woken.
 #[must_use = "no other thread wakes them"]
-pub struct Chosen<W>(Vec<Task<W>>);
+pub struct Chosen(Vec<Task>);
 
-impl<W> Chosen<W> {
+impl Chosen {
     /// Their wakers.
     pub fn wakers(self) -> impl Iterator<Item = Waker> {
         self.0.into_iter().map(|task| task.waker)

@@ -96,6 +96,7 @@ impl Alarm {
 
     /// Opens the sources of memory pressure. The worker calls this when it starts.
     #[cfg(not(quiescent_model))]
+    #[inline]
     pub fn open_sources(&self) {
         let _set = self.timer();
         self.os.open_sources();
@@ -114,6 +115,7 @@ impl Alarm {
     }
 
     /// There is no worker: the next thread that queues sets the timer, and tries to start a worker.
+    #[inline]
     pub fn forget(&self) {
         *self.timer() = 0;
     }

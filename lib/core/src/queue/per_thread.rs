@@ -395,6 +395,7 @@ impl Queue {
     }
 
     /// Makes the owner take the lock at its next push, whatever its credit.
+    #[inline]
     pub fn ask_soon(&self) {
         self.lower_limits();
         self.lanes[CODE].prompt.store(0, Ordering::Relaxed);

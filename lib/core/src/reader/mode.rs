@@ -46,6 +46,7 @@ impl Mode {
     }
 
     /// The mode; while it changes, the one before. Decides it if it is open.
+    #[inline]
     pub fn resolve(&self) -> FenceMode {
         match self.decided() & !CHANGING {
             MEMBARRIER => FenceMode::Membarrier,

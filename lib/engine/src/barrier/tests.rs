@@ -54,8 +54,8 @@ fn shares_that_are_done_early_do_not_complete_it() {
         Visit::Already
     );
     full[1].freed_to(1);
-    assert!(marks[0].ran(&mut full) && !barrier.one_done());
-    assert!(!marks[0].ran(&mut full), "once only");
+    assert!(marks[0].ran(&full) && !barrier.one_done());
+    assert!(!marks[0].ran(&full), "once only");
     assert_eq!(
         barrier.visit_positions(&mut marks[1], &mut empty),
         Visit::Empty
@@ -89,20 +89,20 @@ fn a_share_is_done_when_everything_noted_in_every_lane_has_run() {
     let mut all = lists([2, 3, 1, 0], 3);
     assert_eq!(barrier.visit_positions(&mut mark, &mut all), Visit::Noted);
     all[0].freed_to(2);
-    assert!(!mark.ran(&mut all), "two lanes are left");
+    assert!(!mark.ran(&all), "two lanes are left");
     all[2].freed_to(1);
     let two = all[1].extract_done(2);
     all[1].ran(two);
-    assert!(!mark.ran(&mut all), "one callback is left");
+    assert!(!mark.ran(&all), "one callback is left");
     let last = all[1].extract_done(1);
-    assert!(!mark.ran(&mut all), "it is out, and has not run");
+    assert!(!mark.ran(&all), "it is out, and has not run");
     all[1].put_back(last);
-    assert!(!mark.ran(&mut all), "it was put back");
+    assert!(!mark.ran(&all), "it was put back");
     let last = all[1].extract_done(1);
     // A newcomer that does not matter.
     all[1].enqueue_to(4, 0, 0);
     all[1].ran(last);
-    assert!(mark.is_open() && mark.ran(&mut all) && !mark.is_open());
+    assert!(mark.is_open() && mark.ran(&all) && !mark.is_open());
 }
 
 #[test]
@@ -116,18 +116,18 @@ fn what_came_later_does_not_hold_it_up_though_it_is_out_as_well() {
     assert!(all[1].accelerate(Seq::ZERO) && all[1].advance(Seq::ZERO) > 0);
     let (noted, newer) = (all[1].extract_done(2), all[1].extract_done(1));
     all[1].ran(noted);
-    assert!(!mark.ran(&mut all), "two from before the visit are out");
+    assert!(!mark.ran(&all), "two from before the visit are out");
     all[1].ran(old);
-    assert!(mark.ran(&mut all), "the newer one is still out");
+    assert!(mark.ran(&all), "the newer one is still out");
     assert!(!barrier.visited_all() && barrier.one_done());
     barrier.end();
     // It holds up the next one, as it must.
     let snap = barrier.snap();
     assert!(matches!(barrier.start(snap), Begin::Started { .. }));
     assert_eq!(barrier.visit_positions(&mut mark, &mut all), Visit::Noted);
-    assert!(!mark.ran(&mut all));
+    assert!(!mark.ran(&all));
     all[1].ran(newer);
-    assert!(mark.ran(&mut all));
+    assert!(mark.ran(&all));
 }
 
 #[test]

@@ -387,8 +387,9 @@ fn an_empty_list_remembers_nothing_of_what_was_in_it() {
 #[test]
 fn what_has_no_stamp_waits_for_nothing_whatever_is_coming() {
     let it = list(1, Some((2, -10)), None, 3);
-    assert_eq!(it.idle(|_| true), (3, 30));
-    assert_eq!(it.idle(|_| false), (5, 50));
+    let held = |count, bytes| Held { count, bytes };
+    assert_eq!(it.idle(|_| true), held(3, 30));
+    assert_eq!(it.idle(|_| false), held(5, 50));
 }
 
 #[test]
@@ -398,4 +399,23 @@ fn the_oldest_that_waits_is_not_the_oldest() {
     assert_eq!((it.since(), it.waiting_since()), (Some(0), Some(2)));
     let done = list(2, None, None, 0);
     assert_eq!((done.since(), done.waiting_since()), (Some(0), None));
+}
+
+/// A waiter waits for what an owner was found to run, as it waits for what was taken out.
+#[test]
+fn a_mark_waits_for_what_the_owner_still_runs() {
+    for (marked, past_before) in [(4, false), (3, false), (2, true)] {
+        let mut it = CbList::new();
+        it.enqueue_to(marked, 0, 0);
+        it.mark();
+        it.enqueue_to(4, 0, 0);
+        let stamp = Seq::ZERO.snap();
+        assert!(it.accelerate(stamp));
+        assert_eq!(it.advance(stamp), 4);
+        it.freed_to(4);
+        it.reopen(2, 0);
+        assert_eq!(it.is_past_mark(), past_before, "{marked}");
+        it.ran(2..4);
+        assert!(it.is_past_mark() && it.is_empty(), "{marked}");
+    }
 }

@@ -27,6 +27,7 @@ static AT_EXIT: AtExit = AtExit::new(at_exit);
 // Before `main`, when the process has one thread, registering the fence needs no wait.
 quiescent_core::at_start!(start);
 
+#[inline]
 extern "C" fn start() {
     AT_EXIT.prepare();
     env().threads.mode.resolve();

@@ -1,7 +1,7 @@
 //! When a state is at rest: nothing queued, no thread waits, nothing is to be reported.
 
-use quiescent_engine::Interest;
 use quiescent_engine::credit::{Cause, Urgency};
+use quiescent_engine::{Interest, Seq};
 
 use super::*;
 use crate::domain::driver::How;
@@ -49,7 +49,11 @@ fn a_driver_a_barrier_and_a_report_are_no_rest() {
     assert!(!state.is_at_rest());
     state.unreported.store(0, Ordering::Relaxed);
     let mut place = 0;
-    assert!(state.wakers.put(&mut place, (), std::task::Waker::noop()));
+    assert!(
+        state
+            .wakers
+            .put(&mut place, Seq::ZERO, std::task::Waker::noop())
+    );
     assert!(!state.is_at_rest());
     state.wakers.remove(place);
     assert!(state.is_at_rest());
