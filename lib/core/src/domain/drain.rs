@@ -63,7 +63,7 @@ impl State {
         let can_wait = !self.in_section() && !self.in_callback();
         loop {
             self.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ())?;
-            let now = self.run_ready(until);
+            let now = self.run_some(u64::MAX, until);
             *ran += now;
             let waits = self.taken_waits();
             if until.is_over(self.env()) || (!can_wait && now == 0) {
@@ -78,7 +78,7 @@ impl State {
                     Err(SyncError::TimedOut { .. }) => return Ok(()),
                     other => other?,
                 }
-                *ran += self.run_ready(until);
+                *ran += self.run_some(u64::MAX, until);
             } else if now == 0 && self.held().0 == 0 && !self.is_left_with_work() {
                 return Ok(());
             } else if now == 0 {

@@ -158,8 +158,7 @@ impl State {
         let takes = core.cpu.take_turn(&mut global.engine, who);
         let overflow = global.engine.calls_overflow();
         drop(global);
-        let [own, closures, heads] =
-            [Lane::Own, Lane::Code, Lane::Head].map(|lane| core.cpu.list(lane).ready());
+        let ready = Lane::CODE.map(|lane| (lane, core.cpu.list(lane).ready()));
         drop(core);
         if overflow {
             self.env().host.call_overflow(self);
@@ -172,9 +171,8 @@ impl State {
             queue,
             who,
         };
-        self.run_code(queue, Lane::Own, own, until)
-            + self.run_code(queue, Lane::Code, closures, until)
-            + self.run_heads(queue, heads, until)
+        let run = |(lane, ready)| self.run_code(queue, lane, ready, until);
+        ready.into_iter().map(run).sum()
     }
 
     fn end_turn(&'static self, queue: &'static Queue, who: TurnId) {

@@ -161,24 +161,28 @@ impl State {
     /// Runs and frees at most `most` ready items of a dropped domain, including code, although this is inside
     /// a callback.
     pub fn run_left(&'static self, most: u64, until: Until) -> u64 {
-        let mut ran = 0;
-        for queue in self.queues() {
-            ran += self.run_queue(queue, most - ran, until, true);
-        }
-        ran
+        self.run_round(most, until, true)
     }
 
-    /// Runs and frees what is ready and not its owner's to free: one round over all queues, so that what
-    /// callbacks queue comes after everything else. Returns the number of items. Inside a callback it frees
-    /// memory only.
-    pub fn run_ready(&'static self, until: Until) -> u64 {
-        let code = !self.in_callback();
+    /// Runs and frees at most `most` ready items that are not their owner's to free: one round over all
+    /// queues, so that what callbacks queue comes after everything else. Returns the number of items. Inside
+    /// a callback it frees memory only.
+    pub fn run_some(&'static self, most: u64, until: Until) -> u64 {
+        self.run_round(most, until, !self.in_callback())
+    }
+
+    /// A round starts at the queue where the last one ended.
+    fn run_round(&'static self, most: u64, until: Until, code: bool) -> u64 {
+        let first = self.drain_turn.load(Ordering::Relaxed) as usize;
+        let behind = self.queues().enumerate().skip(first);
+        let before = self.queues().enumerate().take(first);
         let mut ran = 0;
-        for queue in self.queues() {
-            if until.is_over(self.env()) {
+        for (index, queue) in behind.chain(before) {
+            self.drain_turn.store(index as u32, Ordering::Relaxed);
+            if ran == most || until.is_over(self.env()) {
                 break;
             }
-            ran += self.run_queue(queue, u64::MAX, until, code);
+            ran += self.run_queue(queue, most - ran, until, code);
         }
         ran
     }
@@ -200,12 +204,10 @@ impl State {
 
     /// Runs and frees at most `most` ready items of this queue; without `code`, it frees memory only.
     fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
-        let [plain, closures, own, heads] = self.ready(queue);
-        let mut ran = self.free_plain(queue, plain.min(most), until);
-        if code {
-            ran += self.run_code(queue, Lane::Own, own.min(most - ran), until);
-            ran += self.run_code(queue, Lane::Code, closures.min(most - ran), until);
-            ran += self.run_heads(queue, heads.min(most - ran), until);
+        let ready = self.ready(queue);
+        let mut ran = self.free_plain(queue, ready[PLAIN].min(most), until);
+        for lane in Lane::CODE.into_iter().filter(|_| code) {
+            ran += self.run_code(queue, lane, ready[lane as usize].min(most - ran), until);
         }
         ran
     }
@@ -254,6 +256,7 @@ impl State {
     }
 
     /// One entry at a time: a callback that does not return delays only itself. Nothing that its owner runs.
+    /// If the process forks meanwhile, the parent had taken the entry out, and no list of the child has it.
     pub fn run_code(
         &'static self,
         queue: &'static Queue,
@@ -267,44 +270,36 @@ impl State {
         loop {
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            let effects = self.ran_since(era, &mut core, lane, ran);
-            let range = match total < ready && !until.is_over(self.env()) {
-                true => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
-                false => 0..0,
+            let counts = !ran.is_empty() && era == self.era();
+            let effects = counts.then(|| self.ran(&mut core, lane, ran));
+            let mut head = None;
+            let range = match lane {
+                _ if total == ready || until.is_over(self.env()) => 0..0,
+                Lane::Head => {
+                    core.extract_head(queue.meter())
+                        .map_or(0..0, |(link, run, range)| {
+                            head = Some((link, run));
+                            range
+                        })
+                }
+                _ => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
             };
             drop(core);
             drop(garbage);
-            self.after_ran(effects);
+            if let Some(effects) = effects {
+                self.after_ran(effects);
+            }
             if range.is_empty() {
-                break;
+                return total;
             }
             era = self.era();
-            run::code(self, places[0]);
+            match head {
+                Some((head, run)) => run::head(self, head, run),
+                None => run::code(self, places[0]),
+            }
             ran = range;
             total += 1;
         }
-        total
-    }
-
-    /// The same for intrusive callbacks.
-    pub fn run_heads(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
-        let mut total = 0;
-        while total < ready && !until.is_over(self.env()) {
-            let mut core = queue.lock();
-            let taken = core.extract_head(queue.meter());
-            drop(core);
-            let Some((head, run, range)) = taken else {
-                break;
-            };
-            let era = self.era();
-            run::head(self, head, run);
-            // If the process forked meanwhile, the parent had taken it out, and no list of the child has it.
-            if era == self.era() {
-                self.report_ran(queue, Lane::Head, range);
-            }
-            total += 1;
-        }
-        total
     }
 
     /// Identifies the process by its number of forks.
@@ -338,30 +333,12 @@ impl State {
         }
     }
 
-    /// The same, unless nothing was run, or the process has forked since.
-    fn ran_since(
-        &self,
-        era: u64,
-        core: &mut QueueCore,
-        lane: Lane,
-        range: Range<Pos>,
-    ) -> Option<Ran> {
-        (!range.is_empty() && era == self.era()).then(|| self.ran(core, lane, range))
-    }
-
     /// Carries out the effects of a report of entries that were run. No lock is held.
-    fn after_ran(&'static self, effects: impl Into<Option<Ran>>) {
-        let Some(Ran {
-            share_done,
-            overflow,
-        }) = effects.into()
-        else {
-            return;
-        };
-        if overflow {
+    fn after_ran(&'static self, effects: Ran) {
+        if effects.overflow {
             self.env().host.call_overflow(self);
         }
-        if share_done {
+        if effects.share_done {
             self.barrier_share_done();
         }
         let drainers = self.drainers.load(Ordering::Relaxed);
@@ -396,24 +373,6 @@ impl State {
     /// True if code is ready that its owner does not run.
     pub fn code_is_ready(&'static self) -> bool {
         self.queues().any(|queue| queue.lock().cpu.ready_code() > 0)
-    }
-
-    /// Runs and frees at most `most` ready items that are not their owner's to free. It starts at the queue
-    /// where the last such call ended.
-    pub fn run_some(&'static self, most: u64, until: Until) -> u64 {
-        let first = self.drain_turn.load(Ordering::Relaxed) as usize;
-        let behind = self.queues().enumerate().skip(first);
-        let before = self.queues().enumerate().take(first);
-        let code = !self.in_callback();
-        let mut ran = 0;
-        for (index, queue) in behind.chain(before) {
-            self.drain_turn.store(index as u32, Ordering::Relaxed);
-            if ran == most || until.is_over(self.env()) {
-                break;
-            }
-            ran += self.run_queue(queue, most - ran, until, code);
-        }
-        ran
     }
 
     fn any_hurried(&'static self, test: impl Fn(&Cpu) -> bool) -> bool {

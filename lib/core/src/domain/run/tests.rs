@@ -82,7 +82,7 @@ fn a_turn_runs_each_kind_of_code_and_says_how_many() {
 fn no_more_runs_than_asked_for() {
     let (_, state) = home();
     let (queue, runs) = done(state, [3, 0, 3]);
-    assert_eq!(state.run_heads(queue, 2, ALWAYS), 2);
+    assert_eq!(state.run_code(queue, Lane::Head, 2, ALWAYS), 2);
     assert_eq!(state.run_code(queue, Lane::Code, 1, ALWAYS), 1);
     assert_eq!(runs.load(Relaxed), 3);
     assert_eq!(state.run_left(2, ALWAYS), 2);
@@ -102,10 +102,10 @@ fn code_is_ready_only_where_some_is() {
     state.run_some(0, ALWAYS);
     assert!(state.code_is_ready());
     program.env.marked(|| {
-        state.run_ready(ALWAYS);
+        state.run_some(9, ALWAYS);
         assert!(state.code_is_ready(), "inside a callback none runs");
     });
-    state.run_ready(ALWAYS);
+    state.run_some(9, ALWAYS);
     assert!(!state.code_is_ready());
 }
 
@@ -326,10 +326,7 @@ fn a_limit_holds_for_all_queues_and_the_next_call_goes_on_where_it_ended() {
     let (state, runs) = two_queues([2, 2]);
     let over = Until { deadline: Some(0) };
     assert_eq!((state.run_some(9, over), turn_of(state)), (0, 0));
-    assert_eq!(
-        (state.run_ready(over), state.run_as_worker(over, true)),
-        (0, 0)
-    );
+    assert_eq!(state.run_as_worker(over, true), 0);
     assert_eq!(runs.load(Relaxed), 0);
     assert_eq!(state.run_as_worker(ALWAYS, true), 4);
 }
