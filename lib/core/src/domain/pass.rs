@@ -39,12 +39,12 @@
 use std::cell::Cell;
 
 use quiescent_engine::credit::Cause;
+use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Interest, Look};
 
 use crate::domain::driver::{Drive, Turn};
 use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
-use crate::domain::stall::Made;
 use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
 use crate::prim::counters::count;
@@ -72,7 +72,7 @@ struct Pass {
     /// The readers flagged before the fence of `[CT-1]`; `None` before that fence is requested.
     flagged: Option<u64>,
     /// To be reported when no role is held.
-    report: Option<Made>,
+    report: Option<Stalled>,
     /// The time of the next check of a driver that does not seem to run.
     look: Option<u64>,
 }
@@ -165,18 +165,16 @@ impl Pass {
         if end == Drive::Fence {
             return true;
         }
-        let turn = self.turn.take();
-        match (end, turn) {
-            (Drive::Stalled(stalled), Some(mut turn)) => {
-                let report = turn.leave_with_report(stalled);
-                self.report = self.report.take().or(report);
-            }
-            (Drive::Failed(error), turn) => {
-                turn.into_iter().for_each(|mut turn| turn.leave());
+        if let Some(mut turn) = self.turn.take() {
+            turn.leave();
+        }
+        match end {
+            Drive::Stalled(stalled) => self.report = self.report.or(Some(stalled)),
+            Drive::Failed(error) => {
                 self.stage = Stage::Failed(error);
                 return false;
             }
-            (_, turn) => turn.into_iter().for_each(|mut turn| turn.leave()),
+            _ => {}
         }
         let waits = self.waits_for_reader();
         if !waits {
@@ -224,7 +222,9 @@ impl Pass {
     /// Ends the pass. No role is held. True if another pass is needed now.
     fn end(&mut self) -> bool {
         let state = self.state;
-        state.report_stall(self.report.take());
+        if let Some(stalled) = self.report.take() {
+            state.report_stall(stalled);
+        }
         if let Stage::Failed(error) = &self.stage {
             // The attempt failed: a thread that makes progress calls the worker, or else the retry time does.
             state.interested.swap(1, Ordering::AcqRel);

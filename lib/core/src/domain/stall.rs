@@ -14,18 +14,16 @@
 //! hangs blocks one thread, and one that polls is not called recursively.
 //!
 //! # Order of reads
-//! The blocking readers are read under the domain's lock, as numbers. Names and states are read from `/proc`
-//! without any lock, while the caller still has the role: no other thread can end the grace period meanwhile,
-//! so no number changes its meaning. A slot whose generation differs from the first scan belongs to a reader
-//! that has left since: it is not named. That is checked after the names were read.
+//! The blocking readers are read under the domain's lock, as numbers, unless the grace period has ended since
+//! the report was due. Names and states are then read from `/proc` without any lock. A slot whose generation
+//! differs from the first scan belongs to a reader that has left since: it is not named. That is checked after
+//! the names were read.
 
-use crate::domain::env::Env;
 use crate::domain::state::State;
 use crate::reader::holdout::Holdout;
 use quiescent_engine::stall::Stalled;
 use std::fmt;
 use std::panic::Location;
-use std::ptr::NonNull;
 use std::time::Duration;
 
 mod json;
@@ -162,59 +160,19 @@ impl fmt::Display for Seconds {
 /// The largest number of readers named in a report.
 const MOST: usize = 64;
 
-/// Makes reports, and delivers them to a function of the host. The domains know it by the [host](
-/// crate::domain::host::Host::stall_reports) only: a program without a reporter does not link it.
-#[derive(Debug)]
-pub struct Reports {
-    make: fn(&'static State, Stalled) -> NonNull<StallReport>,
-    deliver: unsafe fn(&'static State, Made),
-    forget: unsafe fn(NonNull<StallReport>),
-    tell: fn(&'static Env, StallReport),
-}
-
-impl Reports {
-    pub const fn new(tell: fn(&'static Env, StallReport)) -> Reports {
-        Reports {
-            make: |state, stalled| {
-                NonNull::from(Box::leak(Box::new(state.make_stall_report(stalled))))
-            },
-            // SAFETY: the caller's promise.
-            deliver: |state, made| unsafe { state.deliver_stall(made) },
-            // SAFETY: the caller's promise.
-            forget: |report| drop(unsafe { Box::from_raw(report.as_ptr()) }),
-            tell,
-        }
-    }
-}
-
-/// A report that [`Reports`] has made, on the heap.
-#[derive(Debug)]
-pub struct Made {
-    report: NonNull<StallReport>,
-    by: &'static Reports,
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        // SAFETY: `make` has made it, and it was not delivered.
-        unsafe { (self.by.forget)(self.report) };
-    }
-}
+/// Makes a report, and delivers it. The domains know it by the [host](crate::domain::host::Host::stalls)
+/// only: a program without a reporter does not link it.
+pub type StallReporter = fn(&'static State, Stalled);
 
 impl State {
-    /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
-    pub fn stall_report(&'static self, stalled: Stalled) -> Option<Made> {
-        let by = self.env().host.stall_reports()?;
-        let report = (by.make)(self, stalled);
-        Some(Made { report, by })
-    }
-
-    fn make_stall_report(&'static self, stalled: Stalled) -> StallReport {
+    /// The report of a stall. Names no reader if the grace period has ended meanwhile.
+    pub fn stall_report(&'static self, stalled: Stalled) -> StallReport {
         let age = Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
         let mut seen = [(0, 0); MOST];
         let (mut found, mut all) = (0, 0);
         let core = self.lock();
-        for reader in core.engine.in_the_way() {
+        let is_over = core.engine.published() != stalled.gp_seq;
+        for reader in core.engine.in_the_way().filter(|_| !is_over) {
             if let Some(place) = seen.get_mut(all) {
                 *place = reader;
                 found += 1;
@@ -252,40 +210,26 @@ impl State {
         named
     }
 
-    /// Delivers a report. Called with no lock held, and without the driver role.
-    pub fn report_stall(&'static self, stall: Option<Made>) {
+    /// Has a stall reported, if a reporter is set. Called with no lock held, and without the driver role.
+    pub fn report_stall(&'static self, stalled: Stalled) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe
             .reported
             .fetch_add(1, crate::prim::Ordering::Relaxed);
-        let Some(stall) = stall else { return };
-        if !self.telling.begin() {
-            return;
-        }
-        // SAFETY: of these reports.
-        unsafe { (stall.by.deliver)(self, stall) };
-        self.telling.end();
-    }
-
-    /// Runs the reporter.
-    ///
-    /// # Safety
-    /// [`Reports`] has made the report.
-    unsafe fn deliver_stall(&'static self, made: Made) {
-        let made = std::mem::ManuallyDrop::new(made);
-        // SAFETY: the caller's promise; this takes it.
-        let stall = unsafe { Box::from_raw(made.report.as_ptr()) };
         let (env, host) = (self.env(), self.env().host);
-        let report = || (made.by.tell)(env, *stall);
+        let Some(report) = host.stalls().filter(|_| self.telling.begin()) else {
+            return;
+        };
         if self.in_callback() {
-            report(); // a polling callback: already marked and watched
+            report(self, stalled); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
                 host.begin(|| "the reporter");
-                report();
+                report(self, stalled);
                 host.end();
                 host.rest();
             });
         }
+        self.telling.end();
     }
 }

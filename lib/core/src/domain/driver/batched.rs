@@ -12,7 +12,6 @@ use quiescent_engine::{Interest, Look, Next};
 use super::{Drive, Turn};
 use crate::domain::env::Fenced;
 use crate::domain::error::SyncError;
-use crate::domain::stall::Made;
 use crate::domain::state::{Core, State};
 use crate::prim::{self, MutexGuard};
 
@@ -51,14 +50,7 @@ impl Turn<'static> {
 
     /// Reports a stall. Gives the role up first: other threads may drive while the reporter runs.
     pub fn report(&mut self, stalled: Stalled) {
-        let report = self.leave_with_report(stalled);
-        self.state.report_stall(report);
-    }
-
-    /// Gives the role up; returns the report of a stall.
-    pub fn leave_with_report(&mut self, stalled: Stalled) -> Option<Made> {
-        let report = self.unlocked(|state| state.stall_report(stalled));
         self.leave();
-        report
+        self.state.report_stall(stalled);
     }
 }

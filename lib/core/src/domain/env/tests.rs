@@ -269,7 +269,7 @@ fn slots_for_so_many_threads_come_in_leaves() {
 fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
     let program = program();
     let host = program.env.host;
-    assert!(host.hire() && host.stall_reports().is_none());
+    assert!(host.hire() && host.stalls().is_none());
     program.asked.has_no_worker.store(1, Relaxed);
     assert!(!host.hire());
 }
