@@ -226,7 +226,7 @@ impl State {
         if news & TASKS_WAIT != 0 {
             self.env().watched(
                 || "the waker of a task",
-                || self.wakers.take().wake(self.env()),
+                || self.tasks.wake(self.env(), |awaits| awaits.is_none()),
             );
         }
         if news & OVER_BUDGET == 0 {

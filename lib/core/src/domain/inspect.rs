@@ -62,17 +62,13 @@ impl State {
     /// True if nothing is queued and no thread waits. Waits for no lock. (A grace period that was requested
     /// and never waited for may still be pending; the next waiter's grace period includes it.)
     pub fn is_at_rest(&'static self) -> bool {
-        #[cfg(not(quiescent_model))]
-        if !self.tasks.is_known_empty() {
-            return false;
-        }
         let busy = |core: MutexGuard<'_, Core>| core.engine.is_driven() || core.barrier.in_flight();
         let empty = |queue: &Queue| {
             queue
                 .try_lock()
                 .is_some_and(|core| core.cpu.is_empty() && queue.unreported(&core).count == 0)
         };
-        self.wakers.is_known_empty()
+        self.tasks.is_known_empty()
             && self.queues().all(empty)
             && self.unreported.load(Ordering::Relaxed) == 0
             && self.try_lock().is_some_and(|core| !busy(core))

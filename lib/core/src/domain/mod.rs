@@ -4,7 +4,7 @@
 //! |---|---|
 //! | data | `life`, `state`, `settings`, `list`, `env`, `host`, `report`, `counters`, `statistics` |
 //! | a grace period | `driver`, `waiting`, `waiters`, `points`, `readers`, `sections`, `stall` |
-//! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `gate`, `budget` |
+//! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `budget` |
 //! | the worker | `pass`, `drain`, `pressure` |
 
 pub mod barrier;
@@ -16,7 +16,6 @@ pub mod enqueue;
 pub mod env;
 pub mod error;
 pub mod fullness;
-pub mod gate;
 pub mod host;
 pub mod in_place;
 pub mod inspect;

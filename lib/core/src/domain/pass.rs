@@ -47,6 +47,8 @@ use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
 use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
+#[cfg(not(quiescent_model))]
+use crate::domain::tasks::Awaits;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering, TOGETHER};
 use crate::queue::per_thread::QueueCore;
@@ -236,11 +238,12 @@ impl Pass {
         let ran = state.run_as_worker(Until { deadline: None }, code);
         state.env().host.look_at_overflow();
         #[cfg(not(quiescent_model))]
-        if !state.tasks.is_empty() {
-            let done = state.tasks.choose(|cookie| state.is_done(cookie));
-            state
-                .env()
-                .watched(|| "the waker of a task", || done.wake(state.env()));
+        {
+            let done = |it: Awaits| it.is_some_and(|cookie| state.is_done(cookie));
+            if state.tasks.any(done) {
+                let wake = || state.tasks.wake(state.env(), done);
+                state.env().watched(|| "the waker of a task", wake);
+            }
         }
         if state.unreported.load(Ordering::Acquire) != 0 {
             state.deliver_reports();
@@ -269,8 +272,6 @@ impl State {
     pub(super) fn give_up(&'static self, error: &SyncError) -> Option<u64> {
         let refused = self.refuse(error);
         self.give_up_barrier();
-        #[cfg(not(quiescent_model))]
-        self.tasks.take().wake(self.env());
         (!refused).then(|| prim::now_ns() + RETRY)
     }
 
@@ -289,8 +290,11 @@ impl State {
     /// True if an item of the worker waits for a grace period.
     fn something_waits(&'static self) -> bool {
         #[cfg(not(quiescent_model))]
-        if self.tasks.any(|cookie| !self.is_done(cookie)) {
-            return true;
+        {
+            let waits = |it: Awaits| it.is_some_and(|cookie| !self.is_done(cookie));
+            if self.tasks.any(waits) {
+                return true;
+            }
         }
         self.taken_waits()
     }

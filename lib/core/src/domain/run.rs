@@ -16,7 +16,6 @@ use crate::domain::env::{Env, Marked};
 use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
-use crate::domain::tasks::Chosen;
 use crate::prim::counters::count;
 use crate::queue::intrusive::{self, Head, RunHead};
 use crate::queue::kind;
@@ -82,17 +81,9 @@ fn discard(mut payload: Box<dyn Any + Send>) {
     std::mem::forget(payload);
 }
 
-impl<W> Chosen<W> {
-    /// Wakes them. A waker may poll directly, but must not wait for the calling thread, which is busy.
-    pub fn wake(self, env: &Env) {
-        for waker in self.wakers() {
-            wake(env, waker);
-        }
-    }
-}
-
+/// Wakes a task.
 #[inline(never)]
-fn wake(env: &Env, waker: Waker) {
+pub(super) fn wake(env: &Env, waker: Waker) {
     catch(|| env.marked(|| waker.wake())).unwrap_or_else(discard);
 }
 

@@ -10,10 +10,10 @@ use std::sync::PoisonError;
 use quiescent_engine::barrier::Barrier;
 use quiescent_engine::{Config, Global, Now, Seq};
 
+use crate::domain::barrier::Gate;
 use crate::domain::counters::Counters;
 use crate::domain::env::{Env, FenceTime, Fenced};
 use crate::domain::error::SyncError;
-use crate::domain::gate::Gate;
 use crate::domain::life::Domain;
 use crate::domain::tasks::Tasks;
 use crate::domain::waiters::WaitList;
@@ -71,11 +71,8 @@ pub struct State {
     sweep: Mutex<()>,
     /// The futex on which waiters of barriers sleep. `[BAR-1]`
     pub barrier_word: AtomicU32,
-    /// Tasks that wait for the barrier.
-    pub wakers: Tasks,
-    /// Tasks that wait for grace periods.
-    #[cfg(not(quiescent_model))]
-    pub tasks: Tasks<Seq>,
+    /// Tasks that wait for the barrier or for grace periods.
+    pub tasks: Tasks,
     /// Number of drains that wait for callbacks that other threads run, and the word that changes when one
     /// has returned.
     pub drainers: AtomicU32,
@@ -164,8 +161,6 @@ impl State {
                 shared: unsafe { Queue::new(0, common, place.cast(), nothing) },
                 sweep: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
-                wakers: Tasks::new(),
-                #[cfg(not(quiescent_model))]
                 tasks: Tasks::new(),
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),

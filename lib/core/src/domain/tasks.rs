@@ -12,46 +12,49 @@
 use std::sync::PoisonError;
 use std::task::Waker;
 
+use quiescent_engine::Seq;
+
+use crate::domain::env::Env;
+use crate::domain::run;
 use crate::prim::{Mutex, MutexGuard};
 
-/// The waiting tasks, each with its own `W`.
+/// What a task waits for: the end of the barrier in flight, or of the grace period of this cookie.
+pub type Awaits = Option<Seq>;
+
+/// The waiting tasks.
 #[derive(Debug)]
-pub struct Tasks<W: 'static = ()> {
-    list: Mutex<List<W>>,
+pub struct Tasks {
+    list: Mutex<List>,
     /// The guard of its lock while this process forks.
-    pub parked: crate::prim::parked::Parked<List<W>>,
+    pub parked: crate::prim::parked::Parked<List>,
 }
 
 /// The data that the lock protects.
 #[derive(Debug)]
-pub struct List<W> {
+pub struct List {
     /// The place assigned last.
     last: u64,
-    waiting: Vec<Task<W>>,
+    waiting: Vec<Task>,
 }
 
 /// A waiting task.
 #[derive(Debug)]
-struct Task<W> {
+struct Task {
     place: u64,
-    #[cfg_attr(
-        quiescent_model,
-        allow(dead_code, reason = "in a model tasks wait for barriers only")
-    )]
-    awaits: W,
+    awaits: Awaits,
     waker: Waker,
 }
 
-impl<W> List<W> {
+impl List {
     fn find(&self, place: u64) -> Option<usize> {
         let places = &self.waiting;
         places.binary_search_by_key(&place, |task| task.place).ok()
     }
 }
 
-impl<W> Tasks<W> {
+impl Tasks {
     const_new! {
-        pub fn new() -> Tasks<W> {
+        pub fn new() -> Tasks {
             Tasks {
                 list: Mutex::new(List { last: 0, waiting: Vec::new() }),
                 parked: crate::prim::parked::Parked::new(),
@@ -59,32 +62,22 @@ impl<W> Tasks<W> {
         }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, List<W>> {
+    pub fn lock(&self) -> MutexGuard<'_, List> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Removes the task at this place, and its waker.
     pub fn remove(&self, place: u64) {
-        if place == 0 {
-            return;
-        }
         let mut list = self.lock();
         let removed = list.find(place).map(|at| list.waiting.remove(at));
         drop(list);
         drop(removed); // a waker is code of the program
     }
 
-    /// Takes all tasks out: each checks for itself.
-    pub fn take(&self) -> Chosen<W> {
-        Chosen(std::mem::take(&mut self.lock().waiting))
-    }
-}
-
-impl<W: Copy> Tasks<W> {
     /// Registers the waker of the task at `place`; a task without a place gets one. False: no memory for it.
-    pub fn put(&self, place: &mut u64, awaits: W, waker: &Waker) -> bool {
+    pub fn put(&self, place: &mut u64, awaits: Awaits, waker: &Waker) -> bool {
         let mut waker = waker.clone();
-        let mut room: Vec<Task<W>> = Vec::new();
+        let mut room: Vec<Task> = Vec::new();
         loop {
             let mut list = self.lock();
             if let Some(at) = list.find(*place) {
@@ -114,57 +107,43 @@ impl<W: Copy> Tasks<W> {
             }
         }
     }
-}
 
-impl<W> Tasks<W> {
     /// True if no task waits; false if that is unknown because the lock is held. Waits for no lock.
     pub fn is_known_empty(&self) -> bool {
         self.list
             .try_lock()
             .is_ok_and(|list| list.waiting.is_empty())
     }
-}
-
-#[cfg(not(quiescent_model))]
-impl<W: Copy> Tasks<W> {
-    /// True if no task waits.
-    pub fn is_empty(&self) -> bool {
-        self.lock().waiting.is_empty()
-    }
 
     /// True if a task waits for something that `which` accepts.
-    pub fn any(&self, which: impl Fn(W) -> bool) -> bool {
+    #[cfg(not(quiescent_model))]
+    pub fn any(&self, which: impl Fn(Awaits) -> bool) -> bool {
         self.lock().waiting.iter().any(|task| which(task.awaits))
     }
 
-    /// Takes out the tasks whose `awaits` is accepted by `which`; all tasks, if there is no memory for the
-    /// selection.
-    pub fn choose(&self, which: impl Fn(W) -> bool) -> Chosen<W> {
-        let mut chosen: Vec<Task<W>> = Vec::new();
+    /// Wakes the tasks whose `awaits` is accepted by `which`; all tasks, if there is no memory for the
+    /// selection. A waker may poll directly, but must not wait for the calling thread, which is busy.
+    pub fn wake(&self, env: &Env, which: impl Fn(Awaits) -> bool) {
+        let mut chosen: Vec<Task> = Vec::new();
+        let mut short = false;
         loop {
             let mut list = self.lock();
             let tasks = list.waiting.iter();
             let count = tasks.filter(|task| which(task.awaits)).count();
+            if short || count == list.waiting.len() {
+                chosen = std::mem::take(&mut list.waiting);
+                break;
+            }
             if count <= chosen.capacity() {
                 let tasks = list.waiting.extract_if(.., |task| which(task.awaits));
                 chosen.extend(tasks.take(count));
-                return Chosen(chosen);
+                break;
             }
             drop(list);
-            if chosen.try_reserve_exact(count).is_err() {
-                return Chosen(std::mem::take(&mut self.lock().waiting));
-            }
+            short = chosen.try_reserve_exact(count).is_err();
         }
-    }
-}
-
-/// Tasks that were taken out of the list, to be woken.
-#[must_use = "no other thread wakes them"]
-pub struct Chosen<W>(Vec<Task<W>>);
-
-impl<W> Chosen<W> {
-    /// Their wakers.
-    pub fn wakers(self) -> impl Iterator<Item = Waker> {
-        self.0.into_iter().map(|task| task.waker)
+        for task in chosen {
+            run::wake(env, task.waker);
+        }
     }
 }
