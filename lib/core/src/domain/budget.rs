@@ -31,7 +31,7 @@ use std::time::Duration;
 use crate::domain::driver::How;
 use crate::domain::enqueue::Terms;
 use crate::domain::error::SyncError;
-use crate::domain::fullness::{Fullness, Refusal};
+use crate::domain::error::{Fullness, Refusal};
 use crate::domain::report::Report;
 use crate::domain::state::{Core, State};
 use crate::domain::sweep::Until;

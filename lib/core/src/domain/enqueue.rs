@@ -10,7 +10,7 @@
 use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
-use crate::domain::fullness::Fullness;
+use crate::domain::error::Fullness;
 use crate::domain::run;
 use crate::domain::state::State;
 use crate::prim::counters::{add, count};

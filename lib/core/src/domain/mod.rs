@@ -2,30 +2,23 @@
 //!
 //! | | files |
 //! |---|---|
-//! | data | `life`, `state`, `settings`, `list`, `env`, `host`, `report`, `counters`, `statistics` |
-//! | a grace period | `driver`, `waiting`, `waiters`, `points`, `readers`, `sections`, `stall` |
+//! | data | `life`, `state`, `settings`, `registry`, `env`, `host`, `report`, `statistics`, `error` |
+//! | a grace period | `driver`, `waiting`, `waiters`, `points`, `sections`, `stall` |
 //! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `budget` |
-//! | the worker | `pass`, `drain`, `pressure` |
+//! | the worker | `pass`, `drain` |
 
 pub mod barrier;
 pub mod budget;
-pub mod counters;
 pub mod drain;
 pub mod driver;
 pub mod enqueue;
 pub mod env;
 pub mod error;
-pub mod fullness;
 pub mod host;
 pub mod in_place;
-pub mod inspect;
 pub mod life;
-pub mod list;
 pub mod pass;
 pub mod points;
-pub mod pressure;
-pub mod process;
-pub mod readers;
 #[cfg(not(quiescent_model))]
 pub mod registry;
 pub mod report;

@@ -35,10 +35,31 @@
 //! `[CT-1]` the worker declares its interest, *heavy fence*, then drives once more. A reader ends its
 //! section, *light fence*, then loads the flag and the worker's interest. Either the worker finds the reader
 //! outside, or the reader finds the worker's interest.
+//!
+//! # Memory pressure
+//! When memory is low, lazy callbacks are due at once.
+//!
+//! There are three sources: the program (`tuning::memory_is_low`), the kernel about the whole machine or the
+//! process's control group (PSI: a task had to wait for memory), and the kernel about the limits of that
+//! group (`memory.high`, `memory.max`). The engine reacts ([`quiescent_engine::pressure`]): every later
+//! deadline is due now, at most ten times a second.
+//!
+//! ## Listening
+//! The worker opens the descriptors of the kernel's sources once, when it starts. They are in its `epoll` set
+//! only while something is queued that has to wait (rule R5): they are added when the timer is set to a time
+//! at least one second away, and removed when it is stopped. Anything with an earlier deadline is gone before
+//! most sources would report. The thread that sets the timer adds them: four system calls, once for
+//! everything that is queued until the next flush.
+//!
+//! ## Invariants of the sources
+//! * While sources are armed, the timer is set. Both change under the timer's lock.
+//! * What a source noted before it is armed is discarded: nothing was queued then.
+//! * An unavailable source is not an error: the other sources, the program and the flush times remain.
+//!   `Statistics::pressure_sources` reports the available ones.
 
 use std::cell::Cell;
 
-use quiescent_engine::credit::Cause;
+use quiescent_engine::credit::{Cause, Refill};
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Interest, Look};
 
@@ -46,15 +67,15 @@ use crate::domain::driver::{Drive, Turn};
 use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
 use crate::domain::state::State;
+use crate::domain::statistics::is_late;
 use crate::domain::sweep::{Sweep, Until};
 #[cfg(not(quiescent_model))]
 use crate::domain::tasks::Awaits;
+use crate::os::Woken;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering, TOGETHER};
 use crate::queue::per_thread::QueueCore;
-
-mod due;
-mod rest;
+use crate::reader::word::nap_ns;
 
 /// Nanoseconds after which the worker retries what failed for lack of memory.
 const RETRY: u64 = 1_000_000_000;
@@ -410,3 +431,109 @@ impl Env {
         });
     }
 }
+
+impl State {
+    /// True if this domain was called or has a deadline that has passed. Other domains are skipped:
+    /// processing one that waits for readers costs a fence. `late`: one was late in this round.
+    fn is_due(&self, late: &Cell<bool>) -> bool {
+        let called = self.called.swap(0, Ordering::AcqRel) != 0;
+        let called_at = match called {
+            true => self.called_at.swap(0, Ordering::Relaxed),
+            false => 0,
+        };
+        let look_at = self.look_at.load(Ordering::Relaxed);
+        let armed = self.lock().due().unwrap_or(0);
+        let now = prim::now_ns();
+        let times = [called_at, look_at, armed].into_iter();
+        let since = times.filter(|at| (1..=now).contains(at)).min();
+        let due = called || since.is_some();
+        if due {
+            count(&self.counters.worker_passes);
+        }
+        // Once: what is due may stay so for many rounds, while another thread drives.
+        let is_new = |since| self.late_to.fetch_max(since, Ordering::Relaxed) < since;
+        if since.is_some_and(|since| is_late(since, now) && is_new(since)) && !late.replace(true) {
+            count(&self.env().state.counters.late_wakeups);
+        }
+        due
+    }
+}
+
+impl State {
+    /// No work remains here before a call, the time `at`, or a deadline; `blocked` excludes deadlines.
+    pub fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
+        self.rearm(blocked);
+        let report = self.next_report().filter(|_| !blocked);
+        let look_at = at.into_iter().chain(report).chain(self.next_nap()).min();
+        self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Sets the domain's timer to the earliest deadline. `blocked`: the remaining deadlines have passed.
+    pub fn rearm(&'static self, blocked: bool) {
+        // From here on a thread that queues sets the timer; the loop below sees what was queued before.
+        self.lock().engine.disarm();
+        let deadlines = self
+            .queues()
+            .filter_map(|queue| queue.lock().cpu.deadline());
+        match deadlines.min() {
+            _ if blocked => {}
+            Some(earliest) => _ = self.lock().engine.arm(earliest),
+            None => self.lock().engine.calm(),
+        }
+    }
+
+    /// The time at which readers that block a grace period may have to be reported.
+    fn next_report(&self) -> Option<u64> {
+        if self.interested.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let stall_ns = self.lock().engine.config().pace.stall_ns;
+        (stall_ns > 0).then(|| prim::now_ns().saturating_add(stall_ns))
+    }
+
+    /// The time of the next look at readers, if one may have left unheard. `[RD-4]`
+    fn next_nap(&self) -> Option<u64> {
+        let waits = self.interested.load(Ordering::Relaxed) != 0;
+        if cfg!(quiescent_model) || !waits || !self.may_miss_readers() {
+            return None;
+        }
+        let naps = self.naps.fetch_add(1, Ordering::Relaxed);
+        Some(prim::now_ns().saturating_add(nap_ns(naps)))
+    }
+}
+
+impl Env {
+    /// The worker has slept; `by` says what woke it.
+    pub fn woken(&'static self, by: Woken) {
+        let counters = &self.state.counters;
+        match by {
+            Woken { pressure: true, .. } => count(&counters.woken_pressure),
+            Woken { kick: true, .. } => count(&counters.woken_kick),
+            Woken { timer: true, .. } => count(&counters.woken_timer),
+            _ => {} // by a signal
+        }
+        if by.low {
+            count(&counters.pressure_events);
+            self.states().for_each(State::memory_low);
+        }
+    }
+}
+
+impl State {
+    /// A source reports that memory is low.
+    pub fn memory_low(&'static self) {
+        let is_pending = self.lock().engine.memory_is_said_low();
+        if is_pending || self.held().0 == 0 {
+            return;
+        }
+        let low = self.lock().engine.memory_low(State::now(prim::now_ns()));
+        self.arm_and_kick(Refill {
+            arm: low.arm,
+            kick: low.kick,
+            ..Refill::default()
+        });
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -93,3 +93,29 @@ impl Domain {
         self.readers.forked(&self.env().local(), own, is_known);
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use crate::testing::program;
+
+    #[test]
+    fn each_owner_has_an_identity_and_each_domain_a_number() {
+        let env = &program().env;
+        let [first, second] = [(); 2].map(|()| Domain::found(env));
+        let domains: Vec<_> = env.registry.domains.iter().map(Domain::number).collect();
+        assert_eq!(domains, [second.number(), first.number()]);
+        assert_ne!(first.number(), second.number());
+        let before = first.id();
+        assert_ne!(before, second.id());
+        first.abandon();
+        assert!(
+            std::ptr::eq(Domain::found(env), first),
+            "the place is used again"
+        );
+        assert_ne!(first.id(), before);
+        let ids = [(); 3].map(|()| env.registry.next_id());
+        assert!(ids[0] < ids[1] && ids[1] < ids[2] && first.id() < ids[0]);
+    }
+
+    use super::*;
+}

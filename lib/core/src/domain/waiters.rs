@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use quiescent_engine::Pos;
 
-use crate::domain::counters::is_late;
+use crate::domain::statistics::is_late;
 use crate::prim::{self, AtomicU32, Ordering};
 
 /// Still waiting.

@@ -13,7 +13,7 @@ use quiescent_engine::{Interest, Lane};
 
 use crate::domain::budget::TASKS_WAIT;
 use crate::domain::driver::How;
-use crate::domain::fullness::{Fullness, Refusal};
+use crate::domain::error::{Fullness, Refusal};
 use crate::domain::report::Report;
 use crate::domain::run::{turn_of_overflow, turn_of_worker};
 use crate::domain::state::State;

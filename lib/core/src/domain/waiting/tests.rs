@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use quiescent_engine::Interest;
 
-use crate::domain::counters::LATE_NS;
 use crate::domain::env::FenceTime;
 use crate::domain::state::{Core, State};
+use crate::domain::statistics::LATE_NS;
 use crate::domain::waiters::{Waiter, Wakes};
 use crate::prim::MutexGuard;
 use crate::prim::counters::value;
