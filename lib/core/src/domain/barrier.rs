@@ -52,6 +52,7 @@ use quiescent_engine::Seq;
 use quiescent_engine::barrier::Begin;
 use quiescent_engine::credit::Cause;
 
+use crate::domain::budget::TASKS_WAIT;
 use crate::domain::error::SyncError;
 use crate::domain::host::Host;
 use crate::domain::state::{Core, State};
@@ -161,7 +162,7 @@ impl State {
         has_worker: fn(&'static dyn Host) -> bool,
     ) -> Result<(), SyncError> {
         // Checked before anything is taken from its owners: without a worker they continue on their own.
-        if self.is_holding() && !has_worker(self.env().host) {
+        if self.held().0 > 0 && !has_worker(self.env().host) {
             return Err(SyncError::NoWorker);
         }
         let mut core = self.lock();
@@ -169,7 +170,11 @@ impl State {
             return Ok(());
         }
         drop(core);
-        let visited = self.visit_queues();
+        // Takes over everything that is queued. If the fence is refused, not all queues were visited.
+        let visited = self.sweep(
+            |core| (!core.is_idle()).then_some(Cause::Barrier),
+            |core| _ = core.cpu.visit_barrier(&mut self.lock().barrier),
+        );
         let mut core = self.lock();
         if visited.is_err() {
             core.gate.fail(); // before any waiter can see that it has ended
@@ -215,7 +220,7 @@ impl State {
     pub fn barrier_share_done(&'static self) {
         let mut core = self.lock();
         if core.barrier.one_done() && self.end_quietly(core) {
-            self.wake_later();
+            self.request_report(TASKS_WAIT); // the worker wakes them
         }
     }
 
@@ -225,26 +230,6 @@ impl State {
         core.gate.give_up();
         self.open(core);
         self.tasks.wake(self.env(), |_| true); // includes those that a failed thread was to wake
-    }
-
-    /// Takes over everything that is queued, and has the barrier visit all queues.
-    ///
-    /// # Errors
-    /// The fence was refused: not all queues were visited.
-    fn visit_queues(&'static self) -> Result<(), SyncError> {
-        self.sweep(
-            |core| (!core.is_idle()).then_some(Cause::Barrier),
-            |core| _ = core.cpu.visit_barrier(&mut self.lock().barrier),
-        )
-    }
-
-    fn is_holding(&'static self) -> bool {
-        self.held().0 > 0
-    }
-
-    /// Asks the worker to wake the tasks.
-    fn wake_later(&'static self) {
-        self.request_report(crate::domain::budget::TASKS_WAIT);
     }
 }
 

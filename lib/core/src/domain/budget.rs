@@ -46,7 +46,7 @@ use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
 pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Pending report: the budget is exceeded.
-const OVER_BUDGET: u32 = 1;
+pub const OVER_BUDGET: u32 = 1;
 /// Pending work: tasks whose barrier has ended have to be woken.
 pub const TASKS_WAIT: u32 = 2;
 
@@ -55,8 +55,8 @@ impl State {
     /// that may have changed it.
     pub fn show_level(&self, core: &Core) {
         let level = core.engine.level() as u64;
-        if value(&self.level.0) != level {
-            self.level.0.store(level, Ordering::Relaxed);
+        if value(&self.level) != level {
+            self.level.store(level, Ordering::Relaxed);
         }
     }
 
@@ -207,14 +207,9 @@ impl State {
         std::thread::yield_now();
     }
 
-    /// Requests the report that the budget is exceeded.
-    #[cold]
-    pub fn over_budget(&'static self) {
-        self.request_report(OVER_BUDGET);
-    }
-
     /// Requests that the worker report `what`, since this call may be in a `retire` of the program, under any
     /// locks that it holds. Called with no lock held.
+    #[cold]
     pub fn request_report(&'static self, what: u32) {
         self.unreported.fetch_or(what, Ordering::Release);
         self.kick_worker();

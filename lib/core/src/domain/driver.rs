@@ -118,9 +118,10 @@ pub struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    #[inline]
-    fn new(state: &'a State, core: MutexGuard<'a, Core>) -> Turn<'a> {
-        Turn {
+    /// The role was `taken` just now.
+    #[inline] // the result is large
+    pub fn begin(state: &'a State, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
+        let mut turn = Turn {
             state,
             epoch: core.engine.driver_epoch(),
             core: Some(core),
@@ -130,13 +131,7 @@ impl<'a> Turn<'a> {
             lost: false,
             batched: false,
             naps: 0,
-        }
-    }
-
-    /// The role was `taken` just now.
-    #[inline] // the result is large
-    pub fn begin(state: &'a State, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
-        let mut turn = Turn::new(state, core);
+        };
         if taken == Look::TakenOver {
             // At most one driver sleeps, and a reader that wakes one wakes the thread that drives.
             turn.unlocked(|state| prim::futex_wake(&state.sleeper));
@@ -247,10 +242,7 @@ impl<'a> Turn<'a> {
                 FenceCause::Flag => &state.counters.fences_flag,
             };
             count(counter);
-            (!batched).then(|| match interest {
-                Interest::Passing => state.deferred_fence(), // [GP-1]
-                _ => state.heavy_fence().map(|()| None),     // [GP-1] [GP-2]
-            })
+            (!batched).then(|| state.fence(interest == Interest::Passing)) // [GP-1] [GP-2]
         })
     }
 
@@ -282,7 +274,8 @@ impl<'a> Turn<'a> {
                 false => end,
             };
             if !past && end > now {
-                state.gp_waits();
+                count(&state.counters.sleeps);
+                state.env().publish();
                 let timeout = Some(Duration::from_nanos(end - now));
                 prim::futex_wait(&state.sleeper, sleeper, timeout);
             }
@@ -475,7 +468,7 @@ impl State {
             let Some(mut core) = self.try_lock() else {
                 break;
             };
-            let cpu = self.own_cpu();
+            let cpu = self.own_cpu(&self.env().local());
             let taken = self.take_role(&mut core, cpu, Interest::Poller);
             if matches!(taken, Look::At(_)) {
                 break;

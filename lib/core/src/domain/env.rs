@@ -191,12 +191,8 @@ impl Env {
 
     /// The fence of a grace period: reaches every CPU that runs one of our readers. Callers that need one at
     /// the same time share it.
-    pub fn heavy_fence(&self) -> Result<(), i32> {
-        self.heavy_fence_for(1)
-    }
-
-    /// One fence for `needs` callers, provided that none has to precede another.
-    fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
+    /// One serves `needs` callers, provided that none has to precede another.
+    pub fn heavy_fence(&self, needs: u64) -> Result<(), i32> {
         if !self.threads.mode.updaters_fence() {
             full_fence(); // of this thread only
             return Ok(());
@@ -212,11 +208,11 @@ impl Env {
     /// engine (rule R7).
     pub fn deferred_fence_for(&self, needs: u64, domain: Option<&Domain>) -> Fenced {
         if !self.threads.mode.updaters_fence() {
-            return self.heavy_fence_for(needs).map(|()| None);
+            return self.heavy_fence(needs).map(|()| None);
         }
         let begun = prim::now_ns();
         if !self.ask(domain, begun.saturating_add(prim::ASK_NS)) {
-            self.heavy_fence_for(needs)?;
+            self.heavy_fence(needs)?;
         }
         let ended = prim::now_ns();
         Ok(Some(FenceTime {

@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::fmt;
 
-use quiescent_engine::budget::{Held, Level};
+use quiescent_engine::budget::Held;
 
 use crate::domain::state::Core;
-use crate::prim::counters::{Counter, value};
 use crate::reader::holdout::Holdout;
 
 /// Why waiting for a grace period failed.
@@ -217,18 +216,3 @@ impl fmt::Display for Refusal {
 }
 
 impl Error for Refusal {}
-
-/// The level that the engine computed last, readable without the lock.
-#[derive(Debug)]
-pub struct LevelWord(pub Counter);
-
-impl LevelWord {
-    pub const fn new() -> LevelWord {
-        LevelWord(Counter::new(Level::Easy as u64))
-    }
-
-    /// True far from the budget.
-    pub fn is_easy(&self) -> bool {
-        value(&self.0) == Level::Easy as u64
-    }
-}

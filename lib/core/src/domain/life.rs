@@ -124,10 +124,6 @@ impl Domain {
         }
     }
 
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
     /// The identity, which differs between owners.
     pub fn id(&self) -> u64 {
         self.id.load(Ordering::Relaxed)

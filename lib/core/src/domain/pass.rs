@@ -66,6 +66,7 @@ use quiescent_engine::{Interest, Look};
 use crate::domain::driver::{Drive, Turn};
 use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
+use crate::domain::settings::DRAINED;
 use crate::domain::state::State;
 use crate::domain::statistics::is_late;
 use crate::domain::sweep::{Sweep, Until};
@@ -147,7 +148,7 @@ impl Pass {
     /// requested fence, if one was requested.
     fn advance(&mut self, mut fenced: Option<Fenced>) -> bool {
         while let Stage::Sweeping(sweep) = &mut self.stage {
-            if sweep.needs_fence() {
+            if sweep.owned {
                 match fenced.take() {
                     None => return true,
                     Some(Ok(time)) => {
@@ -161,7 +162,7 @@ impl Pass {
                 }
             }
             sweep.take(|_| ()); // [RET-2]
-            if sweep.is_over() {
+            if sweep.left == 0 {
                 self.stage = match self.state.something_waits() {
                     true => Stage::Driving,
                     false => {
@@ -255,7 +256,7 @@ impl Pass {
             state.rest_until(true, retry);
             return false;
         }
-        let code = !state.is_drained();
+        let code = !state.has(DRAINED);
         let ran = state.run_as_worker(Until { deadline: None }, code);
         state.env().host.look_at_overflow();
         #[cfg(not(quiescent_model))]
@@ -324,7 +325,10 @@ impl State {
 impl Env {
     /// The worker's loop, until another thread has its role.
     pub fn serve(&'static self) {
-        self.states().for_each(State::call_at_start);
+        // The worker processes every state first, whatever its predecessor had done.
+        for state in self.states() {
+            state.called.store(1, Ordering::Release);
+        }
         loop {
             self.look_after(self.states());
             if self.host.is_dismissed() {

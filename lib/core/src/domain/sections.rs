@@ -216,13 +216,7 @@ impl Env {
 impl State {
     /// The calling thread's number among the readers, if it is one.
     #[inline]
-    pub fn own_cpu(&self) -> Option<CpuId> {
-        self.own_cpu_of(&self.env().local())
-    }
-
-    /// The same, for a caller that has its [`Local`].
-    #[inline]
-    pub fn own_cpu_of(&self, local: &Local) -> Option<CpuId> {
+    pub fn own_cpu(&self, local: &Local) -> Option<CpuId> {
         match &self.domain().readers {
             DomainReaders::Threads => self.env().threads.own_slot(local).map(Slot::cpu),
             DomainReaders::Records(_) => self.domain().own_record().map(|record| record.cpu()),

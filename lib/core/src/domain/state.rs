@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use quiescent_engine::barrier::Barrier;
+use quiescent_engine::budget::Level;
 use quiescent_engine::{CbList, Config, Global, Now, Seq};
 
 use crate::domain::barrier::Gate;
@@ -19,7 +20,7 @@ use crate::domain::statistics::Counters;
 use crate::domain::tasks::Tasks;
 use crate::domain::waiters::WaitList;
 use crate::os::NO_MEMORY;
-use crate::prim::counters::count;
+use crate::prim::counters::{Counter, count, value};
 use crate::prim::fixed::Fixed;
 use crate::prim::teller::Teller;
 use crate::prim::{
@@ -31,7 +32,6 @@ use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::UnderLock;
 use crate::reader::holdout::Holdout;
 use crate::reader::local::Local;
-use crate::reader::mode::FenceMode;
 use crate::reader::set::{ReaderSet, View};
 
 /// No driver sleeps.
@@ -83,22 +83,16 @@ pub struct State {
     pub drain_word: AtomicU32,
     /// The queue at which the next bounded drain begins.
     pub drain_turn: AtomicU32,
-    /// The program runs the callbacks itself, by draining.
-    pub drained: AtomicU32,
     /// The `errno` with which the worker's fence was refused; 0 if it was not.
     refused: AtomicU32,
     /// A stall is being reported.
     pub telling: Teller,
     /// Pending reports to the program: bits of [`budget`](crate::domain::budget).
     pub unreported: AtomicU32,
-    /// Owners run their own closures.
-    pub inline: AtomicU32,
-    /// Owners run no destructors.
-    pub workers_run: AtomicU32,
-    /// The budget level.
-    pub level: crate::domain::error::LevelWord,
-    /// Other threads reclaim what owners retire, unless an owner has set it otherwise.
-    pub offload: AtomicU32,
+    /// Who runs and frees, as in [`Settings`](crate::domain::settings::Settings).
+    pub flags: AtomicU32,
+    /// The budget level that the engine computed last, readable without the lock.
+    pub level: Counter,
     /// The worker waits to be called when a grace period can continue. `[CT-1]`
     pub interested: AtomicU32,
     /// How often it has looked at readers that execute fences since then. `[RD-4]`
@@ -169,14 +163,11 @@ impl State {
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
                 drain_turn: AtomicU32::new(0),
-                drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 telling: Teller::new(),
                 unreported: AtomicU32::new(0),
-                inline: AtomicU32::new(0),
-                workers_run: AtomicU32::new(0),
-                level: crate::domain::error::LevelWord::new(),
-                offload: AtomicU32::new(0),
+                flags: AtomicU32::new(0),
+                level: Counter::new(Level::Easy as u64),
                 interested: AtomicU32::new(0),
                 naps: AtomicU32::new(0),
                 called: AtomicU32::new(0),
@@ -270,6 +261,11 @@ impl State {
         self.env().local().in_callback()
     }
 
+    /// True far from the budget. A hint.
+    pub fn is_easy(&self) -> bool {
+        value(&self.level) == Level::Easy as u64
+    }
+
     /// The readers that its grace periods wait for.
     #[inline]
     pub fn readers(&self) -> ReaderSet<'static> {
@@ -296,28 +292,17 @@ impl State {
         Now { ns }
     }
 
-    /// The fence of a grace period or a take-over, for waiters.
-    pub fn heavy_fence(&self) -> Result<(), i32> {
+    /// The fence of a grace period or a take-over: for waiters, or for deferred work.
+    pub fn fence(&self, deferred: bool) -> Fenced {
         #[cfg(all(test, not(quiescent_model)))]
         match self.probe.errno.load(Ordering::Relaxed) {
             0 => {}
             errno => return Err(errno as i32),
         }
-        self.env().heavy_fence()
-    }
-
-    /// The same for deferred work.
-    pub fn deferred_fence(&self) -> Fenced {
-        #[cfg(all(test, not(quiescent_model)))]
-        match self.probe.errno.load(Ordering::Relaxed) {
-            0 => {}
-            errno => return Err(errno as i32),
+        match deferred {
+            true => self.env().deferred_fence_for(1, Some(self.domain())),
+            false => self.env().heavy_fence(1).map(|()| None),
         }
-        self.env().deferred_fence_for(1, Some(self.domain()))
-    }
-
-    pub fn resolve_mode(&self) -> FenceMode {
-        self.env().threads.mode.resolve()
     }
 
     // The worker.
@@ -346,24 +331,12 @@ impl State {
         self.env().alarm.kick();
     }
 
-    /// A worker starts: it processes this state first, whatever its predecessor had done.
-    pub fn call_at_start(&self) {
-        self.called.store(1, Ordering::Release);
-    }
-
     /// A grace period has ended since the last call. Called with no lock held.
     #[inline(never)]
     pub fn gp_ended(&self) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.ended.fetch_add(1, Ordering::Relaxed);
         self.call_worker_if_interested();
-        self.env().publish();
-    }
-
-    /// The driver is about to sleep until a reader or a timeout wakes it. Called with no lock held.
-    #[inline]
-    pub fn gp_waits(&self) {
-        count(&self.counters.sleeps);
         self.env().publish();
     }
 
@@ -476,17 +449,6 @@ impl State {
         self.place.store(place, Ordering::Relaxed);
         self.queues()
             .for_each(|queue| queue.lock().cursor.set_place(place));
-    }
-
-    /// Adds the queue of a thread.
-    pub fn add_queue(&self, queue: &'static Queue) {
-        if !self.is_home() {
-            queue
-                .lock()
-                .cursor
-                .set_place(self.place.load(Ordering::Relaxed));
-        }
-        self.shared.others.add(queue);
     }
 
     /// The domain's name.

@@ -68,9 +68,10 @@ pub struct Sweep {
     garbage: Garbage,
     /// Number of queues that were chosen.
     pub chosen: u32,
-    left: u32,
-    /// One of the remaining queues has an owner.
-    owned: bool,
+    /// Of them, how many have not been taken yet.
+    pub left: u32,
+    /// One of these has an owner: a heavy fence is needed before the next step.
+    pub owned: bool,
 }
 
 impl Sweep {
@@ -95,16 +96,6 @@ impl Sweep {
         full_fence(); // [SNAP-1]
         sweep.left = sweep.chosen;
         sweep
-    }
-
-    /// True if a heavy fence is needed before the next step.
-    pub fn needs_fence(&self) -> bool {
-        self.owned
-    }
-
-    /// True if every chosen queue has been taken.
-    pub fn is_over(&self) -> bool {
-        self.left == 0
     }
 
     /// Takes the chosen queues, except those that their owners have attached again: behind a heavy fence, if
@@ -147,10 +138,10 @@ impl State {
         mut visit: impl FnMut(&mut QueueCore),
     ) -> Result<(), SyncError> {
         let mut sweep = Sweep::begin(self, choose);
-        while !sweep.is_over() {
-            if sweep.needs_fence() {
+        while sweep.left > 0 {
+            if sweep.owned {
                 count(&self.counters.fences_take);
-                self.heavy_fence() // [RET-2]
+                self.fence(false) // [RET-2]
                     .map_err(|errno| SyncError::FenceRefused { errno })?;
             }
             sweep.take(&mut visit);

@@ -33,7 +33,7 @@ impl State {
             return Err(SyncError::InsideCallback);
         }
         full_fence(); // [SNAP-1]
-        let cpu = self.own_cpu_of(&local);
+        let cpu = self.own_cpu(&local);
         let mut core = self.lock();
         let (engine, view) = core.beside(self.readers());
         if !engine.sole_gp(cpu, &view) {

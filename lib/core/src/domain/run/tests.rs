@@ -2,6 +2,7 @@
 
 mod own;
 
+use crate::domain::settings::WORKERS_RUN;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +12,7 @@ use quiescent_engine::credit::{Cause, Urgency};
 use quiescent_engine::pool::TurnId;
 use quiescent_engine::{Interest, Lane};
 
-use crate::domain::budget::TASKS_WAIT;
+use crate::domain::budget::{OVER_BUDGET, TASKS_WAIT};
 use crate::domain::driver::How;
 use crate::domain::error::{Fullness, Refusal};
 use crate::domain::report::Report;
@@ -36,7 +37,7 @@ fn home() -> (&'static Program, &'static State) {
 fn done(state: &'static State, numbers: [usize; 3]) -> (&'static Queue, &'static AtomicU32) {
     let runs = counter();
     let [code, own, heads] = numbers;
-    state.domain().set(|it| it.workers_run = true);
+    state.domain().set(|it| it.put(WORKERS_RUN, true));
     (0..code).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
     (0..own).for_each(|_| state.put(OWN, counting(runs), Urgency::Hurry));
     (0..heads).for_each(|_| state.put_head(runs, Urgency::Hurry));
@@ -168,7 +169,11 @@ fn an_overflow_worker_goes_on_while_there_is_much() {
     let more = closure(move || {
         (0..3).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
         take_all(state);
-        state.drive_once(state.lock(), state.own_cpu(), Interest::Poller);
+        state.drive_once(
+            state.lock(),
+            state.own_cpu(&state.env().local()),
+            Interest::Poller,
+        );
         state.run_some(0, ALWAYS); // notices that they are done
     });
     state.put(CODE, more, Urgency::Hurry);
@@ -227,7 +232,7 @@ fn each_report_is_delivered_once() {
     assert_eq!(delivered(), (0, 0));
     state.request_report(TASKS_WAIT);
     assert_eq!(delivered(), (1, 0));
-    state.over_budget();
+    state.request_report(OVER_BUDGET);
     assert_eq!(
         delivered(),
         (0, 0),

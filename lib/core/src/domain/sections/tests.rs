@@ -274,17 +274,20 @@ fn nothing_runs_in_a_callback() {
 fn a_thread_is_known_in_each_domain_by_its_own_number() {
     let program = program();
     let env = &program.env;
-    assert_eq!(env.state.own_cpu(), None);
+    assert_eq!(env.state.own_cpu(&env.local()), None);
     let reader = program.lock();
     let own = env.own_slot().map(|slot| slot.cpu());
-    assert_eq!(env.state.own_cpu(), own);
+    assert_eq!(env.state.own_cpu(&env.local()), own);
     program.unlock(reader);
-    assert!(own.is_some() || env.state.own_cpu().is_none());
+    assert!(own.is_some() || env.state.own_cpu(&env.local()).is_none());
     assert_eq!(
-        Domain::found(env).state().own_cpu(),
+        Domain::found(env).state().own_cpu(&env.local()),
         None,
         "it has not read there"
     );
-    assert_eq!(Domain::found_counted(env).state().own_cpu(), None);
+    assert_eq!(
+        Domain::found_counted(env).state().own_cpu(&env.local()),
+        None
+    );
     assert!(!env.state.is_inside() && !Domain::found_counted(env).state().is_inside());
 }

@@ -76,7 +76,7 @@ fn a_closure_takes_the_lock_only_where_a_prompt_one_has_to() {
     state.put(CODE, counting(counter()), Urgency::Lazy);
     let call = |urgency| {
         let before = state.probe.locks.load(Ordering::Relaxed);
-        enqueue::code(queue, counting(counter()), 64, urgency);
+        enqueue::push_code(queue, CODE, counting(counter()), 64, urgency);
         state.probe.locks.load(Ordering::Relaxed) != before
     };
     assert!(!call(Urgency::Lazy));
@@ -105,15 +105,15 @@ fn an_owner_that_returns_during_a_take_over_is_asked_again() {
     let (_, state) = home();
     let (_, runs) = own_done(state, 1);
     let mut sweep = Sweep::begin(state, |core| (!core.is_idle()).then_some(Cause::Drain));
-    assert!(sweep.needs_fence());
+    assert!(sweep.owned);
     state.put(OWN, counting(runs), Urgency::Lazy); // hands everything over
     assert_eq!(state.synchronize(How::default()), Ok(()));
     state.run_some(9, ALWAYS);
     state.put(OWN, counting(runs), Urgency::Lazy);
     sweep.take(|_| panic!("the owner has it"));
-    assert!(sweep.needs_fence() && !sweep.is_over());
+    assert!(sweep.owned && sweep.left > 0);
     sweep.take(|_| ());
-    assert!(!sweep.needs_fence() && sweep.is_over());
+    assert!(!sweep.owned && sweep.left == 0);
 }
 
 #[test]
