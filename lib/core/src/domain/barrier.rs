@@ -76,8 +76,8 @@ impl State {
                     self.begin(&ticket, Host::hire)?;
                     who = Who::Thread;
                 }
-                Look::InFlight(seen) => {
-                    self.sleep(&seen)
+                Look::InFlight { word, call } => {
+                    self.sleep(word, call)
                         .inspect_err(|_| self.lock().gate.wakes_up())?;
                     who = Who::Sleeper;
                 }
@@ -101,18 +101,18 @@ impl State {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
-                Look::InFlight(_) if who == Who::Passing => {
+                Look::InFlight { .. } if who == Who::Passing => {
                     if self.tasks.put(place, None, waker) {
                         who = Who::Task;
                         continue;
                     }
                     SyncError::NoWorker // no memory for the list entry
                 }
-                Look::InFlight(seen) => {
+                Look::InFlight { call, .. } => {
                     if !self.env().host.start_worker() {
                         SyncError::NoWorker
                     } else {
-                        if seen.call {
+                        if call {
                             self.call();
                         }
                         match self.refusal().filter(is_final) {
@@ -141,16 +141,16 @@ impl State {
     }
 
     /// Waits for the end of the barrier in flight, or for another reason to inspect it again.
-    pub fn sleep(&'static self, seen: &Seen) -> Result<(), SyncError> {
+    pub fn sleep(&'static self, word: u32, call: bool) -> Result<(), SyncError> {
         if !self.env().host.hire() {
             return Err(SyncError::NoWorker);
         }
-        if seen.call {
+        if call {
             self.call();
         }
         match self.refusal() {
             Some(error) => return Err(error),
-            None => _ = prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
+            None => _ = prim::futex_wait(&self.barrier_word, word, None), // [BAR-1]
         }
         Ok(())
     }
@@ -227,7 +227,7 @@ impl State {
     /// Wakes the waiters of a barrier, which then find the reason why it will not complete now.
     pub fn give_up_barrier(&self) {
         let mut core = self.lock();
-        core.gate.give_up();
+        core.gate.stopped = true;
         self.open(core);
         self.tasks.wake(self.env(), |_| true); // includes those that a failed thread was to wake
     }
@@ -274,11 +274,6 @@ impl Gate {
         self.failures = self.failures.wrapping_add(1);
     }
 
-    /// The threads that run callbacks cannot continue.
-    pub fn give_up(&mut self) {
-        self.stopped = true;
-    }
-
     /// The barrier's state has changed: returns the number of threads to wake, and whether the list may
     /// contain tasks.
     pub fn open(&mut self) -> (u32, bool) {
@@ -321,15 +316,11 @@ pub enum Who {
 pub enum Look {
     Over,
     Free,
-    InFlight(Seen),
-}
-
-/// A barrier in flight.
-pub struct Seen {
-    /// The value of the futex to sleep on.
-    pub word: u32,
-    /// The caller must call the threads that run callbacks.
-    pub call: bool,
+    /// The value of the futex to sleep on, and whether the caller must call the threads that run callbacks.
+    InFlight {
+        word: u32,
+        call: bool,
+    },
 }
 
 impl Core {
@@ -363,10 +354,10 @@ impl Core {
             Who::Sleeper | Who::Passing => {}
         }
         let waits = who != Who::Passing;
-        Look::InFlight(Seen {
+        Look::InFlight {
             word: word.load(Ordering::Relaxed), // [BAR-1]
             call: waits && std::mem::take(&mut gate.stopped),
-        })
+        }
     }
 }
 
@@ -379,7 +370,7 @@ mod tests {
 
     fn in_flight(look: Look) -> Option<(u32, bool)> {
         match look {
-            Look::InFlight(Seen { word, call }) => Some((word, call)),
+            Look::InFlight { word, call } => Some((word, call)),
             Look::Over | Look::Free => None,
         }
     }
@@ -419,7 +410,7 @@ mod tests {
         let mut core = program().env.state.lock();
         let mut ticket = core.ticket();
         let _ = core.barrier.start(ticket.snap);
-        core.gate.give_up();
+        core.gate.stopped = true;
         for (who, call) in [
             (Who::Passing, false),
             (Who::Task, true),
@@ -428,7 +419,7 @@ mod tests {
             let seen = in_flight(core.look(&mut ticket, who, &WORD));
             assert_eq!(seen, Some((7, call)));
         }
-        core.gate.give_up();
+        core.gate.stopped = true;
         core.gate.forked();
         let seen = in_flight(core.look(&mut ticket, Who::Thread, &WORD));
         assert_eq!(seen, Some((7, false)), "in the child it is not called for");

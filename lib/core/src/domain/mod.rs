@@ -3,19 +3,17 @@
 //! | | files |
 //! |---|---|
 //! | data | `life`, `state`, `settings`, `registry`, `env`, `host`, `report`, `statistics`, `error` |
-//! | a grace period | `driver`, `waiting`, `waiters`, `points`, `sections`, `stall` |
-//! | deferred work | `enqueue`, `in_place`, `sweep`, `run`, `barrier`, `tasks`, `budget` |
-//! | the worker | `pass`, `drain` |
+//! | a grace period | `driver`, `waiting`, `points`, `sections`, `stall` |
+//! | deferred work | `enqueue`, `sweep`, `run`, `barrier`, `tasks`, `budget` |
+//! | the worker | `pass` |
 
 pub mod barrier;
 pub mod budget;
-pub mod drain;
 pub mod driver;
 pub mod enqueue;
 pub mod env;
 pub mod error;
 pub mod host;
-pub mod in_place;
 pub mod life;
 pub mod pass;
 pub mod points;
@@ -30,7 +28,6 @@ pub mod state;
 pub mod statistics;
 pub mod sweep;
 pub mod tasks;
-pub mod waiters;
 pub mod waiting;
 
 #[cfg(all(test, not(quiescent_model)))]

@@ -464,11 +464,22 @@ impl State {
 }
 
 impl State {
-    /// No work remains here before a call, the time `at`, or a deadline; `blocked` excludes deadlines.
+    /// No work remains here before a call, the time `at`, or a deadline; `blocked` excludes deadlines. If a
+    /// grace period waits, it is looked at when its readers may have to be reported, or may have left
+    /// unheard.
     pub fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
         self.rearm(blocked);
-        let report = self.next_report().filter(|_| !blocked);
-        let look_at = at.into_iter().chain(report).chain(self.next_nap()).min();
+        let (mut report, mut nap) = (None, None);
+        if self.interested.load(Ordering::Relaxed) != 0 {
+            let stall_ns = self.lock().engine.config().pace.stall_ns;
+            let now = prim::now_ns();
+            report = (stall_ns > 0 && !blocked).then(|| now.saturating_add(stall_ns));
+            if !cfg!(quiescent_model) && self.may_miss_readers() {
+                let naps = self.naps.fetch_add(1, Ordering::Relaxed);
+                nap = Some(now.saturating_add(nap_ns(naps))); // [RD-4]
+            }
+        }
+        let look_at = at.into_iter().chain(report).chain(nap).min();
         self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
     }
 
@@ -484,25 +495,6 @@ impl State {
             Some(earliest) => _ = self.lock().engine.arm(earliest),
             None => self.lock().engine.calm(),
         }
-    }
-
-    /// The time at which readers that block a grace period may have to be reported.
-    fn next_report(&self) -> Option<u64> {
-        if self.interested.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let stall_ns = self.lock().engine.config().pace.stall_ns;
-        (stall_ns > 0).then(|| prim::now_ns().saturating_add(stall_ns))
-    }
-
-    /// The time of the next look at readers, if one may have left unheard. `[RD-4]`
-    fn next_nap(&self) -> Option<u64> {
-        let waits = self.interested.load(Ordering::Relaxed) != 0;
-        if cfg!(quiescent_model) || !waits || !self.may_miss_readers() {
-            return None;
-        }
-        let naps = self.naps.fetch_add(1, Ordering::Relaxed);
-        Some(prim::now_ns().saturating_add(nap_ns(naps)))
     }
 }
 

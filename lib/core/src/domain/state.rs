@@ -18,7 +18,7 @@ use crate::domain::error::SyncError;
 use crate::domain::life::Domain;
 use crate::domain::statistics::Counters;
 use crate::domain::tasks::Tasks;
-use crate::domain::waiters::WaitList;
+use crate::domain::waiting::WaitList;
 use crate::os::NO_MEMORY;
 use crate::prim::counters::{Counter, count, value};
 use crate::prim::fixed::Fixed;
@@ -384,16 +384,6 @@ impl Core {
             self.engine.disarm();
         }
     }
-
-    /// In the child of a fork.
-    #[cfg(feature = "fork")]
-    pub fn forked(&mut self) {
-        self.due_from = now_ns(); // what was due in the parent
-        self.waiters = WaitList::new();
-        self.gate.forked();
-        self.engine.forked();
-        self.barrier.forked();
-    }
 }
 
 impl State {
@@ -406,7 +396,11 @@ impl State {
     /// may be among them: the next end wakes them all.
     #[cfg(feature = "fork")]
     pub fn forked(&'static self, core: &mut Core) {
-        core.forked();
+        core.due_from = now_ns(); // what was due in the parent
+        core.waiters = WaitList::new();
+        core.gate.forked();
+        core.engine.forked();
+        core.barrier.forked();
         self.counters.forked();
         self.sleeper.store(NO_SLEEPER, Ordering::Relaxed);
         let counts = [&self.unreported, &self.drainers, &self.naps];

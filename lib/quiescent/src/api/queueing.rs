@@ -12,7 +12,7 @@ use crate::api::refused::Refusal;
 use crate::global::with_local;
 use quiescent_core::domain::enqueue::{self, Terms};
 use quiescent_core::domain::error::SyncError;
-use quiescent_core::domain::in_place;
+use quiescent_core::domain::run;
 use quiescent_core::domain::settings::INLINE;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::counters::count;
@@ -136,7 +136,7 @@ unsafe fn retire_as<T: Send + 'static>(
             // SAFETY: the caller's promise.
             unsafe { enqueue::plain(queue, entry, bytes, large) };
         }
-        (false, OWN) => with_local(|local| in_place::own(local, queue, entry, bytes)),
+        (false, OWN) => with_local(|local| run::own(local, queue, entry, bytes)),
         (false, _) => enqueue::push_code(queue, CODE, entry, bytes, Urgency::Lazy),
     }
 }
@@ -231,7 +231,7 @@ pub(crate) fn defer<F: FnOnce() + Send + 'static>(domain: &impl Handle, f: F, ur
     match queue {
         None => state.deliver(Parcel::Entry(lane, entry, bytes), Terms::of(urgency)),
         Some(queue) if inline => {
-            with_local(|local| in_place::own_call(local, queue, entry, bytes, urgency));
+            with_local(|local| run::own_call(local, queue, entry, bytes, urgency));
         }
         Some(queue) => enqueue::push_code(queue, CODE, entry, bytes, urgency),
     }

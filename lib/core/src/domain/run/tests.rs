@@ -14,12 +14,12 @@ use quiescent_engine::{Interest, Lane};
 
 use crate::domain::budget::{OVER_BUDGET, TASKS_WAIT};
 use crate::domain::driver::How;
+use crate::domain::enqueue;
 use crate::domain::error::{Fullness, Refusal};
 use crate::domain::report::Report;
 use crate::domain::run::{turn_of_overflow, turn_of_worker};
 use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
-use crate::domain::{enqueue, in_place};
 use crate::prim::Ordering;
 use crate::prim::counters::value;
 use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue};
@@ -280,8 +280,8 @@ fn a_destructor_is_slow_beyond_the_limit() {
     let (program, state) = home();
     state.put(OWN, counting(counter()), Urgency::Lazy);
     let queue = state.own_queue_or_new().expect("memory");
-    for (ns, number) in [(in_place::SLOW_NS, 0), (in_place::SLOW_NS + 1, 1)] {
-        in_place::report_if_slow(queue, counting(counter()), ns);
+    for (ns, number) in [(super::SLOW_NS, 0), (super::SLOW_NS + 1, 1)] {
+        super::report_if_slow(queue, counting(counter()), ns);
         let reports = program.reports();
         assert_eq!(reports.len(), number, "{reports:?}");
         assert!(reports.iter().all(

@@ -53,7 +53,7 @@ fn a_prompt_closure_is_reported_unless_one_is_pending() {
     let is_prompt = || queue.lanes[CODE].prompt.load(Ordering::Relaxed) != 0;
     let call = |urgency| {
         let before = runs.load(Relaxed);
-        in_place::own_call(&local, queue, counting(counter()), 64, urgency);
+        crate::domain::run::own_call(&local, queue, counting(counter()), 64, urgency);
         (runs.load(Relaxed) > before, is_prompt())
     };
     assert_eq!(call(Urgency::Lazy), (true, false));
