@@ -407,10 +407,11 @@ mod tests {
     /// One that waits calls the worker that has given up, once.
     #[test]
     fn a_worker_that_gave_up_is_called_by_the_next_who_waits() {
-        let mut core = program().env.state.lock();
-        let mut ticket = core.ticket();
-        let _ = core.barrier.start(ticket.snap);
-        core.gate.stopped = true;
+        let state = &program().env.state;
+        let mut ticket = state.ticket();
+        let _ = state.lock().barrier.start(ticket.snap);
+        state.give_up_barrier();
+        let mut core = state.lock();
         for (who, call) in [
             (Who::Passing, false),
             (Who::Task, true),
