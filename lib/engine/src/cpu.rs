@@ -36,6 +36,8 @@ pub enum Lane {
 impl Lane {
     /// All lanes, in the order of a CPU's lists.
     pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
+    /// Those whose items run code of the program, in the order in which they are run.
+    pub const CODE: [Lane; 3] = [Lane::Own, Lane::Code, Lane::Head];
 }
 
 /// One CPU's callbacks. Each thread has one in each of its queues, so it is small.

@@ -12,6 +12,7 @@
 //! expire. The memory of plain objects is not freed but passed to an observer ([`observe_frees`]), and freed
 //! blocks of a queue are recorded: using one again panics.
 
+use quiescent_core::domain::settings::INLINE;
 use quiescent_engine::{Config, Pace};
 
 use crate::global::{Process, stalls};
@@ -169,7 +170,7 @@ impl Model {
 
     /// Owners run their callbacks themselves.
     pub fn inline(self) -> Model {
-        self.0.env.home.set(|it| it.inline = true);
+        self.0.env.home.set(|it| it.put(INLINE, true));
         self
     }
 
@@ -294,7 +295,7 @@ impl Model {
 
     /// Issues a heavy fence of this thread, or uses one that another thread issues.
     pub fn fence(self) {
-        self.0.env.heavy_fence().expect("models refuse nothing");
+        self.0.env.heavy_fence(1).expect("models refuse nothing");
     }
 
     /// Threads are asked for the fences of deferred work; before any thread registers.

@@ -5,7 +5,7 @@ use quiescent_engine::Config;
 use crate::watch::report::{self, Report};
 use quiescent_core::domain::env::{Env, Zeros};
 use quiescent_core::domain::host::Host;
-use quiescent_core::domain::stall::Reports;
+use quiescent_core::domain::stall::StallReporter;
 use quiescent_core::domain::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
 use quiescent_core::queue::meter::uncounted;
@@ -125,8 +125,8 @@ impl Host for Process {
         futex_wake(&self.calls);
     }
 
-    fn stall_reports(&self) -> Option<&'static Reports> {
-        (stalls::begins() || report::stalls().is_some()).then_some(&stalls::REPORTS)
+    fn stalls(&self) -> Option<&'static StallReporter> {
+        (stalls::begins() || report::stalls().is_some()).then_some(&stalls::REPORTER)
     }
 
     fn tell(&self, event: Report) {
@@ -144,10 +144,13 @@ impl Host for Process {
 pub(crate) mod stalls {
     use std::cell::Cell;
 
-    use quiescent_core::domain::env::Env;
-    use quiescent_core::domain::stall::{Reports, StallReport};
+    use quiescent_core::domain::stall::{StallReport, StallReporter};
 
-    pub(super) static REPORTS: Reports = Reports::new(tell);
+    pub(super) static REPORTER: StallReporter = |state, stalled| {
+        if let Some((_, made)) = OBSERVER.get() {
+            made(&state.stall_report(stalled));
+        }
+    };
 
     type Observer = (fn(), fn(&StallReport));
 
@@ -168,12 +171,6 @@ pub(crate) mod stalls {
     pub(super) fn begins() -> bool {
         let observer = OBSERVER.get();
         observer.inspect(|(begun, _)| begun()).is_some()
-    }
-
-    fn tell(_: &'static Env, stall: StallReport) {
-        if let Some((_, made)) = OBSERVER.get() {
-            made(&stall);
-        }
     }
 }
 

@@ -52,13 +52,12 @@ use quiescent_engine::Seq;
 use quiescent_engine::barrier::Begin;
 use quiescent_engine::credit::Cause;
 
+use crate::domain::budget::TASKS_WAIT;
 use crate::domain::error::SyncError;
 use crate::domain::host::Host;
 use crate::domain::state::{Core, State};
 use crate::prim::counters::count;
-use crate::prim::{self, MutexGuard, Ordering, full_fence};
-
-pub use crate::domain::gate::{Look, Seen, Ticket, Who};
+use crate::prim::{self, AtomicU32, MutexGuard, Ordering, full_fence};
 
 impl State {
     /// Waits until everything queued before this call has been freed or run.
@@ -77,8 +76,8 @@ impl State {
                     self.begin(&ticket, Host::hire)?;
                     who = Who::Thread;
                 }
-                Look::InFlight(seen) => {
-                    self.sleep(&seen)
+                Look::InFlight { word, call } => {
+                    self.sleep(word, call)
                         .inspect_err(|_| self.lock().gate.wakes_up())?;
                     who = Who::Sleeper;
                 }
@@ -102,18 +101,18 @@ impl State {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
-                Look::InFlight(_) if who == Who::Passing => {
-                    if self.wakers.put(place, Seq::ZERO, waker) {
+                Look::InFlight { .. } if who == Who::Passing => {
+                    if self.tasks.put(place, None, waker) {
                         who = Who::Task;
                         continue;
                     }
                     SyncError::NoWorker // no memory for the list entry
                 }
-                Look::InFlight(seen) => {
+                Look::InFlight { call, .. } => {
                     if !self.env().host.start_worker() {
                         SyncError::NoWorker
                     } else {
-                        if seen.call {
+                        if call {
                             self.call();
                         }
                         match self.refusal().filter(is_final) {
@@ -142,16 +141,16 @@ impl State {
     }
 
     /// Waits for the end of the barrier in flight, or for another reason to inspect it again.
-    pub fn sleep(&'static self, seen: &Seen) -> Result<(), SyncError> {
+    pub fn sleep(&'static self, word: u32, call: bool) -> Result<(), SyncError> {
         if !self.env().host.hire() {
             return Err(SyncError::NoWorker);
         }
-        if seen.call {
+        if call {
             self.call();
         }
         match self.refusal() {
             Some(error) => return Err(error),
-            None => prim::futex_wait(&self.barrier_word, seen.word, None), // [BAR-1]
+            None => prim::futex_wait(&self.barrier_word, word, None), // [BAR-1]
         }
         Ok(())
     }
@@ -163,7 +162,7 @@ impl State {
         has_worker: fn(&'static dyn Host) -> bool,
     ) -> Result<(), SyncError> {
         // Checked before anything is taken from its owners: without a worker they continue on their own.
-        if self.is_holding() && !has_worker(self.env().host) {
+        if self.held().0 > 0 && !has_worker(self.env().host) {
             return Err(SyncError::NoWorker);
         }
         let mut core = self.lock();
@@ -171,7 +170,11 @@ impl State {
             return Ok(());
         }
         drop(core);
-        let visited = self.visit_queues();
+        // Takes over everything that is queued. If the fence is refused, not all queues were visited.
+        let visited = self.sweep(
+            |core| (!core.is_idle()).then_some(Cause::Barrier),
+            |core| _ = core.cpu.visit_barrier(&mut self.lock().barrier),
+        );
         let mut core = self.lock();
         if visited.is_err() {
             core.gate.fail(); // before any waiter can see that it has ended
@@ -192,7 +195,7 @@ impl State {
     /// program.
     pub fn end(&'static self, core: MutexGuard<'_, Core>) {
         if self.end_quietly(core) {
-            self.wakers.take().wake(self.env());
+            self.tasks.wake(self.env(), |awaits| awaits.is_none());
         }
     }
 
@@ -217,36 +220,16 @@ impl State {
     pub fn barrier_share_done(&'static self) {
         let mut core = self.lock();
         if core.barrier.one_done() && self.end_quietly(core) {
-            self.wake_later();
+            self.request_report(TASKS_WAIT); // the worker wakes them
         }
     }
 
     /// Wakes the waiters of a barrier, which then find the reason why it will not complete now.
     pub fn give_up_barrier(&self) {
         let mut core = self.lock();
-        core.gate.give_up();
+        core.gate.stopped = true;
         self.open(core);
-        self.wakers.take().wake(self.env()); // includes those that a failed thread was to wake
-    }
-
-    /// Takes over everything that is queued, and has the barrier visit all queues.
-    ///
-    /// # Errors
-    /// The fence was refused: not all queues were visited.
-    fn visit_queues(&'static self) -> Result<(), SyncError> {
-        self.sweep(
-            |core| (!core.is_idle()).then_some(Cause::Barrier),
-            |core| _ = core.cpu.visit_barrier(&mut self.lock().barrier),
-        )
-    }
-
-    fn is_holding(&'static self) -> bool {
-        self.held().0 > 0
-    }
-
-    /// Asks the worker to wake the tasks.
-    fn wake_later(&'static self) {
-        self.request_report(crate::domain::budget::TASKS_WAIT);
+        self.tasks.wake(self.env(), |_| true); // includes those that a failed thread was to wake
     }
 }
 
@@ -255,5 +238,208 @@ fn is_final(error: &SyncError) -> bool {
     match *error {
         SyncError::FenceRefused { errno } => errno != crate::os::NO_MEMORY,
         _ => false,
+    }
+}
+
+/// The barrier state that the core's lock protects, beside the engine's part.
+#[derive(Debug)]
+pub struct Gate {
+    /// Threads that sleep on the word, or are about to.
+    sleepers: u32,
+    /// The list may contain tasks.
+    pub awaited: bool,
+    /// Number of barriers that failed, that is, ended without covering their callbacks.
+    failures: u32,
+    /// The worker gave up, and has not been called since.
+    stopped: bool,
+}
+
+impl Gate {
+    pub const fn new() -> Gate {
+        Gate {
+            sleepers: 0,
+            awaited: false,
+            failures: 0,
+            stopped: false,
+        }
+    }
+
+    /// A sleeping thread wakes. (After a fork the count is already 0.)
+    pub fn wakes_up(&mut self) {
+        self.sleepers = self.sleepers.saturating_sub(1);
+    }
+
+    /// A barrier ends without covering its callbacks.
+    pub fn fail(&mut self) {
+        self.failures = self.failures.wrapping_add(1);
+    }
+
+    /// The barrier's state has changed: returns the number of threads to wake, and whether the list may
+    /// contain tasks.
+    pub fn open(&mut self) -> (u32, bool) {
+        (self.sleepers, std::mem::take(&mut self.awaited))
+    }
+
+    /// In the child of a fork: no thread sleeps, and the barrier in flight was the parent's. Failures
+    /// count on.
+    #[cfg(feature = "fork")]
+    pub fn forked(&mut self) {
+        self.sleepers = 0;
+        self.awaited = true; // tasks that waited at the fork are in the list
+        self.stopped = false;
+        self.fail();
+    }
+}
+
+/// Identifies the barrier that a caller waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticket {
+    /// The sequence number that the barrier has to reach.
+    pub snap: Seq,
+    failures: u32,
+}
+
+/// The kind of caller that inspects a barrier.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// A thread that goes to sleep if a barrier is in flight.
+    Thread,
+    /// A thread that has slept, and counts as a sleeper.
+    Sleeper,
+    /// A task whose waker is in the list.
+    Task,
+    /// A caller that does not wait yet.
+    Passing,
+}
+
+/// The result of inspecting a barrier.
+pub enum Look {
+    Over,
+    Free,
+    /// The value of the futex to sleep on, and whether the caller must call the threads that run callbacks.
+    InFlight {
+        word: u32,
+        call: bool,
+    },
+}
+
+impl Core {
+    /// The barrier that covers everything queued until now.
+    pub fn ticket(&self) -> Ticket {
+        Ticket {
+            snap: self.barrier.snap(),
+            failures: self.gate.failures,
+        }
+    }
+
+    /// The state of the ticket's barrier. If a barrier has failed since the ticket was taken, it may have
+    /// been this one: the ticket is renewed.
+    pub fn look(&mut self, ticket: &mut Ticket, who: Who, word: &AtomicU32) -> Look {
+        if ticket.failures != self.gate.failures {
+            ticket.failures = self.gate.failures;
+            ticket.snap = self.barrier.snap();
+        }
+        let over = self.barrier.seq().done(ticket.snap);
+        let in_flight = self.barrier.in_flight();
+        let gate = &mut self.gate;
+        if over || !in_flight {
+            if who == Who::Sleeper {
+                gate.wakes_up();
+            }
+            return if over { Look::Over } else { Look::Free };
+        }
+        match who {
+            Who::Thread => gate.sleepers += 1,
+            Who::Task => gate.awaited = true,
+            Who::Sleeper | Who::Passing => {}
+        }
+        let waits = who != Who::Passing;
+        Look::InFlight {
+            word: word.load(Ordering::Relaxed), // [BAR-1]
+            call: waits && std::mem::take(&mut gate.stopped),
+        }
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+    use crate::testing::program;
+
+    static WORD: AtomicU32 = AtomicU32::new(7);
+
+    fn in_flight(look: Look) -> Option<(u32, bool)> {
+        match look {
+            Look::InFlight { word, call } => Some((word, call)),
+            Look::Over | Look::Free => None,
+        }
+    }
+
+    #[test]
+    fn those_who_wait_are_counted_until_they_wake() {
+        let mut core = program().env.state.lock();
+        let mut ticket = core.ticket();
+        assert!(matches!(
+            core.look(&mut ticket, Who::Thread, &WORD),
+            Look::Free
+        ));
+        let _ = core.barrier.start(ticket.snap);
+        for who in [
+            Who::Thread,
+            Who::Thread,
+            Who::Passing,
+            Who::Sleeper,
+            Who::Task,
+        ] {
+            let seen = in_flight(core.look(&mut ticket, who, &WORD));
+            assert_eq!(seen, Some((7, false)));
+        }
+        assert_eq!(core.gate.open(), (2, true));
+        assert_eq!(core.gate.open(), (2, false), "tasks are woken once");
+        core.gate.wakes_up();
+        assert_eq!(core.gate.open().0, 1);
+        core.gate.forked();
+        assert_eq!(core.gate.open(), (0, true));
+        core.gate.wakes_up();
+        assert_eq!(core.gate.open().0, 0, "one that slept at the fork");
+    }
+
+    /// One that waits calls the worker that has given up, once.
+    #[test]
+    fn a_worker_that_gave_up_is_called_by_the_next_who_waits() {
+        let state = &program().env.state;
+        let mut ticket = state.ticket();
+        let _ = state.lock().barrier.start(ticket.snap);
+        state.give_up_barrier();
+        let mut core = state.lock();
+        for (who, call) in [
+            (Who::Passing, false),
+            (Who::Task, true),
+            (Who::Thread, false),
+        ] {
+            let seen = in_flight(core.look(&mut ticket, who, &WORD));
+            assert_eq!(seen, Some((7, call)));
+        }
+        core.gate.stopped = true;
+        core.gate.forked();
+        let seen = in_flight(core.look(&mut ticket, Who::Thread, &WORD));
+        assert_eq!(seen, Some((7, false)), "in the child it is not called for");
+    }
+
+    #[test]
+    fn a_ticket_is_renewed_when_a_barrier_has_failed() {
+        let mut core = program().env.state.lock();
+        let first = core.ticket();
+        let _ = core.barrier.start(first.snap);
+        let mut kept = first;
+        let _ = core.look(&mut kept, Who::Passing, &WORD);
+        assert_eq!((kept.snap, kept.failures), (first.snap, first.failures));
+        core.gate.fail();
+        let _ = core.look(&mut kept, Who::Passing, &WORD);
+        assert_eq!(kept.failures, core.ticket().failures);
+        assert_ne!(
+            kept.snap, first.snap,
+            "that one is in flight, and covers nothing"
+        );
     }
 }

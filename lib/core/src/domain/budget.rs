@@ -31,7 +31,7 @@ use std::time::Duration;
 use crate::domain::driver::How;
 use crate::domain::enqueue::Terms;
 use crate::domain::error::SyncError;
-use crate::domain::fullness::{Fullness, Refusal};
+use crate::domain::error::{Fullness, Refusal};
 use crate::domain::report::Report;
 use crate::domain::state::{Core, State};
 use crate::domain::sweep::Until;
@@ -46,7 +46,7 @@ use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
 pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Pending report: the budget is exceeded.
-const OVER_BUDGET: u32 = 1;
+pub const OVER_BUDGET: u32 = 1;
 /// Pending work: tasks whose barrier has ended have to be woken.
 pub const TASKS_WAIT: u32 = 2;
 
@@ -55,8 +55,8 @@ impl State {
     /// that may have changed it.
     pub fn show_level(&self, core: &Core) {
         let level = core.engine.level() as u64;
-        if value(&self.level.0) != level {
-            self.level.0.store(level, Ordering::Relaxed);
+        if value(&self.level) != level {
+            self.level.store(level, Ordering::Relaxed);
         }
     }
 
@@ -207,14 +207,9 @@ impl State {
         std::thread::yield_now();
     }
 
-    /// Requests the report that the budget is exceeded.
-    #[cold]
-    pub fn over_budget(&'static self) {
-        self.request_report(OVER_BUDGET);
-    }
-
     /// Requests that the worker report `what`, since this call may be in a `retire` of the program, under any
     /// locks that it holds. Called with no lock held.
+    #[cold]
     pub fn request_report(&'static self, what: u32) {
         self.unreported.fetch_or(what, Ordering::Release);
         self.kick_worker();
@@ -226,7 +221,7 @@ impl State {
         if news & TASKS_WAIT != 0 {
             self.env().watched(
                 || "the waker of a task",
-                || self.wakers.take().wake(self.env()),
+                || self.tasks.wake(self.env(), |awaits| awaits.is_none()),
             );
         }
         if news & OVER_BUDGET == 0 {

@@ -17,6 +17,16 @@
 //! * For the same reason a waiter that checks the driver also checks whether it is itself satisfied: the
 //!   driver may have stopped before waking it.
 //!
+//! # Interrupted turns
+//! * Code of the program (a report) is called without the role.
+//! * A driver with *batched* fences returns where it needs one ([`Drive::Fence`]), with the role and without
+//!   any lock. Its caller issues one fence for all drivers that have returned, and lets each continue. A
+//!   fence later than the request is equally valid; and if the role was lost meanwhile, that is detected as
+//!   after a driver's own fence.
+//!
+//! # Cookies
+//! A caller that polls drives the grace period as far as that needs no waiting: polling alone completes it.
+//!
 //! # Edges
 //! `[SNAP-1]` the caller's updates, a *full fence*, then the request. `[GP-1]` the grace period starts,
 //! *heavy fence*, then the first scan of readers. `[GP-2]` flags are set, *heavy fence*, then the last scan
@@ -33,13 +43,10 @@ use quiescent_engine::{CpuId, FenceCause, Global, Interest, Look, Next, Phase, P
 use crate::domain::env::Fenced;
 use crate::domain::error::SyncError;
 use crate::domain::state::{Core, NO_SLEEPER, State};
-use crate::domain::waiters::Wakes;
+use crate::domain::waiting::Wakes;
 use crate::prim::counters::{add, count};
-use crate::prim::{self, MutexGuard, Ordering};
+use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, nap_ns};
-
-mod batched;
-mod polling;
 
 /// Parameters of a wait.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,9 +118,10 @@ pub struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    #[inline]
-    fn new(state: &'a State, core: MutexGuard<'a, Core>) -> Turn<'a> {
-        Turn {
+    /// The role was `taken` just now.
+    #[inline] // the result is large
+    pub fn begin(state: &'a State, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
+        let mut turn = Turn {
             state,
             epoch: core.engine.driver_epoch(),
             core: Some(core),
@@ -123,13 +131,7 @@ impl<'a> Turn<'a> {
             lost: false,
             batched: false,
             naps: 0,
-        }
-    }
-
-    /// The role was `taken` just now.
-    #[inline] // the result is large
-    pub fn begin(state: &'a State, core: MutexGuard<'a, Core>, taken: Look) -> Turn<'a> {
-        let mut turn = Turn::new(state, core);
+        };
         if taken == Look::TakenOver {
             // At most one driver sleeps, and a reader that wakes one wakes the thread that drives.
             turn.unlocked(|state| prim::futex_wake(&state.sleeper));
@@ -235,7 +237,7 @@ impl<'a> Turn<'a> {
         core.engine.flagged(newly)
     }
 
-    /// Releases the lock for a fence. `None`: the fence is [batched](batched).
+    /// Releases the lock for a fence. `None`: the fence is batched.
     fn fence(&mut self, cause: FenceCause, interest: Interest) -> Option<Fenced> {
         let batched = self.batched;
         self.unlocked(|state| {
@@ -244,10 +246,7 @@ impl<'a> Turn<'a> {
                 FenceCause::Flag => &state.counters.fences_flag,
             };
             count(counter);
-            (!batched).then(|| match interest {
-                Interest::Passing => state.deferred_fence(), // [GP-1]
-                _ => state.heavy_fence().map(|()| None),     // [GP-1] [GP-2]
-            })
+            (!batched).then(|| state.fence(interest == Interest::Passing)) // [GP-1] [GP-2]
         })
     }
 
@@ -279,7 +278,8 @@ impl<'a> Turn<'a> {
                 false => end,
             };
             if !past && end > now {
-                state.gp_waits();
+                count(&state.counters.sleeps);
+                state.env().publish();
                 let timeout = Some(Duration::from_nanos(end - now));
                 prim::futex_wait(&state.sleeper, sleeper, timeout);
             }
@@ -402,6 +402,95 @@ impl State {
             }
             prim::futex_wake(&self.sleeper);
         }
+    }
+}
+
+impl Turn<'_> {
+    /// The fence that the driver requested was issued, by any thread, or refused; returns the next action.
+    pub(super) fn fenced(&mut self, fenced: Fenced) -> Result<Next, SyncError> {
+        let time = fenced.map_err(|errno| SyncError::FenceRefused { errno })?;
+        if !self.is_driver() {
+            return Ok(Next::Done); // the fence may precede a later grace period
+        }
+        self.core().fence_ended(time);
+        Ok(self.core().engine.fenced())
+    }
+}
+
+impl Turn<'static> {
+    /// As [`begin`](Turn::begin), for a driver that returns where it needs a fence.
+    pub fn begin_batched(
+        state: &'static State,
+        core: MutexGuard<'static, Core>,
+        taken: Look,
+    ) -> Self {
+        let mut turn = Turn::begin(state, core, taken);
+        turn.batched = true;
+        turn
+    }
+
+    /// The fence for which it has returned was issued, or refused: continues driving.
+    pub fn drive_fenced(&mut self, fenced: Fenced, interest: Interest) -> Drive {
+        match self.fenced(fenced) {
+            Ok(_) if self.lost => Drive::Replaced,
+            Ok(next) => self.drive_on(next, prim::coarse_ns(), interest, None),
+            Err(error) => Drive::Failed(error),
+        }
+    }
+
+    /// Reports a stall. Gives the role up first: other threads may drive while the reporter runs.
+    pub fn report(&mut self, stalled: Stalled) {
+        self.leave();
+        self.state.report_stall(stalled);
+    }
+}
+
+impl State {
+    /// Requests a grace period.
+    pub fn start_poll(&self) -> Seq {
+        full_fence(); // [SNAP-1]
+        self.lock().engine.start_poll()
+    }
+
+    /// True if the grace period of `cookie` has ended. One acquire load.
+    pub fn is_done(&self, cookie: Seq) -> bool {
+        let root = Seq::from_bits(self.root_seq.load(Ordering::Acquire)); // [POLL-1]
+        let done = cookie == Seq::COMPLETED || root.done_exact(cookie);
+        if done {
+            full_fence();
+        }
+        done
+    }
+
+    /// As [`is_done`](State::is_done); if not, drives the grace period as far as possible without waiting.
+    pub fn poll(&'static self, cookie: Seq) -> Result<bool, SyncError> {
+        // A cookie taken during a grace period needs that one and the next.
+        for _ in 0..2 {
+            if self.is_done(cookie) {
+                return Ok(true);
+            }
+            let Some(mut core) = self.try_lock() else {
+                break;
+            };
+            let cpu = self.own_cpu(&self.env().local());
+            let taken = self.take_role(&mut core, cpu, Interest::Poller);
+            if matches!(taken, Look::At(_)) {
+                break;
+            }
+            let mut turn = Turn::begin(self, core, taken);
+            let end = turn.drive(Interest::Poller, None);
+            if let Drive::Stalled(stalled) = end {
+                turn.report(stalled);
+                continue;
+            }
+            turn.leave();
+            match end {
+                Drive::Home | Drive::Stalled(_) | Drive::Fence => {}
+                Drive::GaveUp | Drive::Replaced => break,
+                Drive::Failed(error) => return Err(error),
+            }
+        }
+        Ok(self.is_done(cookie))
     }
 }
 

@@ -10,8 +10,10 @@
 use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
-use crate::domain::fullness::Fullness;
+use crate::domain::budget::OVER_BUDGET;
+use crate::domain::error::Fullness;
 use crate::domain::run;
+use crate::domain::settings::{DRAINED, OFFLOAD, WORKERS_RUN};
 use crate::domain::state::State;
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
@@ -180,8 +182,10 @@ impl State {
         let queue = unsafe { Queue::leak(cpu, &self.env().common, state) }?;
         if !self.is_home() {
             queue.set_found_at(place);
+            let number = self.place.load(Ordering::Relaxed);
+            queue.lock().cursor.set_place(number);
         }
-        self.add_queue(queue);
+        self.shared.others.add(queue);
         slot.queues.add(queue);
         place.set(queue);
         Some(queue)
@@ -207,8 +211,8 @@ impl State {
             true => Urgency::Hurry, // a take-over has begun: the owner hands everything over itself
             false => terms.urgency,
         };
-        let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.offloads());
-        core.workers_run = self.workers_run();
+        let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.has(OFFLOAD));
+        core.workers_run = self.has(WORKERS_RUN | DRAINED);
         let queued = queue.report(core, hands_off);
         self.count_run(core, &queued);
         let now = prim::coarse_ns();
@@ -274,7 +278,7 @@ impl State {
             self.env().host.call_overflow(self);
         }
         if refill.over {
-            self.over_budget();
+            self.request_report(OVER_BUDGET);
         }
     }
 
@@ -290,7 +294,7 @@ impl State {
 
     /// Drives a grace period as far as possible without waiting. True if one has ended.
     fn drive_in_passing(&'static self) -> bool {
-        let cpu = self.own_cpu();
+        let cpu = self.own_cpu(&self.env().local());
         let core = self.lock();
         let before = core.engine.published();
         self.drive_once(core, cpu, Interest::Passing);
@@ -349,20 +353,12 @@ pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool
     lane.push::<false>(entry, bytes, large, help, pop, pop_last);
 }
 
-/// Queues memory, and frees none.
+/// Queues an item; this thread frees and runs none.
 ///
 /// # Safety
-/// As [`plain`].
+/// `entry` is for this lane, and as [`plain`] requires.
 #[inline(always)]
-pub unsafe fn plain_only(queue: &'static Queue, entry: Entry, bytes: u64) {
-    if queue.lanes[PLAIN].push_only(entry, bytes) {
-        help_only(queue, PLAIN, entry, bytes);
-    }
-}
-
-/// Queues code; this thread runs none.
-#[inline(always)]
-pub fn code_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
+pub unsafe fn only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
     if queue.lanes[lane].push_only(entry, bytes) {
         help_only(queue, lane, entry, bytes);
     }
@@ -371,13 +367,8 @@ pub fn code_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
 #[cold]
 #[inline(never)]
 fn help_only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
-    State::of(queue).help(
-        queue,
-        lane,
-        (entry, bytes),
-        Popped::NOTHING,
-        Terms::HANDS_OFF,
-    );
+    let pushed = (entry, bytes);
+    State::of(queue).help(queue, lane, pushed, Popped::NOTHING, Terms::HANDS_OFF);
 }
 
 /// Frees the entries that the owner has popped, and moves to the next block.
@@ -408,21 +399,9 @@ pub(super) fn help_code(
     State::of(queue).help(queue, lane, pushed, popped, Terms::of(urgency));
 }
 
-/// Queues code that workers run: the fast path, and its fall-backs.
+/// Queues code for a lane, and runs none: the fast path, and its fall-backs.
 #[inline]
-pub fn code(queue: &'static Queue, entry: Entry, bytes: u64, urgency: Urgency) {
-    push_code(queue, CODE, entry, bytes, urgency);
-}
-
-/// Queues code for a lane, and runs none.
-#[inline]
-pub(super) fn push_code(
-    queue: &'static Queue,
-    lane: usize,
-    entry: Entry,
-    bytes: u64,
-    urgency: Urgency,
-) {
+pub fn push_code(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64, urgency: Urgency) {
     if urgency == Urgency::Prompt && queue.lanes[CODE].prompt.load(Ordering::Relaxed) == 0 {
         let parcel = Parcel::Entry(lane, entry, bytes);
         return State::of(queue).deliver(parcel, Terms::of(urgency));

@@ -4,14 +4,14 @@
 use crate::domain::error::InitError;
 use crate::domain::host::Host;
 use crate::domain::life::Domain;
-use crate::domain::list::Registry;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
 use crate::prim::asking::{Asking, SPIN};
-use crate::prim::counters::add;
+use crate::prim::counters::{Counter, add};
 use crate::prim::fences::{Fences, Whose};
-use crate::prim::{self, LEAF_SLOTS, full_fence, linked};
+use crate::prim::linked::List;
+use crate::prim::{self, AtomicU64, LEAF_SLOTS, full_fence, linked};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::meter::{CountsOf, PROCESS};
@@ -35,6 +35,39 @@ pub struct Env {
     pub registry: Registry,
     pub alarm: Alarm,
     pub host: &'static dyn Host,
+}
+
+/// The domains of the program.
+#[derive(Debug)]
+pub struct Registry {
+    /// All of them, the newest first.
+    pub domains: List<Domain>,
+    /// Number of domains created.
+    #[cfg_attr(
+        quiescent_model,
+        allow(dead_code, reason = "a model's have numbers of their own")
+    )]
+    pub made: AtomicU64,
+    /// The next identity. Domain numbers start at 1 and are the first identities; later identities start at
+    /// 2^32, above those.
+    ids: Counter,
+}
+
+impl Registry {
+    const_new! {
+        pub fn new() -> Registry {
+            Registry {
+                domains: List::new(),
+                made: AtomicU64::new(0),
+                ids: Counter::new(1 << 32),
+            }
+        }
+    }
+
+    /// An identity that no owner has had.
+    pub fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
 }
 
 /// All states. One function for all loops: none is on a hot path.
@@ -158,12 +191,8 @@ impl Env {
 
     /// The fence of a grace period: reaches every CPU that runs one of our readers. Callers that need one at
     /// the same time share it.
-    pub fn heavy_fence(&self) -> Result<(), i32> {
-        self.heavy_fence_for(1)
-    }
-
-    /// One fence for `needs` callers, provided that none has to precede another.
-    fn heavy_fence_for(&self, needs: u64) -> Result<(), i32> {
+    /// One serves `needs` callers, provided that none has to precede another.
+    pub fn heavy_fence(&self, needs: u64) -> Result<(), i32> {
         if !self.threads.mode.updaters_fence() {
             full_fence(); // of this thread only
             return Ok(());
@@ -179,11 +208,11 @@ impl Env {
     /// engine (rule R7).
     pub fn deferred_fence_for(&self, needs: u64, domain: Option<&Domain>) -> Fenced {
         if !self.threads.mode.updaters_fence() {
-            return self.heavy_fence_for(needs).map(|()| None);
+            return self.heavy_fence(needs).map(|()| None);
         }
         let begun = prim::now_ns();
         if !self.ask(domain, begun.saturating_add(prim::ASK_NS)) {
-            self.heavy_fence_for(needs)?;
+            self.heavy_fence(needs)?;
         }
         let ended = prim::now_ns();
         Ok(Some(FenceTime {

@@ -1,7 +1,11 @@
 //! Errors of the interface. Each message names the cause and the remedy.
 
+use std::error::Error;
 use std::fmt;
 
+use quiescent_engine::budget::Held;
+
+use crate::domain::state::Core;
 use crate::reader::holdout::Holdout;
 
 /// Why waiting for a grace period failed.
@@ -50,12 +54,7 @@ impl fmt::Display for SyncError {
             ),
             SyncError::TimedOut { holdouts } => {
                 write!(f, "no grace period before the deadline")?;
-                let mut separator = ": still reading: ";
-                for holdout in holdouts {
-                    write!(f, "{separator}{holdout}")?;
-                    separator = ", ";
-                }
-                Ok(())
+                still_reading(f, holdouts)
             }
             SyncError::FenceRefused { errno } => write!(
                 f,
@@ -72,7 +71,17 @@ impl fmt::Display for SyncError {
     }
 }
 
-impl std::error::Error for SyncError {}
+/// Names those that are in the way.
+fn still_reading(f: &mut fmt::Formatter<'_>, holdouts: &[Holdout]) -> fmt::Result {
+    let mut separator = ": still reading: ";
+    for holdout in holdouts {
+        write!(f, "{separator}{holdout}")?;
+        separator = ", ";
+    }
+    Ok(())
+}
+
+impl Error for SyncError {}
 
 /// Why `Options::apply` failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,4 +121,98 @@ impl fmt::Display for InitError {
     }
 }
 
-impl std::error::Error for InitError {}
+impl Error for InitError {}
+
+/// Why an object or callback was not queued.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It does not fit into the budget beside what is queued now.
+    Full(Fullness),
+    /// The deadline passed, and it still did not fit.
+    TimedOut {
+        /// The amount queued at the deadline.
+        full: Fullness,
+        /// The readers that blocked the grace period, at most 64 of them. Empty if the delay was caused by a
+        /// callback, or by the thread that runs callbacks, and not by a reader.
+        holdouts: Vec<Holdout>,
+    },
+    /// This thread must not wait, or waiting failed: it is inside a section or a callback, or the fence was
+    /// refused.
+    CannotWait(SyncError),
+}
+
+/// The amount queued, and the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Fullness {
+    /// Bytes that are queued.
+    pub held_bytes: u64,
+    /// Objects and callbacks that are queued.
+    pub held_callbacks: u64,
+    /// The budget in bytes.
+    pub budget_bytes: u64,
+    /// The budget in objects and callbacks.
+    pub budget_callbacks: u64,
+}
+
+impl Fullness {
+    /// As the engine counts it now. Who says why something was refused takes it in the same hold of the lock.
+    pub(crate) fn of(core: &Core) -> Fullness {
+        let budget = core.engine.budget();
+        let budget = Held {
+            count: budget.count,
+            bytes: budget.bytes,
+        };
+        Fullness::new(core.engine.held(), budget)
+    }
+
+    /// What it was when the budget was exceeded last.
+    pub(crate) fn exceeded(core: &Core) -> Option<Fullness> {
+        let (held, budget) = core.engine.exceeded()?;
+        Some(Fullness::new(held, budget))
+    }
+
+    fn new(held: Held, budget: Held) -> Fullness {
+        Fullness {
+            held_bytes: held.bytes,
+            held_callbacks: held.count,
+            budget_bytes: budget.bytes,
+            budget_callbacks: budget.count,
+        }
+    }
+}
+
+impl fmt::Display for Fullness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fullness {
+            held_bytes,
+            held_callbacks,
+            budget_bytes,
+            budget_callbacks,
+        } = self;
+        write!(
+            f,
+            "{held_bytes} bytes in {held_callbacks} callbacks are queued, and the budget is \
+             {budget_bytes} bytes in {budget_callbacks}"
+        )
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Full(full) => write!(
+                f,
+                "no room: {full}: try again later, wait for a grace period, or set a larger budget"
+            ),
+            Refusal::TimedOut { full, holdouts } => {
+                write!(f, "no room before the deadline: {full}")?;
+                still_reading(f, holdouts)
+            }
+            Refusal::CannotWait(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for Refusal {}

@@ -3,7 +3,7 @@
 use quiescent_engine::pool::TurnId;
 
 use crate::domain::report::Report;
-use crate::domain::stall::Reports;
+use crate::domain::stall::StallReporter;
 use crate::domain::state::State;
 use crate::queue::parcel::Name;
 use crate::reader::registration::Keeper;
@@ -61,8 +61,8 @@ pub trait Host: Keeper {
     /// Counters have changed, and there is a page: they may be copied now.
     fn publish(&self) {}
 
-    /// How reports of stalls are made, if the program has registered for reports.
-    fn stall_reports(&self) -> Option<&'static Reports> {
+    /// Makes and delivers reports of stalls, if the program has registered for reports.
+    fn stalls(&self) -> Option<&'static StallReporter> {
         None
     }
 

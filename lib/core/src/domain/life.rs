@@ -31,7 +31,7 @@ use crate::domain::env::Env;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::fixed::Fixed;
-use crate::prim::linked::List;
+use crate::prim::linked::{Linked, List};
 use crate::prim::{
     AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
@@ -78,6 +78,12 @@ pub struct Domain {
 // and no code of the program runs under a lock.
 impl std::panic::RefUnwindSafe for Domain {}
 
+impl Linked for Domain {
+    fn rest(&self) -> &List<Domain> {
+        &self.made_before
+    }
+}
+
 impl Domain {
     const_new! {
         /// # Safety
@@ -116,10 +122,6 @@ impl Domain {
             place: std::ptr::from_ref(self).cast(),
             number: self.number,
         }
-    }
-
-    pub fn number(&self) -> u32 {
-        self.number
     }
 
     /// The identity, which differs between owners.

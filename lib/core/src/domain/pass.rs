@@ -35,24 +35,48 @@
 //! `[CT-1]` the worker declares its interest, *heavy fence*, then drives once more. A reader ends its
 //! section, *light fence*, then loads the flag and the worker's interest. Either the worker finds the reader
 //! outside, or the reader finds the worker's interest.
+//!
+//! # Memory pressure
+//! When memory is low, lazy callbacks are due at once.
+//!
+//! There are three sources: the program (`tuning::memory_is_low`), the kernel about the whole machine or the
+//! process's control group (PSI: a task had to wait for memory), and the kernel about the limits of that
+//! group (`memory.high`, `memory.max`). The engine reacts ([`quiescent_engine::pressure`]): every later
+//! deadline is due now, at most ten times a second.
+//!
+//! ## Listening
+//! The worker opens the descriptors of the kernel's sources once, when it starts. They are in its `epoll` set
+//! only while something is queued that has to wait (rule R5): they are added when the timer is set to a time
+//! at least one second away, and removed when it is stopped. Anything with an earlier deadline is gone before
+//! most sources would report. The thread that sets the timer adds them: four system calls, once for
+//! everything that is queued until the next flush.
+//!
+//! ## Invariants of the sources
+//! * While sources are armed, the timer is set. Both change under the timer's lock.
+//! * What a source noted before it is armed is discarded: nothing was queued then.
+//! * An unavailable source is not an error: the other sources, the program and the flush times remain.
+//!   `Statistics::pressure_sources` reports the available ones.
 
 use std::cell::Cell;
 
-use quiescent_engine::credit::Cause;
+use quiescent_engine::credit::{Cause, Refill};
+use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Interest, Look};
 
 use crate::domain::driver::{Drive, Turn};
 use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
-use crate::domain::stall::Made;
+use crate::domain::settings::DRAINED;
 use crate::domain::state::State;
+use crate::domain::statistics::is_late;
 use crate::domain::sweep::{Sweep, Until};
+#[cfg(not(quiescent_model))]
+use crate::domain::tasks::Awaits;
+use crate::os::Woken;
 use crate::prim::counters::count;
 use crate::prim::{self, Ordering, TOGETHER};
 use crate::queue::per_thread::QueueCore;
-
-mod due;
-mod rest;
+use crate::reader::word::nap_ns;
 
 /// Nanoseconds after which the worker retries what failed for lack of memory.
 const RETRY: u64 = 1_000_000_000;
@@ -72,7 +96,7 @@ struct Pass {
     /// The readers flagged before the fence of `[CT-1]`; `None` before that fence is requested.
     flagged: Option<u64>,
     /// To be reported when no role is held.
-    report: Option<Made>,
+    report: Option<Stalled>,
     /// The time of the next check of a driver that does not seem to run.
     look: Option<u64>,
 }
@@ -124,7 +148,7 @@ impl Pass {
     /// requested fence, if one was requested.
     fn advance(&mut self, mut fenced: Option<Fenced>) -> bool {
         while let Stage::Sweeping(sweep) = &mut self.stage {
-            if sweep.needs_fence() {
+            if sweep.owned {
                 match fenced.take() {
                     None => return true,
                     Some(Ok(time)) => {
@@ -138,7 +162,7 @@ impl Pass {
                 }
             }
             sweep.take(|_| ()); // [RET-2]
-            if sweep.is_over() {
+            if sweep.left == 0 {
                 self.stage = match self.state.something_waits() {
                     true => Stage::Driving,
                     false => {
@@ -165,18 +189,16 @@ impl Pass {
         if end == Drive::Fence {
             return true;
         }
-        let turn = self.turn.take();
-        match (end, turn) {
-            (Drive::Stalled(stalled), Some(mut turn)) => {
-                let report = turn.leave_with_report(stalled);
-                self.report = self.report.take().or(report);
-            }
-            (Drive::Failed(error), turn) => {
-                turn.into_iter().for_each(|mut turn| turn.leave());
+        if let Some(mut turn) = self.turn.take() {
+            turn.leave();
+        }
+        match end {
+            Drive::Stalled(stalled) => self.report = self.report.or(Some(stalled)),
+            Drive::Failed(error) => {
                 self.stage = Stage::Failed(error);
                 return false;
             }
-            (_, turn) => turn.into_iter().for_each(|mut turn| turn.leave()),
+            _ => {}
         }
         let waits = self.waits_for_reader();
         if !waits {
@@ -224,7 +246,9 @@ impl Pass {
     /// Ends the pass. No role is held. True if another pass is needed now.
     fn end(&mut self) -> bool {
         let state = self.state;
-        state.report_stall(self.report.take());
+        if let Some(stalled) = self.report.take() {
+            state.report_stall(stalled);
+        }
         if let Stage::Failed(error) = &self.stage {
             // The attempt failed: a thread that makes progress calls the worker, or else the retry time does.
             state.interested.swap(1, Ordering::AcqRel);
@@ -232,15 +256,16 @@ impl Pass {
             state.rest_until(true, retry);
             return false;
         }
-        let code = !state.is_drained();
+        let code = !state.has(DRAINED);
         let ran = state.run_as_worker(Until { deadline: None }, code);
         state.env().host.look_at_overflow();
         #[cfg(not(quiescent_model))]
-        if !state.tasks.is_empty() {
-            let done = state.tasks.choose(|cookie| state.is_done(cookie));
-            state
-                .env()
-                .watched(|| "the waker of a task", || done.wake(state.env()));
+        {
+            let done = |it: Awaits| it.is_some_and(|cookie| state.is_done(cookie));
+            if state.tasks.any(done) {
+                let wake = || state.tasks.wake(state.env(), done);
+                state.env().watched(|| "the waker of a task", wake);
+            }
         }
         if state.unreported.load(Ordering::Acquire) != 0 {
             state.deliver_reports();
@@ -269,8 +294,6 @@ impl State {
     pub(super) fn give_up(&'static self, error: &SyncError) -> Option<u64> {
         let refused = self.refuse(error);
         self.give_up_barrier();
-        #[cfg(not(quiescent_model))]
-        self.tasks.take().wake(self.env());
         (!refused).then(|| prim::now_ns() + RETRY)
     }
 
@@ -289,8 +312,11 @@ impl State {
     /// True if an item of the worker waits for a grace period.
     fn something_waits(&'static self) -> bool {
         #[cfg(not(quiescent_model))]
-        if self.tasks.any(|cookie| !self.is_done(cookie)) {
-            return true;
+        {
+            let waits = |it: Awaits| it.is_some_and(|cookie| !self.is_done(cookie));
+            if self.tasks.any(waits) {
+                return true;
+            }
         }
         self.taken_waits()
     }
@@ -299,7 +325,10 @@ impl State {
 impl Env {
     /// The worker's loop, until another thread has its role.
     pub fn serve(&'static self) {
-        self.states().for_each(State::call_at_start);
+        // The worker processes every state first, whatever its predecessor had done.
+        for state in self.states() {
+            state.called.store(1, Ordering::Release);
+        }
         loop {
             self.look_after(self.states());
             if self.host.is_dismissed() {
@@ -406,3 +435,101 @@ impl Env {
         });
     }
 }
+
+impl State {
+    /// True if this domain was called or has a deadline that has passed. Other domains are skipped:
+    /// processing one that waits for readers costs a fence. `late`: one was late in this round.
+    fn is_due(&self, late: &Cell<bool>) -> bool {
+        let called = self.called.swap(0, Ordering::AcqRel) != 0;
+        let called_at = match called {
+            true => self.called_at.swap(0, Ordering::Relaxed),
+            false => 0,
+        };
+        let look_at = self.look_at.load(Ordering::Relaxed);
+        let armed = self.lock().due().unwrap_or(0);
+        let now = prim::now_ns();
+        let times = [called_at, look_at, armed].into_iter();
+        let since = times.filter(|at| (1..=now).contains(at)).min();
+        let due = called || since.is_some();
+        if due {
+            count(&self.counters.worker_passes);
+        }
+        // Once: what is due may stay so for many rounds, while another thread drives.
+        let is_new = |since| self.late_to.fetch_max(since, Ordering::Relaxed) < since;
+        if since.is_some_and(|since| is_late(since, now) && is_new(since)) && !late.replace(true) {
+            count(&self.env().state.counters.late_wakeups);
+        }
+        due
+    }
+}
+
+impl State {
+    /// No work remains here before a call, the time `at`, or a deadline; `blocked` excludes deadlines. If a
+    /// grace period waits, it is looked at when its readers may have to be reported, or may have left
+    /// unheard.
+    pub fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
+        self.rearm(blocked);
+        let (mut report, mut nap) = (None, None);
+        if self.interested.load(Ordering::Relaxed) != 0 {
+            let stall_ns = self.lock().engine.config().pace.stall_ns;
+            let now = prim::now_ns();
+            report = (stall_ns > 0 && !blocked).then(|| now.saturating_add(stall_ns));
+            if !cfg!(quiescent_model) && self.may_miss_readers() {
+                let naps = self.naps.fetch_add(1, Ordering::Relaxed);
+                nap = Some(now.saturating_add(nap_ns(naps))); // [RD-4]
+            }
+        }
+        let look_at = at.into_iter().chain(report).chain(nap).min();
+        self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Sets the domain's timer to the earliest deadline. `blocked`: the remaining deadlines have passed.
+    pub fn rearm(&'static self, blocked: bool) {
+        // From here on a thread that queues sets the timer; the loop below sees what was queued before.
+        self.lock().engine.disarm();
+        let deadlines = self
+            .queues()
+            .filter_map(|queue| queue.lock().cpu.deadline());
+        match deadlines.min() {
+            _ if blocked => {}
+            Some(earliest) => _ = self.lock().engine.arm(earliest),
+            None => self.lock().engine.calm(),
+        }
+    }
+}
+
+impl Env {
+    /// The worker has slept; `by` says what woke it.
+    pub fn woken(&'static self, by: Woken) {
+        let counters = &self.state.counters;
+        match by {
+            Woken { pressure: true, .. } => count(&counters.woken_pressure),
+            Woken { kick: true, .. } => count(&counters.woken_kick),
+            Woken { timer: true, .. } => count(&counters.woken_timer),
+            _ => {} // by a signal
+        }
+        if by.low {
+            count(&counters.pressure_events);
+            self.states().for_each(State::memory_low);
+        }
+    }
+}
+
+impl State {
+    /// A source reports that memory is low.
+    pub fn memory_low(&'static self) {
+        let is_pending = self.lock().engine.memory_is_said_low();
+        if is_pending || self.held().0 == 0 {
+            return;
+        }
+        let low = self.lock().engine.memory_low(State::now(prim::now_ns()));
+        self.arm_and_kick(Refill {
+            arm: low.arm,
+            kick: low.kick,
+            ..Refill::default()
+        });
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -85,7 +85,8 @@ impl Wait {
                 }
                 Ok(false) => {
                     let host = domain.env().host;
-                    if host.start_worker() && state.tasks.put(&mut self.place, *cookie, waker) {
+                    if host.start_worker() && state.tasks.put(&mut self.place, Some(*cookie), waker)
+                    {
                         state.call();
                     } else {
                         waker.wake_by_ref(); // no room for it: busy, but right
@@ -110,13 +111,8 @@ impl Wait {
     /// Removes the task from the list.
     fn forget(&mut self) {
         let place = std::mem::take(&mut self.place);
-        let Some(domain) = self.domain.filter(|_| place != 0) else {
-            return;
-        };
-        match self.what {
-            #[cfg(not(quiescent_model))]
-            What::GracePeriod(_) => domain.state().tasks.remove(place),
-            What::Barrier(_) => domain.state().wakers.remove(place),
+        if let Some(domain) = self.domain.filter(|_| place != 0) {
+            domain.state().tasks.remove(place);
         }
     }
 }

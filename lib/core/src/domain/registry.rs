@@ -19,35 +19,22 @@ use crate::reader::threads::Slot;
 impl Domain {
     /// A domain of threads for a new owner: an abandoned one, or a new one.
     pub fn found(env: &'static Env) -> &'static Domain {
-        Domain::find(
-            env,
-            |readers| !readers.is_counted(),
-            || DomainReaders::Records(ReaderRecords::new()),
-        )
+        Domain::find(env, false)
     }
 
     /// The same with counted readers.
     pub fn found_counted(env: &'static Env) -> &'static Domain {
-        Domain::find(env, DomainReaders::is_counted, || {
-            DomainReaders::Counted(Counted::new())
-        })
+        Domain::find(env, true)
     }
 
-    fn find(
-        env: &'static Env,
-        fits: fn(&DomainReaders) -> bool,
-        new: fn() -> DomainReaders,
-    ) -> &'static Domain {
+    fn find(env: &'static Env, counted: bool) -> &'static Domain {
         env.threads.mode.resolve();
-        let left = env
-            .registry
-            .domains
-            .iter()
-            .find(|it| fits(&it.readers) && it.take_over());
-        left.unwrap_or_else(|| Domain::make(env, new()))
+        let mut domains = env.registry.domains.iter();
+        let left = domains.find(|it| it.readers.is_counted() == counted && it.take_over());
+        left.unwrap_or_else(|| Domain::make(env, counted))
     }
 
-    fn make(env: &'static Env, readers: DomainReaders) -> &'static Domain {
+    fn make(env: &'static Env, counted: bool) -> &'static Domain {
         const { assert!(align_of::<Domain>() <= arena::ALIGN) };
         let Some(place) = arena::zeroed(size_of::<Domain>()) else {
             std::alloc::handle_alloc_error(std::alloc::Layout::new::<Domain>());
@@ -55,12 +42,12 @@ impl Domain {
         let place = place.cast::<Domain>().as_ptr();
         let registry = &env.registry;
         let number = registry.made.fetch_add(1, Ordering::Relaxed) as u32;
-        let in_telemetry = match readers.is_counted() {
-            true => {
-                let others = registry.domains.iter().filter(|it| it.readers.is_counted());
-                SRCUS + others.count() as u32
-            }
-            false => UNNAMED,
+        let (readers, in_telemetry) = if counted {
+            let others = registry.domains.iter().filter(|it| it.readers.is_counted());
+            let number = SRCUS + others.count() as u32;
+            (DomainReaders::Counted(Counted::new()), number)
+        } else {
+            (DomainReaders::Records(ReaderRecords::new()), UNNAMED)
         };
         let settings = Settings::new(&State::config(), in_telemetry);
         // SAFETY: fresh memory of that size and alignment, never freed.
@@ -92,4 +79,30 @@ impl Domain {
         }
         self.readers.forked(&self.env().local(), own, is_known);
     }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use crate::testing::program;
+
+    #[test]
+    fn each_owner_has_an_identity_and_each_domain_a_number() {
+        let env = &program().env;
+        let [first, second] = [(); 2].map(|()| Domain::found(env));
+        let domains: Vec<_> = env.registry.domains.iter().map(|it| it.number).collect();
+        assert_eq!(domains, [second.number, first.number]);
+        assert_ne!(first.number, second.number);
+        let before = first.id();
+        assert_ne!(before, second.id());
+        first.abandon();
+        assert!(
+            std::ptr::eq(Domain::found(env), first),
+            "the place is used again"
+        );
+        assert_ne!(first.id(), before);
+        let ids = [(); 3].map(|()| env.registry.next_id());
+        assert!(ids[0] < ids[1] && ids[1] < ids[2] && first.id() < ids[0]);
+    }
+
+    use super::*;
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::domain::fullness::Fullness;
+use crate::domain::error::Fullness;
 use crate::domain::stall::StallReport;
 
 /// An event for the program: a callback or a destructor that misbehaves, stalled readers, or

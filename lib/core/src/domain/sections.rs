@@ -1,12 +1,25 @@
-//! Slow paths of sections in a domain of the program: a thread that reads in another domain than the last
-//! time, or for the first time; fenced mode; unregistered readers; a waiting driver.
+//! Slow paths of sections, in the process's domain and in the others; ends of threads; notifications from
+//! readers that a grace period waits for; the change of the fence mode.
+//!
+//! A section takes a slow path where a thread reads in another domain than the last time, or for the first
+//! time; in fenced mode; without a slot; where a driver waits.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use quiescent_engine::CpuId;
+
+use crate::domain::env::Env;
+use crate::domain::error::InitError;
 use crate::domain::life::Domain;
-use crate::prim::Ordering;
+use crate::domain::state::{Core, State};
+use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::per_thread::Queue;
+use crate::reader::counted::Counted;
 use crate::reader::local::Local;
+use crate::reader::mode::FenceMode;
 use crate::reader::records::{ReaderRecord, ReaderRecords};
 use crate::reader::set::DomainReaders;
+use crate::reader::threads::Slot;
 use crate::reader::word::{self, FLAG_CLEAR, Reader};
 use crate::reader::words::ReaderWords;
 
@@ -128,6 +141,144 @@ impl Domain {
                 None => reader.flag.store(FLAG_CLEAR, Ordering::Release),
             }
         }
+    }
+}
+
+/// Rounds in which the C library runs the destructors of pthread keys.
+pub(super) const EXIT_ROUNDS: usize = 4;
+
+impl Env {
+    /// Closes a section of the process's domain whose word is flagged: a driver waits or asks for a fence, or
+    /// the word is a sink.
+    pub fn unlock_slowly(&'static self, local: &Local, reader: &'static Reader) {
+        self.answer_if_asked(local, reader);
+        if let Some(reader) = self.threads.close(local, reader) {
+            self.state.wake_driver(reader);
+        }
+    }
+
+    /// A driver waits, or the word is a sink: ends the section and begins another, if it is an outermost one
+    /// that a driver waits for.
+    #[cfg_attr(feature = "locations", track_caller)]
+    pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
+        self.answer_if_asked(local, reader);
+        if !self.threads.is_in_the_way(local, reader) {
+            return reader;
+        }
+        if word::end(reader) {
+            self.unlock_slowly(local, reader);
+        }
+        self.threads.lock(local)
+    }
+
+    /// Sets the mode, provided that no thread has read.
+    pub fn force_mode(&'static self, wanted: FenceMode) -> Result<(), InitError> {
+        // One change at a time; and no fork in the middle of one: *prepare* takes this lock.
+        let _home = self.state.sweeping();
+        let before = self.threads.mode.resolve();
+        if before == wanted {
+            return Ok(());
+        }
+        if wanted == FenceMode::Membarrier {
+            prim::register_heavy_fence().map_err(|errno| InitError::NoMembarrier { errno })?;
+        }
+        // Before the domains are listed: what uses a domain that is made meanwhile finds this mode.
+        self.threads.mode.begin_change();
+        full_fence(); // [MODE-1] [MODE-2]
+        // Under the locks of all other domains and with no driver there, so that no sweep and no grace period
+        // uses the wrong fence.
+        let _sweeps: Vec<_> = self.states().skip(1).map(State::sweeping).collect();
+        let cores: Vec<_> = self.states().map(State::lock).collect();
+        let busy = |core: &MutexGuard<'_, Core>| core.engine.busy() || core.engine.is_driven();
+        let changes = !cores.iter().any(busy) && self.threads.slots.is_empty();
+        self.threads.mode.set(if changes { wanted } else { before });
+        match changes {
+            true => Ok(()),
+            false => Err(InitError::AlreadyReading),
+        }
+    }
+
+    /// The calling thread, which has `slot`, ends. False: a section is still open; call again if possible.
+    pub fn leave_thread(&'static self, slot: &'static Slot) -> bool {
+        let local = self.local();
+        if slot.is_inside_somewhere() {
+            let rounds = local.exits.fetch_add(1, Relaxed) + 1;
+            return rounds >= EXIT_ROUNDS; // then the slot remains a named holdout forever
+        }
+        for queue in slot.queues.iter() {
+            State::of(queue).leave_queue(queue);
+        }
+        self.threads.leave(&local, slot);
+        true
+    }
+}
+
+impl State {
+    /// The calling thread's number among the readers, if it is one.
+    #[inline]
+    pub fn own_cpu(&self, local: &Local) -> Option<CpuId> {
+        match &self.domain().readers {
+            DomainReaders::Threads => self.env().threads.own_slot(local).map(Slot::cpu),
+            DomainReaders::Records(_) => self.domain().own_record().map(|record| record.cpu()),
+            DomainReaders::Counted(_) => None,
+        }
+    }
+
+    /// True if the calling thread is in a section that only this domain's grace periods wait for; of an
+    /// `Srcu`, one that ends on this thread.
+    pub fn is_inside(&self) -> bool {
+        match &self.domain().readers {
+            DomainReaders::Threads => false,
+            DomainReaders::Records(_) => self.domain().is_inside_here(),
+            DomainReaders::Counted(counted) => {
+                let env = self.env();
+                counted.is_inside_here(&env.local(), &env.threads)
+            }
+        }
+    }
+
+    /// Forgets the sections of an `Srcu` that were sent and are open; returns their number.
+    ///
+    /// The caller guarantees that none of them ends later, that nothing is used that they protect, and that
+    /// no such section begins or ends meanwhile.
+    pub fn forget_sent(&self) -> u64 {
+        let DomainReaders::Counted(counted) = &self.domain().readers else {
+            return 0;
+        };
+        let forgotten = counted.forget_sent();
+        for count in [0, 1] {
+            if counted.is_flagged(count) {
+                self.may_be_empty(counted, count);
+            }
+        }
+        forgotten
+    }
+
+    /// A flagged reader has ended its section: clears its flag and wakes the driver, or the worker that waits
+    /// for it. Readers call this, possibly in a signal handler: it takes no lock.
+    pub fn wake_driver(&self, reader: &Reader) {
+        // Both are locked instructions, in this order: [FS-1].
+        reader.flag.swap(FLAG_CLEAR, Ordering::AcqRel); // [GR-1]
+        self.reader_left();
+    }
+
+    /// A reader that a driver or the worker waits for has left its section.
+    pub fn reader_left(&self) {
+        self.rouse_driver(true);
+        self.call_worker_if_interested();
+    }
+
+    /// A counted section has ended, and a driver waits for its count: wakes the driver if it was the last
+    /// section.
+    #[cold]
+    #[inline(never)]
+    pub fn may_be_empty(&self, counted: &Counted, which: usize) {
+        prim::full_fence(); // if two sections end last, one of them sees both ends
+        if !counted.is_empty(which) {
+            return; // the thread that ends its section later sees the flag
+        }
+        counted.unflag(which);
+        self.reader_left();
     }
 }
 

@@ -25,15 +25,18 @@ pub struct Settings {
     pub budget_count: u64,
     /// Time until a stall is reported, in nanoseconds; 0 for never.
     pub stall_ns: u64,
-    /// Owners run their own closures, as they do destructors.
-    pub inline: bool,
-    /// The program runs the callbacks itself, by draining.
-    pub drained: bool,
-    /// Workers run destructors, not the threads that retire.
-    pub workers_run: bool,
-    /// Other threads reclaim what owners retire.
-    pub offload: bool,
+    /// Who runs and frees: bits, as below.
+    flags: u32,
 }
+
+/// Owners run their own closures, as they do destructors.
+pub const INLINE: u32 = 1;
+/// The program runs the callbacks itself, by draining.
+pub const DRAINED: u32 = 1 << 1;
+/// Workers run destructors, not the threads that retire.
+pub const WORKERS_RUN: u32 = 1 << 2;
+/// Other threads reclaim what owners retire, unless an owner has set it otherwise.
+pub const OFFLOAD: u32 = 1 << 3;
 
 impl Settings {
     /// Those of a new domain with this number in telemetry.
@@ -46,31 +49,30 @@ impl Settings {
             budget_bytes: config.budget.bytes,
             budget_count: config.budget.count,
             stall_ns: config.pace.stall_ns,
-            inline: false,
-            drained: false,
-            workers_run: false,
-            offload: false,
+            flags: 0,
         }
+    }
+
+    pub fn put(&mut self, flag: u32, is_set: bool) {
+        self.flags = if is_set {
+            self.flags | flag
+        } else {
+            self.flags & !flag
+        };
     }
 
     /// Passes the settings to a state. True: the worker, or a sleeping driver, has to check again.
     pub fn apply(&self, state: &'static State) -> bool {
-        for (word, is_set) in [
-            (&state.inline, self.inline),
-            (&state.drained, self.drained),
-            (&state.workers_run, self.workers_run),
-            (&state.offload, self.offload),
-        ] {
-            word.store(u32::from(is_set), Ordering::Relaxed);
-        }
+        let drained = self.flags & DRAINED != 0;
+        state.flags.store(self.flags, Ordering::Relaxed);
         state.set_place(self.place);
         let mut core = state.lock();
         let defer = core.engine.config().defer;
         let before = (defer.lazy_ns, defer.prompt_ns, defer.drained);
-        if before != (self.lazy_ns, self.prompt_ns, self.drained) {
+        if before != (self.lazy_ns, self.prompt_ns, drained) {
             core.due_from = now_ns(); // what is due by these, and was not
             core.engine.set_flush_times(self.lazy_ns, self.prompt_ns);
-            core.engine.set_drained(self.drained);
+            core.engine.set_drained(drained);
         }
         let asleep = core.engine.set_stall_ns(self.stall_ns);
         let over = core.engine.set_budget(self.budget_bytes, self.budget_count);
@@ -86,24 +88,10 @@ impl Default for Settings {
 }
 
 impl State {
-    /// True if closures go to their owners' own lanes.
-    pub fn runs_inline(&self) -> bool {
-        self.inline.load(Ordering::Relaxed) != 0
-    }
-
-    /// True if owners run no code of the program: workers do, or the program when it drains.
-    pub fn workers_run(&self) -> bool {
-        self.workers_run.load(Ordering::Relaxed) != 0 || self.is_drained()
-    }
-
-    /// True if other threads reclaim what owners retire.
-    pub fn offloads(&self) -> bool {
-        self.offload.load(Ordering::Relaxed) != 0
-    }
-
-    /// True if the program runs its callbacks itself.
-    pub fn is_drained(&self) -> bool {
-        self.drained.load(Ordering::Relaxed) != 0
+    /// True if one of these is set.
+    #[inline]
+    pub fn has(&self, flags: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & flags != 0
     }
 
     /// Sets whether other threads reclaim what this thread retires; `None`: the domain's setting.

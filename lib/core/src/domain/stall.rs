@@ -14,22 +14,22 @@
 //! hangs blocks one thread, and one that polls is not called recursively.
 //!
 //! # Order of reads
-//! The blocking readers are read under the domain's lock, as numbers. Names and states are read from `/proc`
-//! without any lock, while the caller still has the role: no other thread can end the grace period meanwhile,
-//! so no number changes its meaning. A slot whose generation differs from the first scan belongs to a reader
-//! that has left since: it is not named. That is checked after the names were read.
+//! The blocking readers are read under the domain's lock, as numbers, unless the grace period has ended since
+//! the report was due. Names and states are then read from `/proc` without any lock. A slot whose generation
+//! differs from the first scan belongs to a reader that has left since: it is not named. That is checked
+//! after the names were read.
 
-use crate::domain::env::Env;
-use crate::domain::state::State;
-use crate::reader::holdout::Holdout;
-use quiescent_engine::stall::Stalled;
 use std::fmt;
 use std::panic::Location;
-use std::ptr::NonNull;
 use std::time::Duration;
 
+use quiescent_engine::stall::Stalled;
+
+use crate::domain::state::State;
+use crate::prim;
+use crate::reader::holdout::Holdout;
+
 mod json;
-mod proc;
 
 /// Default time until a stall is reported, in nanoseconds.
 pub const DEFAULT_NS: u64 = if cfg!(debug_assertions) {
@@ -140,8 +140,8 @@ impl fmt::Display for StalledReader {
 impl StalledReader {
     pub(crate) fn new(holdout: Holdout, held_for: Duration) -> StalledReader {
         StalledReader {
-            state: proc::state(holdout.thread_id),
-            wait_channel: proc::wait_channel(holdout.thread_id),
+            state: thread_state(holdout.thread_id),
+            wait_channel: wait_channel(holdout.thread_id),
             holdout,
             held_for,
             location: None,
@@ -162,59 +162,19 @@ impl fmt::Display for Seconds {
 /// The largest number of readers named in a report.
 const MOST: usize = 64;
 
-/// Makes reports, and delivers them to a function of the host. The domains know it by the [host](
-/// crate::domain::host::Host::stall_reports) only: a program without a reporter does not link it.
-#[derive(Debug)]
-pub struct Reports {
-    make: fn(&'static State, Stalled) -> NonNull<StallReport>,
-    deliver: unsafe fn(&'static State, Made),
-    forget: unsafe fn(NonNull<StallReport>),
-    tell: fn(&'static Env, StallReport),
-}
-
-impl Reports {
-    pub const fn new(tell: fn(&'static Env, StallReport)) -> Reports {
-        Reports {
-            make: |state, stalled| {
-                NonNull::from(Box::leak(Box::new(state.make_stall_report(stalled))))
-            },
-            // SAFETY: the caller's promise.
-            deliver: |state, made| unsafe { state.deliver_stall(made) },
-            // SAFETY: the caller's promise.
-            forget: |report| drop(unsafe { Box::from_raw(report.as_ptr()) }),
-            tell,
-        }
-    }
-}
-
-/// A report that [`Reports`] has made, on the heap.
-#[derive(Debug)]
-pub struct Made {
-    report: NonNull<StallReport>,
-    by: &'static Reports,
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        // SAFETY: `make` has made it, and it was not delivered.
-        unsafe { (self.by.forget)(self.report) };
-    }
-}
+/// Makes a report, and delivers it. The domains know it by the [host](crate::domain::host::Host::stalls)
+/// only: a program without a reporter does not link it.
+pub type StallReporter = fn(&'static State, Stalled);
 
 impl State {
-    /// The report of a stall; `None` if no reporter is set. The caller drives, and holds no lock.
-    pub fn stall_report(&'static self, stalled: Stalled) -> Option<Made> {
-        let by = self.env().host.stall_reports()?;
-        let report = (by.make)(self, stalled);
-        Some(Made { report, by })
-    }
-
-    fn make_stall_report(&'static self, stalled: Stalled) -> StallReport {
+    /// The report of a stall. Names no reader if the grace period has ended meanwhile.
+    pub fn stall_report(&'static self, stalled: Stalled) -> StallReport {
         let age = Duration::from_nanos(stalled.now_ns.saturating_sub(stalled.since_ns));
         let mut seen = [(0, 0); MOST];
         let (mut found, mut all) = (0, 0);
         let core = self.lock();
-        for reader in core.engine.in_the_way() {
+        let is_over = core.engine.published() != stalled.gp_seq;
+        for reader in core.engine.in_the_way().filter(|_| !is_over) {
             if let Some(place) = seen.get_mut(all) {
                 *place = reader;
                 found += 1;
@@ -252,40 +212,133 @@ impl State {
         named
     }
 
-    /// Delivers a report. Called with no lock held, and without the driver role.
-    pub fn report_stall(&'static self, stall: Option<Made>) {
+    /// Has a stall reported, if a reporter is set. Called with no lock held, and without the driver role.
+    pub fn report_stall(&'static self, stalled: Stalled) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe
             .reported
             .fetch_add(1, crate::prim::Ordering::Relaxed);
-        let Some(stall) = stall else { return };
-        if !self.telling.begin() {
-            return;
-        }
-        // SAFETY: of these reports.
-        unsafe { (stall.by.deliver)(self, stall) };
-        self.telling.end();
-    }
-
-    /// Runs the reporter.
-    ///
-    /// # Safety
-    /// [`Reports`] has made the report.
-    unsafe fn deliver_stall(&'static self, made: Made) {
-        let made = std::mem::ManuallyDrop::new(made);
-        // SAFETY: the caller's promise; this takes it.
-        let stall = unsafe { Box::from_raw(made.report.as_ptr()) };
         let (env, host) = (self.env(), self.env().host);
-        let report = || (made.by.tell)(env, *stall);
+        let Some(report) = host.stalls().filter(|_| self.telling.begin()) else {
+            return;
+        };
         if self.in_callback() {
-            report(); // a polling callback: already marked and watched
+            report(self, stalled); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
                 host.begin(|| "the reporter");
-                report();
+                report(self, stalled);
                 host.end();
                 host.rest();
             });
         }
+        self.telling.end();
+    }
+}
+
+// The kernel's data about a thread of this process. All of it is optional: `/proc` may not be mounted, and a
+// thread may end between two reads.
+
+/// The letter of the thread's state.
+fn thread_state(thread: u32) -> Option<char> {
+    if thread == 0 {
+        return None;
+    }
+    let mut text = [0; 512];
+    state_in(prim::of_thread(thread, "stat", &mut text)?)
+}
+
+/// `tid (name) S …`: the name may contain anything, including parentheses, so the last one ends it.
+fn state_in(stat: &str) -> Option<char> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let word = rest.split_ascii_whitespace().next()?;
+    let mut letters = word.chars();
+    letters
+        .next()
+        .filter(|c| c.is_ascii_alphabetic() && letters.next().is_none())
+}
+
+/// The kernel function in which it sleeps; none if the file is empty or `0`, which also stands for a hidden
+/// one.
+fn wait_channel(thread: u32) -> Option<String> {
+    if thread == 0 {
+        return None;
+    }
+    let mut text = [0; 128];
+    let name = prim::of_thread(thread, "wchan", &mut text)?;
+    is_name(name).then(|| name.to_owned())
+}
+
+fn is_name(channel: &str) -> bool {
+    !channel.is_empty() && channel != "0"
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hidden_channel_has_no_name() {
+        let names = ["", "0", "00", "do_wait", "0x1"].map(is_name);
+        assert_eq!(names, [false, false, true, true, true]);
+    }
+
+    #[test]
+    fn state_is_parsed_after_any_name() {
+        for (stat, state) in [
+            ("12 (slow) S 1 2 3", Some('S')),
+            ("12 (a) R (b) D 1 2", Some('D')),
+            ("12 (line\nbreak) t 1", Some('t')),
+            ("12 () Z", Some('Z')),
+            ("12 (cut off", None),
+            ("12 (slow)", None),
+            ("12 (slow) Sleeping", None),
+            ("12 (slow) 7 8", None),
+            ("", None),
+        ] {
+            assert_eq!(state_in(stat), state, "{stat:?}");
+        }
+    }
+
+    #[test]
+    fn missing_thread_has_no_state_and_no_wait_channel() {
+        crate::needs!(linux);
+        assert_eq!((thread_state(0), wait_channel(0)), (None, None));
+        assert_eq!(
+            (thread_state(u32::MAX), wait_channel(u32::MAX)),
+            (None, None)
+        );
+        let me = sync_thread_id();
+        assert_eq!(thread_state(me), Some('R'));
+    }
+
+    /// What the kernel says of a thread that sleeps; `0` and nothing are no names.
+    #[test]
+    fn the_wait_channel_is_the_kernel_s() {
+        crate::needs!(linux);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                sender.send(sync_thread_id()).expect("the test waits");
+                let _ = ended.recv();
+            });
+            let sleeper = receiver.recv().expect("it starts");
+            while thread_state(sleeper) != Some('S') {
+                std::thread::yield_now();
+            }
+            let file = format!("/proc/self/task/{sleeper}/wchan");
+            // It may be woken between the two looks, though for nothing, and then sleeps again.
+            let are_equal = (0..1000).any(|_| {
+                let says = std::fs::read_to_string(&file).unwrap_or_default();
+                wait_channel(sleeper) == Some(says).filter(|it| is_name(it))
+            });
+            assert!(are_equal);
+            drop(end);
+        });
+    }
+
+    fn sync_thread_id() -> u32 {
+        crate::prim::thread_id()
     }
 }

@@ -6,28 +6,32 @@
 //! [pass](crate::domain::pass).
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use quiescent_engine::barrier::Barrier;
-use quiescent_engine::{Config, Global, Now, Seq};
+use quiescent_engine::budget::Level;
+use quiescent_engine::{CbList, Config, Global, Now, Seq};
 
-use crate::domain::counters::Counters;
+use crate::domain::barrier::Gate;
 use crate::domain::env::{Env, FenceTime, Fenced};
 use crate::domain::error::SyncError;
-use crate::domain::gate::Gate;
 use crate::domain::life::Domain;
+use crate::domain::statistics::Counters;
 use crate::domain::tasks::Tasks;
-use crate::domain::waiters::WaitList;
+use crate::domain::waiting::WaitList;
 use crate::os::NO_MEMORY;
-use crate::prim::counters::count;
+use crate::prim::counters::{Counter, count, value};
 use crate::prim::fixed::Fixed;
 use crate::prim::teller::Teller;
-use crate::prim::{AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, now_ns};
+use crate::prim::{
+    self, AtomicU32, AtomicU64, LEAF_SLOTS, Mutex, MutexGuard, Ordering, linked, now_ns,
+};
 use crate::queue::block::Block;
 use crate::queue::common::Common;
 use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::UnderLock;
+use crate::reader::holdout::Holdout;
 use crate::reader::local::Local;
-use crate::reader::mode::FenceMode;
 use crate::reader::set::{ReaderSet, View};
 
 /// No driver sleeps.
@@ -71,10 +75,7 @@ pub struct State {
     sweep: Mutex<()>,
     /// The futex on which waiters of barriers sleep. `[BAR-1]`
     pub barrier_word: AtomicU32,
-    /// Tasks that wait for the barrier.
-    pub wakers: Tasks,
-    /// Tasks that wait for grace periods.
-    #[cfg(not(quiescent_model))]
+    /// Tasks that wait for the barrier or for grace periods.
     pub tasks: Tasks,
     /// Number of drains that wait for callbacks that other threads run, and the word that changes when one
     /// has returned.
@@ -82,22 +83,16 @@ pub struct State {
     pub drain_word: AtomicU32,
     /// The queue at which the next bounded drain begins.
     pub drain_turn: AtomicU32,
-    /// The program runs the callbacks itself, by draining.
-    pub drained: AtomicU32,
     /// The `errno` with which the worker's fence was refused; 0 if it was not.
     refused: AtomicU32,
     /// A stall is being reported.
     pub telling: Teller,
     /// Pending reports to the program: bits of [`budget`](crate::domain::budget).
     pub unreported: AtomicU32,
-    /// Owners run their own closures.
-    pub inline: AtomicU32,
-    /// Owners run no destructors.
-    pub workers_run: AtomicU32,
-    /// The budget level.
-    pub level: crate::domain::fullness::LevelWord,
-    /// Other threads reclaim what owners retire, unless an owner has set it otherwise.
-    pub offload: AtomicU32,
+    /// Who runs and frees, as in [`Settings`](crate::domain::settings::Settings).
+    pub flags: AtomicU32,
+    /// The budget level that the engine computed last, readable without the lock.
+    pub level: Counter,
     /// The worker waits to be called when a grace period can continue. `[CT-1]`
     pub interested: AtomicU32,
     /// How often it has looked at readers that execute fences since then. `[RD-4]`
@@ -164,20 +159,15 @@ impl State {
                 shared: unsafe { Queue::new(0, common, place.cast(), nothing) },
                 sweep: Mutex::new(()),
                 barrier_word: AtomicU32::new(0),
-                wakers: Tasks::new(),
-                #[cfg(not(quiescent_model))]
                 tasks: Tasks::new(),
                 drainers: AtomicU32::new(0),
                 drain_word: AtomicU32::new(0),
                 drain_turn: AtomicU32::new(0),
-                drained: AtomicU32::new(0),
                 refused: AtomicU32::new(0),
                 telling: Teller::new(),
                 unreported: AtomicU32::new(0),
-                inline: AtomicU32::new(0),
-                workers_run: AtomicU32::new(0),
-                level: crate::domain::fullness::LevelWord::new(),
-                offload: AtomicU32::new(0),
+                flags: AtomicU32::new(0),
+                level: Counter::new(Level::Easy as u64),
                 interested: AtomicU32::new(0),
                 naps: AtomicU32::new(0),
                 called: AtomicU32::new(0),
@@ -271,6 +261,11 @@ impl State {
         self.env().local().in_callback()
     }
 
+    /// True far from the budget. A hint.
+    pub fn is_easy(&self) -> bool {
+        value(&self.level) == Level::Easy as u64
+    }
+
     /// The readers that its grace periods wait for.
     #[inline]
     pub fn readers(&self) -> ReaderSet<'static> {
@@ -297,28 +292,17 @@ impl State {
         Now { ns }
     }
 
-    /// The fence of a grace period or a take-over, for waiters.
-    pub fn heavy_fence(&self) -> Result<(), i32> {
+    /// The fence of a grace period or a take-over: for waiters, or for deferred work.
+    pub fn fence(&self, deferred: bool) -> Fenced {
         #[cfg(all(test, not(quiescent_model)))]
         match self.probe.errno.load(Ordering::Relaxed) {
             0 => {}
             errno => return Err(errno as i32),
         }
-        self.env().heavy_fence()
-    }
-
-    /// The same for deferred work.
-    pub fn deferred_fence(&self) -> Fenced {
-        #[cfg(all(test, not(quiescent_model)))]
-        match self.probe.errno.load(Ordering::Relaxed) {
-            0 => {}
-            errno => return Err(errno as i32),
+        match deferred {
+            true => self.env().deferred_fence_for(1, Some(self.domain())),
+            false => self.env().heavy_fence(1).map(|()| None),
         }
-        self.env().deferred_fence_for(1, Some(self.domain()))
-    }
-
-    pub fn resolve_mode(&self) -> FenceMode {
-        self.env().threads.mode.resolve()
     }
 
     // The worker.
@@ -347,24 +331,12 @@ impl State {
         self.env().alarm.kick();
     }
 
-    /// A worker starts: it processes this state first, whatever its predecessor had done.
-    pub fn call_at_start(&self) {
-        self.called.store(1, Ordering::Release);
-    }
-
     /// A grace period has ended since the last call. Called with no lock held.
     #[inline(never)]
     pub fn gp_ended(&self) {
         #[cfg(all(test, not(quiescent_model)))]
         self.probe.ended.fetch_add(1, Ordering::Relaxed);
         self.call_worker_if_interested();
-        self.env().publish();
-    }
-
-    /// The driver is about to sleep until a reader or a timeout wakes it. Called with no lock held.
-    #[inline]
-    pub fn gp_waits(&self) {
-        count(&self.counters.sleeps);
         self.env().publish();
     }
 
@@ -412,16 +384,6 @@ impl Core {
             self.engine.disarm();
         }
     }
-
-    /// In the child of a fork.
-    #[cfg(feature = "fork")]
-    pub fn forked(&mut self) {
-        self.due_from = now_ns(); // what was due in the parent
-        self.waiters = WaitList::new();
-        self.gate.forked();
-        self.engine.forked();
-        self.barrier.forked();
-    }
 }
 
 impl State {
@@ -434,7 +396,11 @@ impl State {
     /// may be among them: the next end wakes them all.
     #[cfg(feature = "fork")]
     pub fn forked(&'static self, core: &mut Core) {
-        core.forked();
+        core.due_from = now_ns(); // what was due in the parent
+        core.waiters = WaitList::new();
+        core.gate.forked();
+        core.engine.forked();
+        core.barrier.forked();
         self.counters.forked();
         self.sleeper.store(NO_SLEEPER, Ordering::Relaxed);
         let counts = [&self.unreported, &self.drainers, &self.naps];
@@ -446,3 +412,90 @@ impl State {
         self.telling.end();
     }
 }
+
+/// The largest number of readers that are named.
+const MOST_NAMED: usize = 64;
+
+impl State {
+    /// The readers that the grace period in flight waits for, at most 64 of them.
+    pub fn holdouts(&self) -> Vec<Holdout> {
+        let mut seen = [(0, 0); MOST_NAMED];
+        let mut found = 0;
+        let readers = self.readers();
+        let core = self.lock();
+        for (place, cpu) in seen.iter_mut().zip(core.engine.holdouts()) {
+            *place = (cpu, readers.stamp(cpu));
+            found += 1;
+        }
+        drop(core);
+        let named = seen[..found].iter();
+        let named = named.flat_map(|&(cpu, stamp)| readers.named(cpu, stamp));
+        named.take(MOST_NAMED).collect()
+    }
+
+    /// All queues: the shared one and those of threads. Threads that only read have none.
+    pub fn queues(&'static self) -> linked::Iter<Queue> {
+        linked::Iter::from(&self.shared)
+    }
+
+    /// Sets the domain's number in telemetry.
+    pub fn set_place(&'static self, place: u32) {
+        self.place.store(place, Ordering::Relaxed);
+        self.queues()
+            .for_each(|queue| queue.lock().cursor.set_place(place));
+    }
+
+    /// The domain's name.
+    pub fn name(&self) -> Option<&'static str> {
+        let name = self.domain().settings().name;
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// True if nothing is queued and no thread waits. Waits for no lock. (A grace period that was requested
+    /// and never waited for may still be pending; the next waiter's grace period includes it.)
+    pub fn is_at_rest(&'static self) -> bool {
+        let busy = |core: MutexGuard<'_, Core>| core.engine.is_driven() || core.barrier.in_flight();
+        let empty = |queue: &Queue| {
+            queue
+                .try_lock()
+                .is_some_and(|core| core.cpu.is_empty() && queue.unreported(&core).count == 0)
+        };
+        self.tasks.is_known_empty()
+            && self.queues().all(empty)
+            && self.unreported.load(Ordering::Relaxed) == 0
+            && self.try_lock().is_some_and(|core| !busy(core))
+    }
+
+    /// Callbacks and objects that are queued or running, and their bytes, as the budget counts them; also
+    /// those not yet reported to the engine.
+    pub fn held(&'static self) -> (u64, u64) {
+        let mut held = (0, 0);
+        for queue in self.queues() {
+            let core = queue.lock();
+            for list in core.cpu.lists() {
+                held.0 += list.len();
+                held.1 += list.bytes();
+            }
+            let unreported = queue.unreported(&core);
+            held.0 += unreported.count;
+            held.1 += unreported.bytes;
+        }
+        held
+    }
+
+    /// An upper bound for the time that the oldest item has been queued, as far as it was reported to the
+    /// engine.
+    pub fn oldest(&'static self) -> Duration {
+        let since = |queue: &Queue| {
+            let core = queue.lock();
+            let lists = core.cpu.lists().iter();
+            lists.filter_map(CbList::since).min()
+        };
+        let oldest = self.queues().filter_map(since).min();
+        let age = |since| prim::coarse_ns().saturating_sub(since);
+        Duration::from_nanos(oldest.map_or(0, age))
+    }
+}
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

@@ -6,14 +6,15 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use quiescent_engine::Pos;
 use quiescent_engine::cblist::CbList;
 use quiescent_engine::cpu::{Cpu, LANES, Lane};
 use quiescent_engine::credit::Cause;
+use quiescent_engine::{Interest, Pos};
 
-use crate::domain::driver::deadline_after;
+use crate::domain::driver::{How, deadline_after};
 use crate::domain::env::Env;
 use crate::domain::error::SyncError;
+use crate::domain::life::Domain;
 use crate::domain::run;
 use crate::domain::state::State;
 use crate::prim::counters::count;
@@ -68,9 +69,10 @@ pub struct Sweep {
     garbage: Garbage,
     /// Number of queues that were chosen.
     pub chosen: u32,
-    left: u32,
-    /// One of the remaining queues has an owner.
-    owned: bool,
+    /// Of them, how many have not been taken yet.
+    pub left: u32,
+    /// One of these has an owner: a heavy fence is needed before the next step.
+    pub owned: bool,
 }
 
 impl Sweep {
@@ -95,16 +97,6 @@ impl Sweep {
         full_fence(); // [SNAP-1]
         sweep.left = sweep.chosen;
         sweep
-    }
-
-    /// True if a heavy fence is needed before the next step.
-    pub fn needs_fence(&self) -> bool {
-        self.owned
-    }
-
-    /// True if every chosen queue has been taken.
-    pub fn is_over(&self) -> bool {
-        self.left == 0
     }
 
     /// Takes the chosen queues, except those that their owners have attached again: behind a heavy fence, if
@@ -147,10 +139,10 @@ impl State {
         mut visit: impl FnMut(&mut QueueCore),
     ) -> Result<(), SyncError> {
         let mut sweep = Sweep::begin(self, choose);
-        while !sweep.is_over() {
-            if sweep.needs_fence() {
+        while sweep.left > 0 {
+            if sweep.owned {
                 count(&self.counters.fences_take);
-                self.heavy_fence() // [RET-2]
+                self.fence(false) // [RET-2]
                     .map_err(|errno| SyncError::FenceRefused { errno })?;
             }
             sweep.take(&mut visit);
@@ -161,24 +153,28 @@ impl State {
     /// Runs and frees at most `most` ready items of a dropped domain, including code, although this is inside
     /// a callback.
     pub fn run_left(&'static self, most: u64, until: Until) -> u64 {
-        let mut ran = 0;
-        for queue in self.queues() {
-            ran += self.run_queue(queue, most - ran, until, true);
-        }
-        ran
+        self.run_round(most, until, true)
     }
 
-    /// Runs and frees what is ready and not its owner's to free: one round over all queues, so that what
-    /// callbacks queue comes after everything else. Returns the number of items. Inside a callback it frees
-    /// memory only.
-    pub fn run_ready(&'static self, until: Until) -> u64 {
-        let code = !self.in_callback();
+    /// Runs and frees at most `most` ready items that are not their owner's to free: one round over all
+    /// queues, so that what callbacks queue comes after everything else. Returns the number of items. Inside
+    /// a callback it frees memory only.
+    pub fn run_some(&'static self, most: u64, until: Until) -> u64 {
+        self.run_round(most, until, !self.in_callback())
+    }
+
+    /// A round starts at the queue where the last one ended.
+    fn run_round(&'static self, most: u64, until: Until, code: bool) -> u64 {
+        let first = self.drain_turn.load(Ordering::Relaxed) as usize;
+        let behind = self.queues().enumerate().skip(first);
+        let before = self.queues().enumerate().take(first);
         let mut ran = 0;
-        for queue in self.queues() {
-            if until.is_over(self.env()) {
+        for (index, queue) in behind.chain(before) {
+            self.drain_turn.store(index as u32, Ordering::Relaxed);
+            if ran == most || until.is_over(self.env()) {
                 break;
             }
-            ran += self.run_queue(queue, u64::MAX, until, code);
+            ran += self.run_queue(queue, most - ran, until, code);
         }
         ran
     }
@@ -200,12 +196,10 @@ impl State {
 
     /// Runs and frees at most `most` ready items of this queue; without `code`, it frees memory only.
     fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
-        let [plain, closures, own, heads] = self.ready(queue);
-        let mut ran = self.free_plain(queue, plain.min(most), until);
-        if code {
-            ran += self.run_code(queue, Lane::Own, own.min(most - ran), until);
-            ran += self.run_code(queue, Lane::Code, closures.min(most - ran), until);
-            ran += self.run_heads(queue, heads.min(most - ran), until);
+        let ready = self.ready(queue);
+        let mut ran = self.free_plain(queue, ready[PLAIN].min(most), until);
+        for lane in Lane::CODE.into_iter().filter(|_| code) {
+            ran += self.run_code(queue, lane, ready[lane as usize].min(most - ran), until);
         }
         ran
     }
@@ -254,6 +248,7 @@ impl State {
     }
 
     /// One entry at a time: a callback that does not return delays only itself. Nothing that its owner runs.
+    /// If the process forks meanwhile, the parent had taken the entry out, and no list of the child has it.
     pub fn run_code(
         &'static self,
         queue: &'static Queue,
@@ -267,44 +262,36 @@ impl State {
         loop {
             let mut garbage = Garbage::new();
             let mut core = queue.lock();
-            let effects = self.ran_since(era, &mut core, lane, ran);
-            let range = match total < ready && !until.is_over(self.env()) {
-                true => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
-                false => 0..0,
+            let counts = !ran.is_empty() && era == self.era();
+            let effects = counts.then(|| self.ran(&mut core, lane, ran));
+            let mut head = None;
+            let range = match lane {
+                _ if total == ready || until.is_over(self.env()) => 0..0,
+                Lane::Head => {
+                    core.extract_head(queue.meter())
+                        .map_or(0..0, |(link, run, range)| {
+                            head = Some((link, run));
+                            range
+                        })
+                }
+                _ => queue.extract(&mut core, lane as usize, &mut places, &mut garbage),
             };
             drop(core);
             drop(garbage);
-            self.after_ran(effects);
+            if let Some(effects) = effects {
+                self.after_ran(effects);
+            }
             if range.is_empty() {
-                break;
+                return total;
             }
             era = self.era();
-            run::code(self, places[0]);
+            match head {
+                Some((head, run)) => run::head(self, head, run),
+                None => run::code(self, places[0]),
+            }
             ran = range;
             total += 1;
         }
-        total
-    }
-
-    /// The same for intrusive callbacks.
-    pub fn run_heads(&'static self, queue: &'static Queue, ready: u64, until: Until) -> u64 {
-        let mut total = 0;
-        while total < ready && !until.is_over(self.env()) {
-            let mut core = queue.lock();
-            let taken = core.extract_head(queue.meter());
-            drop(core);
-            let Some((head, run, range)) = taken else {
-                break;
-            };
-            let era = self.era();
-            run::head(self, head, run);
-            // If the process forked meanwhile, the parent had taken it out, and no list of the child has it.
-            if era == self.era() {
-                self.report_ran(queue, Lane::Head, range);
-            }
-            total += 1;
-        }
-        total
     }
 
     /// Identifies the process by its number of forks.
@@ -338,30 +325,12 @@ impl State {
         }
     }
 
-    /// The same, unless nothing was run, or the process has forked since.
-    fn ran_since(
-        &self,
-        era: u64,
-        core: &mut QueueCore,
-        lane: Lane,
-        range: Range<Pos>,
-    ) -> Option<Ran> {
-        (!range.is_empty() && era == self.era()).then(|| self.ran(core, lane, range))
-    }
-
     /// Carries out the effects of a report of entries that were run. No lock is held.
-    fn after_ran(&'static self, effects: impl Into<Option<Ran>>) {
-        let Some(Ran {
-            share_done,
-            overflow,
-        }) = effects.into()
-        else {
-            return;
-        };
-        if overflow {
+    fn after_ran(&'static self, effects: Ran) {
+        if effects.overflow {
             self.env().host.call_overflow(self);
         }
-        if share_done {
+        if effects.share_done {
             self.barrier_share_done();
         }
         let drainers = self.drainers.load(Ordering::Relaxed);
@@ -399,26 +368,112 @@ impl State {
         self.queues().any(|queue| queue.lock().cpu.ready_code() > 0)
     }
 
-    /// Runs and frees at most `most` ready items that are not their owner's to free. It starts at the queue
-    /// where the last such call ended.
-    pub fn run_some(&'static self, most: u64, until: Until) -> u64 {
-        let first = self.drain_turn.load(Ordering::Relaxed) as usize;
-        let behind = self.queues().enumerate().skip(first);
-        let before = self.queues().enumerate().take(first);
-        let code = !self.in_callback();
+    fn any_hurried(&'static self, test: impl Fn(&Cpu) -> bool) -> bool {
+        let hurried = |cpu: &Cpu| cpu.is_hurried() && test(cpu);
+        self.queues().any(|queue| hurried(&queue.lock().cpu))
+    }
+}
+
+impl State {
+    /// Empties the domain in this thread, as far as possible before the deadline. Returns the number of
+    /// callbacks run and objects freed.
+    pub fn drain(&'static self, until: Until) -> u64 {
         let mut ran = 0;
-        for (index, queue) in behind.chain(before) {
-            self.drain_turn.store(index as u32, Ordering::Relaxed);
-            if ran == most || until.is_over(self.env()) {
-                break;
-            }
-            ran += self.run_queue(queue, most - ran, until, code);
+        if self.drain_passes(until, &mut ran).is_err() {
+            count(&self.counters.worker_errors);
+        }
+        self.rearm(false);
+        self.env().set_alarm();
+        // The worker handles what was taken over and has to wait: no timer covers it.
+        let taken = self.taken_waits() || self.taken_is_ready();
+        if (taken || self.env().alarm.is_armed()) && !self.env().host.start_worker() {
+            self.lock().engine.disarm(); // the next thread that queues tries again
+        }
+        if taken {
+            self.call();
         }
         ran
     }
 
-    fn any_hurried(&'static self, test: impl Fn(&Cpu) -> bool) -> bool {
-        let hurried = |cpu: &Cpu| cpu.is_hurried() && test(cpu);
-        self.queues().any(|queue| hurried(&queue.lock().cpu))
+    /// Frees and runs what a dropped domain has left, also inside a callback. The worker handles what its
+    /// callbacks queue, and what a reader blocks.
+    pub fn empty(&'static self) {
+        let until = Until { deadline: None };
+        let rounds = self.held().0;
+        let mut ran = 0;
+        while ran < rounds {
+            let swept = self.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ());
+            if swept.is_err() {
+                break;
+            }
+            if self.taken_waits() {
+                let core = self.lock();
+                self.drive_once(core, None, Interest::Poller);
+            }
+            let now = self.run_left(rounds - ran, until);
+            if now == 0 {
+                break;
+            }
+            ran += now;
+        }
+        self.rearm(false);
+        if self.held().0 > 0 {
+            self.kick_worker();
+        }
+    }
+
+    fn drain_passes(&'static self, until: Until, ran: &mut u64) -> Result<(), SyncError> {
+        let can_wait = !self.in_section() && !self.in_callback();
+        loop {
+            self.sweep(|core| (!core.is_idle()).then_some(Cause::Drain), |_| ())?;
+            let now = self.run_some(u64::MAX, until);
+            *ran += now;
+            let waits = self.taken_waits();
+            if until.is_over(self.env()) || (!can_wait && now == 0) {
+                return Ok(());
+            }
+            if waits && can_wait {
+                let how = How {
+                    deadline: until.deadline,
+                    ..How::default()
+                };
+                match self.synchronize(how) {
+                    Err(SyncError::TimedOut { .. }) => return Ok(()),
+                    other => other?,
+                }
+                *ran += self.run_some(u64::MAX, until);
+            } else if now == 0 && self.held().0 == 0 && !self.is_left_with_work() {
+                return Ok(());
+            } else if now == 0 {
+                self.wait_for_others(until);
+            }
+        }
+    }
+
+    /// True while a dropped domain has left something that another thread runs or is about to run. (The
+    /// callback that covers it, which ran here, found that thread at work, and did not wait for it.)
+    fn is_left_with_work(&'static self) -> bool {
+        let env = self.env();
+        std::ptr::eq(self, &env.state) && env.registry.domains.iter().any(Domain::is_left_with_work)
+    }
+
+    /// Waits until another thread's callback has returned; sleeps briefly if none is running.
+    fn wait_for_others(&'static self, until: Until) {
+        self.drainers.fetch_add(1, Ordering::Relaxed);
+        let word = self.drain_word.load(Ordering::Relaxed);
+        // A thread that reports to a queue after this check (under its lock) sees `drainers`, and changes the
+        // word.
+        let others = self.queues().any(|queue| {
+            let core = queue.lock();
+            core.cpu.lists().iter().any(|list| list.out() > 0)
+        });
+        if others {
+            prim::futex_wait(&self.drain_word, word, until.left());
+        } else {
+            // A thread is in the middle of a push, possibly for long: it may have no CPU, perhaps because of
+            // us.
+            prim::doze();
+        }
+        self.drainers.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -14,7 +14,12 @@ use std::task::Waker;
 
 use quiescent_engine::Seq;
 
+use crate::domain::env::Env;
+use crate::domain::run;
 use crate::prim::{Mutex, MutexGuard};
+
+/// What a task waits for: the end of the barrier in flight, or of the grace period of this cookie.
+pub type Awaits = Option<Seq>;
 
 /// The waiting tasks.
 #[derive(Debug)]
@@ -36,11 +41,7 @@ pub struct List {
 #[derive(Debug)]
 struct Task {
     place: u64,
-    #[cfg_attr(
-        quiescent_model,
-        allow(dead_code, reason = "in a model tasks wait for barriers only")
-    )]
-    awaits: Seq,
+    awaits: Awaits,
     waker: Waker,
 }
 
@@ -67,23 +68,14 @@ impl Tasks {
 
     /// Removes the task at this place, and its waker.
     pub fn remove(&self, place: u64) {
-        if place == 0 {
-            return;
-        }
         let mut list = self.lock();
         let removed = list.find(place).map(|at| list.waiting.remove(at));
         drop(list);
         drop(removed); // a waker is code of the program
     }
 
-    /// Takes all tasks out: each checks for itself.
-    pub fn take(&self) -> Chosen {
-        Chosen(std::mem::take(&mut self.lock().waiting))
-    }
-
     /// Registers the waker of the task at `place`; a task without a place gets one. False: no memory for it.
-    /// Tasks that wait for the same thing have the same number in `awaits`.
-    pub fn put(&self, place: &mut u64, awaits: Seq, waker: &Waker) -> bool {
+    pub fn put(&self, place: &mut u64, awaits: Awaits, waker: &Waker) -> bool {
         let mut waker = waker.clone();
         let mut room: Vec<Task> = Vec::new();
         loop {
@@ -122,48 +114,36 @@ impl Tasks {
             .try_lock()
             .is_ok_and(|list| list.waiting.is_empty())
     }
-}
-
-#[cfg(not(quiescent_model))]
-impl Tasks {
-    /// True if no task waits.
-    pub fn is_empty(&self) -> bool {
-        self.lock().waiting.is_empty()
-    }
 
     /// True if a task waits for something that `which` accepts.
-    pub fn any(&self, which: impl Fn(Seq) -> bool) -> bool {
+    #[cfg(not(quiescent_model))]
+    pub fn any(&self, which: impl Fn(Awaits) -> bool) -> bool {
         self.lock().waiting.iter().any(|task| which(task.awaits))
     }
 
-    /// Takes out the tasks whose `awaits` is accepted by `which`; all tasks, if there is no memory for the
-    /// selection.
-    pub fn choose(&self, which: impl Fn(Seq) -> bool) -> Chosen {
+    /// Wakes the tasks whose `awaits` is accepted by `which`; all tasks, if there is no memory for the
+    /// selection. A waker may poll directly, but must not wait for the calling thread, which is busy.
+    pub fn wake(&self, env: &Env, which: impl Fn(Awaits) -> bool) {
         let mut chosen: Vec<Task> = Vec::new();
+        let mut short = false;
         loop {
             let mut list = self.lock();
             let tasks = list.waiting.iter();
             let count = tasks.filter(|task| which(task.awaits)).count();
+            if short || count == list.waiting.len() {
+                chosen = std::mem::take(&mut list.waiting);
+                break;
+            }
             if count <= chosen.capacity() {
                 let tasks = list.waiting.extract_if(.., |task| which(task.awaits));
                 chosen.extend(tasks.take(count));
-                return Chosen(chosen);
+                break;
             }
             drop(list);
-            if chosen.try_reserve_exact(count).is_err() {
-                return Chosen(std::mem::take(&mut self.lock().waiting));
-            }
+            short = chosen.try_reserve_exact(count).is_err();
         }
-    }
-}
-
-/// Tasks that were taken out of the list, to be woken.
-#[must_use = "no other thread wakes them"]
-pub struct Chosen(Vec<Task>);
-
-impl Chosen {
-    /// Their wakers.
-    pub fn wakers(self) -> impl Iterator<Item = Waker> {
-        self.0.into_iter().map(|task| task.waker)
+        for task in chosen {
+            run::wake(env, task.waker);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A domain as a whole, without other threads: the test is the worker.
 
+use crate::domain::settings::{DRAINED, INLINE};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,8 +10,8 @@ use quiescent_engine::credit::{Cause, Urgency};
 use crate::domain::driver::How;
 use crate::domain::error::SyncError;
 use crate::domain::pass::PASSES;
-use crate::domain::process::EXIT_ROUNDS;
 use crate::domain::run::turn_of_overflow;
+use crate::domain::sections::EXIT_ROUNDS;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
@@ -86,7 +87,7 @@ fn changed_settings_call_the_worker_only_where_it_has_work() {
     assert_eq!(calls(program), 0);
     state.interested.store(1, Ordering::Relaxed);
     state.settings_changed(false);
-    assert_eq!(calls(program), 1);
+    assert_eq!(state.called.swap(0, Ordering::Relaxed), 1);
     state.interested.store(0, Ordering::Relaxed);
     state.put(PLAIN, memory(), Urgency::Lazy);
     calls(program);
@@ -208,7 +209,7 @@ fn a_program_that_drains_learns_that_code_is_ready() {
         program.asked.ready.swap(0, Relaxed)
     };
     assert_eq!((pass(), runs.load(Relaxed)), (0, 1));
-    state.domain().set(|it| it.drained = true);
+    state.domain().set(|it| it.put(DRAINED, true));
     assert!(pass() > 0 && runs.load(Relaxed) == 1);
     state.drain(Until { deadline: None });
     assert_eq!(runs.load(Relaxed), 2);
@@ -299,10 +300,10 @@ fn a_pass_frees_blocks_of_domains_of_the_program() {
 #[test]
 fn settings_reach_the_state() {
     let (program, state) = domain();
-    state.domain().set(|it| it.inline = true);
-    assert!(state.runs_inline());
-    state.domain().set(|it| it.inline = false);
-    assert!(!state.runs_inline());
+    state.domain().set(|it| it.put(INLINE, true));
+    assert!(state.has(INLINE));
+    state.domain().set(|it| it.put(INLINE, false));
+    assert!(!state.has(INLINE));
     (0..5).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
     let mut settings = Settings::new(&State::config(), 0);
     assert!(!settings.apply(state));

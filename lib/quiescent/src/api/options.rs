@@ -1,5 +1,6 @@
 //! Settings at start-up.
 
+use quiescent_core::domain::settings::{INLINE, WORKERS_RUN};
 use std::time::Duration;
 
 use crate::api::tuning::in_ns;
@@ -160,8 +161,8 @@ impl Options {
         env.home.set(|it| {
             it.budget_bytes = self.budget_bytes.unwrap_or(it.budget_bytes);
             it.budget_count = self.budget_callbacks.unwrap_or(it.budget_count);
-            it.inline = self.inline_callbacks;
-            it.workers_run = self.destructors_on_worker;
+            it.put(INLINE, self.inline_callbacks);
+            it.put(WORKERS_RUN, self.destructors_on_worker);
             it.stall_ns = self.stall_after.map_or(it.stall_ns, in_ns);
         });
         #[cfg(not(quiescent_model))]

@@ -12,7 +12,8 @@ use crate::api::refused::Refusal;
 use crate::global::with_local;
 use quiescent_core::domain::enqueue::{self, Terms};
 use quiescent_core::domain::error::SyncError;
-use quiescent_core::domain::in_place;
+use quiescent_core::domain::run;
+use quiescent_core::domain::settings::INLINE;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::counters::count;
 use quiescent_core::queue::kind;
@@ -129,15 +130,14 @@ unsafe fn retire_as<T: Send + 'static>(
     };
     match (terms.hands_off, lane) {
         // SAFETY: the caller's promise.
-        (true, PLAIN) => unsafe { enqueue::plain_only(queue, entry, bytes) },
-        (true, _) => enqueue::code_only(queue, lane, entry, bytes),
+        (true, _) => unsafe { enqueue::only(queue, lane, entry, bytes) },
         (false, PLAIN) => {
             let large = size_of::<T>() >= LARGE || !matches!(given.bytes, 0 | UNKNOWN);
             // SAFETY: the caller's promise.
             unsafe { enqueue::plain(queue, entry, bytes, large) };
         }
-        (false, OWN) => with_local(|local| in_place::own(local, queue, entry, bytes)),
-        (false, _) => enqueue::code(queue, entry, bytes, Urgency::Lazy),
+        (false, OWN) => with_local(|local| run::own(local, queue, entry, bytes)),
+        (false, _) => enqueue::push_code(queue, CODE, entry, bytes, Urgency::Lazy),
     }
 }
 
@@ -167,7 +167,7 @@ unsafe fn attempt<T: Send + 'static>(
 ) -> Result<(), Refusal> {
     let state = domain.core_domain(INSIDE).state();
     // A thread without a queue of its own has no credit, and takes the lock anyway.
-    if state.level.is_easy()
+    if state.is_easy()
         && domain
             .own_queue(INSIDE)
             .is_some_and(|queue| !queue.is_dummy())
@@ -226,13 +226,13 @@ pub(crate) fn defer<F: FnOnce() + Send + 'static>(domain: &impl Handle, f: F, ur
         Urgency::Lazy | Urgency::Prompt => domain.own_queue(INSIDE),
     };
     let state = domain.core_domain(INSIDE).state();
-    let inline = state.runs_inline();
+    let inline = state.has(INLINE);
     let lane = if inline { OWN } else { CODE };
     match queue {
         None => state.deliver(Parcel::Entry(lane, entry, bytes), Terms::of(urgency)),
         Some(queue) if inline => {
-            with_local(|local| in_place::own_call(local, queue, entry, bytes, urgency));
+            with_local(|local| run::own_call(local, queue, entry, bytes, urgency));
         }
-        Some(queue) => enqueue::code(queue, entry, bytes, urgency),
+        Some(queue) => enqueue::push_code(queue, CODE, entry, bytes, urgency),
     }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-pub use quiescent_core::domain::fullness::{Fullness, Refusal};
+pub use quiescent_core::domain::error::{Fullness, Refusal};
 
 /// An object that was **not** retired, or not waited for, and the reason. Returned by
 /// [`Retired::try_retire`], [`Retired::try_wait`] and related methods.

@@ -1,5 +1,6 @@
 //! Settings that a running program can change: flush times, budget, and which threads reclaim.
 
+use quiescent_core::domain::settings::{DRAINED, OFFLOAD, WORKERS_RUN};
 use std::time::Duration;
 
 use quiescent_engine::credit::Defer;
@@ -117,7 +118,7 @@ pub fn set_budget(bytes: u64, callbacks: u64) {
 /// quiescent::tuning::set_offload(false);
 /// ```
 pub fn set_offload(offload: bool) {
-    env().home.set(|it| it.offload = offload);
+    env().home.set(|it| it.put(OFFLOAD, offload));
 }
 
 /// As [`set_offload`], for what the calling thread retires: `Some` overrides the process's setting, `None`
@@ -155,7 +156,7 @@ pub fn offload_thread(offload: Option<bool>) {
 /// # quiescent::tuning::set_drained(false);
 /// ```
 pub fn set_drained(drained: bool) {
-    env().home.set(|it| it.drained = drained);
+    env().home.set(|it| it.put(DRAINED, drained));
 }
 
 /// Selects which threads run destructors of retired values: the thread that retired the value, in its later
@@ -169,7 +170,7 @@ pub fn set_drained(drained: bool) {
 /// # quiescent::tuning::set_destructors_on_worker(false);
 /// ```
 pub fn set_destructors_on_worker(on_worker: bool) {
-    env().home.set(|it| it.workers_run = on_worker);
+    env().home.set(|it| it.put(WORKERS_RUN, on_worker));
 }
 
 /// Sets a function that the worker calls when callbacks have become ready that the program runs itself

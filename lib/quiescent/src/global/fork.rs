@@ -136,7 +136,6 @@ unsafe extern "C" fn prepare() {
         }
         for state in swept(env) {
             state.tasks.parked.put(state.tasks.lock());
-            state.wakers.parked.put(state.wakers.lock());
         }
     }
     let timer = env.alarm.timer();
@@ -198,7 +197,6 @@ fn unlock(env: &'static Env) {
         unsafe {
             drop(state.parked.take());
             state.queues().for_each(|queue| drop(queue.parked.take()));
-            drop(state.wakers.parked.take());
             drop(state.tasks.parked.take());
             drop(state.parked_sweep.take());
         }

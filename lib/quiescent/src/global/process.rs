@@ -21,7 +21,7 @@ use quiescent_core::domain::host::Host;
 use quiescent_core::domain::report::Report;
 #[cfg(feature = "helpers")]
 use quiescent_core::domain::run::turn_of_worker;
-use quiescent_core::domain::stall::Reports;
+use quiescent_core::domain::stall::StallReporter;
 use quiescent_core::domain::state::State;
 use quiescent_core::queue::meter::CountsOf;
 #[cfg(not(feature = "telemetry"))]
@@ -179,7 +179,7 @@ impl Host for Hosted {
         telemetry::publish(env());
     }
 
-    fn stall_reports(&self) -> Option<&'static Reports> {
+    fn stalls(&self) -> Option<&'static StallReporter> {
         report::stalls()
     }
 

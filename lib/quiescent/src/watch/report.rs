@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use quiescent_core::domain::env::Env;
 pub use quiescent_core::domain::report::Report;
-use quiescent_core::domain::stall::Reports;
+use quiescent_core::domain::stall::StallReporter;
 
 static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -29,13 +29,14 @@ pub fn on_report(reporter: fn(&Report)) {
     HEARD.store((&raw const STALLS).cast_mut(), Ordering::Release);
 }
 
-static STALLS: Reports = Reports::new(|env, stall| report(env, &Report::Stalled(stall)));
+static STALLS: StallReporter =
+    |state, stalled| report(state.env(), &Report::Stalled(state.stall_report(stalled)));
 
 /// [`STALLS`], once it is needed: a program without a reporter does not link it.
-static HEARD: AtomicPtr<Reports> = AtomicPtr::new(std::ptr::null_mut());
+static HEARD: AtomicPtr<StallReporter> = AtomicPtr::new(std::ptr::null_mut());
 
 /// How reports of stalls are made, if reports have a receiver.
-pub(crate) fn stalls() -> Option<&'static Reports> {
+pub(crate) fn stalls() -> Option<&'static StallReporter> {
     #[cfg(any(feature = "log", feature = "tracing"))]
     return Some(&STALLS);
     #[cfg(not(any(feature = "log", feature = "tracing")))]

@@ -101,7 +101,6 @@ impl Workers {
                 queue.ask_soon();
             }
             state.give_up_barrier();
-            state.tasks.take().wake(self.env());
         }
     }
 

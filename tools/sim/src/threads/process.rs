@@ -4,6 +4,7 @@
 //! The only file of this crate with `unsafe` code, since the core keeps references to a process for as long
 //! as it exists. Here that is until the end of the machine, which frees it when no fiber runs any more.
 
+use quiescent_core::domain::settings::OFFLOAD;
 use quiescent_core_on_virtual::domain::driver::How;
 use quiescent_core_on_virtual::domain::enqueue::{self, Terms};
 use quiescent_core_on_virtual::domain::env::{Env, Zeros};
@@ -75,7 +76,7 @@ impl Process {
 
     /// Whether others than its owner free what is retired.
     pub fn set_offload(self, offload: bool) {
-        self.0.env.home.set(|it| it.offload = offload);
+        self.0.env.home.set(|it| it.put(OFFLOAD, offload));
     }
 
     /// The calling fiber is a thread of this process from now on.

@@ -173,11 +173,11 @@ fn a_fence_for_many_costs_each_a_part_of_its_time() {
 fn a_fence_of_the_process_is_issued_where_readers_have_none() {
     let program = program();
     let mode = program.env.threads.mode.resolve();
-    assert_eq!(program.env.heavy_fence(), Ok(()));
+    assert_eq!(program.env.heavy_fence(1), Ok(()));
     let issued = u64::from(mode == FenceMode::Membarrier);
     assert_eq!(program.env.fences.issued(), issued);
     assert_eq!(program.env.force_mode(FenceMode::Fenced), Ok(()));
-    assert_eq!(program.env.heavy_fence(), Ok(()));
+    assert_eq!(program.env.heavy_fence(1), Ok(()));
     assert_eq!(program.env.fences.issued(), issued);
     let [home, counted] = [&program.env.state, program.domain().state()];
     assert!(home.may_miss_readers() && !counted.may_miss_readers());
@@ -269,7 +269,7 @@ fn slots_for_so_many_threads_come_in_leaves() {
 fn by_default_a_worker_is_hired_as_it_is_started_and_no_report_is_wanted() {
     let program = program();
     let host = program.env.host;
-    assert!(host.hire() && host.stall_reports().is_none());
+    assert!(host.hire() && host.stalls().is_none());
     program.asked.has_no_worker.store(1, Relaxed);
     assert!(!host.hire());
 }

@@ -2,6 +2,7 @@
 
 mod own;
 
+use crate::domain::settings::WORKERS_RUN;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,14 +12,14 @@ use quiescent_engine::credit::{Cause, Urgency};
 use quiescent_engine::pool::TurnId;
 use quiescent_engine::{Interest, Lane};
 
-use crate::domain::budget::TASKS_WAIT;
+use crate::domain::budget::{OVER_BUDGET, TASKS_WAIT};
 use crate::domain::driver::How;
-use crate::domain::fullness::{Fullness, Refusal};
+use crate::domain::enqueue;
+use crate::domain::error::{Fullness, Refusal};
 use crate::domain::report::Report;
 use crate::domain::run::{turn_of_overflow, turn_of_worker};
 use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
-use crate::domain::{enqueue, in_place};
 use crate::prim::Ordering;
 use crate::prim::counters::value;
 use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue};
@@ -36,7 +37,7 @@ fn home() -> (&'static Program, &'static State) {
 fn done(state: &'static State, numbers: [usize; 3]) -> (&'static Queue, &'static AtomicU32) {
     let runs = counter();
     let [code, own, heads] = numbers;
-    state.domain().set(|it| it.workers_run = true);
+    state.domain().set(|it| it.put(WORKERS_RUN, true));
     (0..code).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
     (0..own).for_each(|_| state.put(OWN, counting(runs), Urgency::Hurry));
     (0..heads).for_each(|_| state.put_head(runs, Urgency::Hurry));
@@ -82,7 +83,7 @@ fn a_turn_runs_each_kind_of_code_and_says_how_many() {
 fn no_more_runs_than_asked_for() {
     let (_, state) = home();
     let (queue, runs) = done(state, [3, 0, 3]);
-    assert_eq!(state.run_heads(queue, 2, ALWAYS), 2);
+    assert_eq!(state.run_code(queue, Lane::Head, 2, ALWAYS), 2);
     assert_eq!(state.run_code(queue, Lane::Code, 1, ALWAYS), 1);
     assert_eq!(runs.load(Relaxed), 3);
     assert_eq!(state.run_left(2, ALWAYS), 2);
@@ -102,10 +103,10 @@ fn code_is_ready_only_where_some_is() {
     state.run_some(0, ALWAYS);
     assert!(state.code_is_ready());
     program.env.marked(|| {
-        state.run_ready(ALWAYS);
+        state.run_some(9, ALWAYS);
         assert!(state.code_is_ready(), "inside a callback none runs");
     });
-    state.run_ready(ALWAYS);
+    state.run_some(9, ALWAYS);
     assert!(!state.code_is_ready());
 }
 
@@ -168,7 +169,11 @@ fn an_overflow_worker_goes_on_while_there_is_much() {
     let more = closure(move || {
         (0..3).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
         take_all(state);
-        state.drive_once(state.lock(), state.own_cpu(), Interest::Poller);
+        state.drive_once(
+            state.lock(),
+            state.own_cpu(&state.env().local()),
+            Interest::Poller,
+        );
         state.run_some(0, ALWAYS); // notices that they are done
     });
     state.put(CODE, more, Urgency::Hurry);
@@ -227,7 +232,7 @@ fn each_report_is_delivered_once() {
     assert_eq!(delivered(), (0, 0));
     state.request_report(TASKS_WAIT);
     assert_eq!(delivered(), (1, 0));
-    state.over_budget();
+    state.request_report(OVER_BUDGET);
     assert_eq!(
         delivered(),
         (0, 0),
@@ -275,8 +280,8 @@ fn a_destructor_is_slow_beyond_the_limit() {
     let (program, state) = home();
     state.put(OWN, counting(counter()), Urgency::Lazy);
     let queue = state.own_queue_or_new().expect("memory");
-    for (ns, number) in [(in_place::SLOW_NS, 0), (in_place::SLOW_NS + 1, 1)] {
-        in_place::report_if_slow(queue, counting(counter()), ns);
+    for (ns, number) in [(super::SLOW_NS, 0), (super::SLOW_NS + 1, 1)] {
+        super::report_if_slow(queue, counting(counter()), ns);
         let reports = program.reports();
         assert_eq!(reports.len(), number, "{reports:?}");
         assert!(reports.iter().all(
@@ -326,10 +331,7 @@ fn a_limit_holds_for_all_queues_and_the_next_call_goes_on_where_it_ended() {
     let (state, runs) = two_queues([2, 2]);
     let over = Until { deadline: Some(0) };
     assert_eq!((state.run_some(9, over), turn_of(state)), (0, 0));
-    assert_eq!(
-        (state.run_ready(over), state.run_as_worker(over, true)),
-        (0, 0)
-    );
+    assert_eq!(state.run_as_worker(over, true), 0);
     assert_eq!(runs.load(Relaxed), 0);
     assert_eq!(state.run_as_worker(ALWAYS, true), 4);
 }

@@ -268,3 +268,26 @@ fn nothing_runs_in_a_callback() {
     });
     world.outside();
 }
+
+/// The process's domain knows a thread by its slot, another one by its record, and an `Srcu` by nothing.
+#[test]
+fn a_thread_is_known_in_each_domain_by_its_own_number() {
+    let program = program();
+    let env = &program.env;
+    assert_eq!(env.state.own_cpu(&env.local()), None);
+    let reader = program.lock();
+    let own = env.own_slot().map(|slot| slot.cpu());
+    assert_eq!(env.state.own_cpu(&env.local()), own);
+    program.unlock(reader);
+    assert!(own.is_some() || env.state.own_cpu(&env.local()).is_none());
+    assert_eq!(
+        Domain::found(env).state().own_cpu(&env.local()),
+        None,
+        "it has not read there"
+    );
+    assert_eq!(
+        Domain::found_counted(env).state().own_cpu(&env.local()),
+        None
+    );
+    assert!(!env.state.is_inside() && !Domain::found_counted(env).state().is_inside());
+}

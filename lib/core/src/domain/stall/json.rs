@@ -7,10 +7,7 @@
 //!  "location":{"file":"src/main.rs","line":3,"column":5}}]}
 //! ```
 
-use std::fmt::Write;
-
 use super::{StallReport, StalledReader};
-use crate::reader::holdout::Holdout;
 
 /// The value of `schema`: it changes when a field changes its meaning or is removed; new fields do not change
 /// it.
@@ -21,81 +18,57 @@ impl StallReport {
     /// `name`, `state`, `wait_channel` and `location` are `null` where unknown. A thread without a name has
     /// ended inside its section.
     pub fn to_json(&self) -> String {
-        let mut text = String::new();
-        self.write(&mut text).expect("a string takes everything");
-        text
-    }
-
-    fn write(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, "{{\"schema\":\"{SCHEMA}\",\"domain\":")?;
-        string(out, self.domain)?;
-        write!(
-            out,
-            ",\"grace_period\":{},\"report\":{},\"age_ns\":{},\"more\":{},\
-             \"queued\":{},\"queued_bytes\":{},\"readers\":[",
+        let readers: Vec<_> = self.readers.iter().map(StalledReader::to_json).collect();
+        format!(
+            "{{\"schema\":\"{SCHEMA}\",\"domain\":{},\"grace_period\":{},\"report\":{},\"age_ns\":{},\
+             \"more\":{},\"queued\":{},\"queued_bytes\":{},\"readers\":[{}]}}",
+            string(self.domain),
             self.grace_period,
             self.report,
             self.age.as_nanos(),
             self.more,
             self.queued,
-            self.queued_bytes
-        )?;
-        for (index, reader) in self.readers.iter().enumerate() {
-            out.push_str(if index > 0 { "," } else { "" });
-            reader.write(out)?;
-        }
-        out.push_str("]}");
-        Ok(())
+            self.queued_bytes,
+            readers.join(",")
+        )
     }
 }
 
 impl StalledReader {
-    fn write(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, "{{\"thread_id\":{},\"name\":", self.holdout.thread_id)?;
-        string(out, self.holdout.name.as_deref())?;
-        let Holdout {
-            nesting, inherited, ..
-        } = self.holdout;
-        write!(
-            out,
-            ",\"nesting\":{nesting},\"inherited\":{inherited},\"state\":"
-        )?;
-        string(out, self.state.map(|c| c.to_string()).as_deref())?;
-        out.push_str(",\"wait_channel\":");
-        string(out, self.wait_channel.as_deref())?;
-        write!(
-            out,
-            ",\"held_ns\":{},\"location\":",
+    fn to_json(&self) -> String {
+        let location = self.location.map_or("null".to_owned(), |at| {
+            let (file, line, column) = (string(Some(at.file())), at.line(), at.column());
+            format!("{{\"file\":{file},\"line\":{line},\"column\":{column}}}")
+        });
+        format!(
+            "{{\"thread_id\":{},\"name\":{},\"nesting\":{},\"inherited\":{},\"state\":{},\
+             \"wait_channel\":{},\"held_ns\":{},\"location\":{location}}}",
+            self.holdout.thread_id,
+            string(self.holdout.name.as_deref()),
+            self.holdout.nesting,
+            self.holdout.inherited,
+            string(self.state.map(|c| c.to_string()).as_deref()),
+            string(self.wait_channel.as_deref()),
             self.held_for.as_nanos()
-        )?;
-        match self.location {
-            None => out.push_str("null"),
-            Some(at) => {
-                out.push_str("{\"file\":");
-                string(out, Some(at.file()))?;
-                write!(out, ",\"line\":{},\"column\":{}}}", at.line(), at.column())?;
-            }
-        }
-        out.push('}');
-        Ok(())
+        )
     }
 }
 
 /// A string with the escapes that JSON requires, or `null`.
-fn string(out: &mut String, text: Option<&str>) -> std::fmt::Result {
+fn string(text: Option<&str>) -> String {
     let Some(text) = text else {
-        return out.write_str("null");
+        return "null".to_owned();
     };
-    out.push('"');
+    let mut out = String::from('"');
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c < ' ' => write!(out, "\\u{:04x}", u32::from(c))?,
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => out.push(c),
         }
     }
     out.push('"');
-    Ok(())
+    out
 }
 
 #[cfg(all(test, not(quiescent_model)))]
@@ -106,6 +79,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::reader::holdout::Holdout;
 
     fn reader(thread_id: u32, name: Option<&str>) -> StalledReader {
         let mut holdout = Holdout::new(0, 3);
@@ -206,8 +180,7 @@ grace period 7 has waited for 1.000 s (report 2); 18446744073709551615 queued be
 
     #[test]
     fn control_characters_are_escaped_and_others_are_not() {
-        let mut out = String::new();
-        string(&mut out, Some(" \u{1f}\u{7f}\u{e9}\"\\")).expect("a string");
+        let out = string(Some(" \u{1f}\u{7f}\u{e9}\"\\"));
         assert_eq!(out, "\" \\u001f\u{7f}\u{e9}\\\"\\\\\"");
     }
 }

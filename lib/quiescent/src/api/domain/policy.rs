@@ -1,5 +1,6 @@
 //! Settings of a domain. All of them can be changed at any time.
 
+use quiescent_core::domain::settings::{DRAINED, WORKERS_RUN};
 use std::time::Duration;
 
 use super::RcuDomain;
@@ -76,7 +77,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!(domain.drain(Duration::from_secs(60)).ran, 1);
     /// ```
     pub fn set_drained(&self, drained: bool) {
-        self.core().set(|settings| settings.drained = drained);
+        self.core().set(|settings| settings.put(DRAINED, drained));
     }
 
     /// As [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker), for values retired in this
@@ -88,7 +89,8 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// CACHES.set_destructors_on_worker(true);
     /// ```
     pub fn set_destructors_on_worker(&self, on_worker: bool) {
-        self.core().set(|settings| settings.workers_run = on_worker);
+        self.core()
+            .set(|settings| settings.put(WORKERS_RUN, on_worker));
     }
 
     /// Sets the time after which stalls of this domain are reported; zero: no reports. See

@@ -264,7 +264,8 @@ fn a_fence_in_passing_is_for_deferred_work() {
         let fenced = turn
             .fence(FenceCause::GpStart, interest)
             .expect("not shared");
-        let of_the_process = fixture.resolve_mode() == crate::reader::mode::FenceMode::Membarrier;
+        let of_the_process =
+            fixture.env().threads.mode.resolve() == crate::reader::mode::FenceMode::Membarrier;
         assert_eq!(
             fenced.map(|time| time.is_some()),
             Ok(has_time && of_the_process)

@@ -53,7 +53,7 @@ fn a_prompt_closure_is_reported_unless_one_is_pending() {
     let is_prompt = || queue.lanes[CODE].prompt.load(Ordering::Relaxed) != 0;
     let call = |urgency| {
         let before = runs.load(Relaxed);
-        in_place::own_call(&local, queue, counting(counter()), 64, urgency);
+        crate::domain::run::own_call(&local, queue, counting(counter()), 64, urgency);
         (runs.load(Relaxed) > before, is_prompt())
     };
     assert_eq!(call(Urgency::Lazy), (true, false));
@@ -76,7 +76,7 @@ fn a_closure_takes_the_lock_only_where_a_prompt_one_has_to() {
     state.put(CODE, counting(counter()), Urgency::Lazy);
     let call = |urgency| {
         let before = state.probe.locks.load(Ordering::Relaxed);
-        enqueue::code(queue, counting(counter()), 64, urgency);
+        enqueue::push_code(queue, CODE, counting(counter()), 64, urgency);
         state.probe.locks.load(Ordering::Relaxed) != before
     };
     assert!(!call(Urgency::Lazy));
@@ -105,15 +105,15 @@ fn an_owner_that_returns_during_a_take_over_is_asked_again() {
     let (_, state) = home();
     let (_, runs) = own_done(state, 1);
     let mut sweep = Sweep::begin(state, |core| (!core.is_idle()).then_some(Cause::Drain));
-    assert!(sweep.needs_fence());
+    assert!(sweep.owned);
     state.put(OWN, counting(runs), Urgency::Lazy); // hands everything over
     assert_eq!(state.synchronize(How::default()), Ok(()));
     state.run_some(9, ALWAYS);
     state.put(OWN, counting(runs), Urgency::Lazy);
     sweep.take(|_| panic!("the owner has it"));
-    assert!(sweep.needs_fence() && !sweep.is_over());
+    assert!(sweep.owned && sweep.left > 0);
     sweep.take(|_| ());
-    assert!(!sweep.needs_fence() && sweep.is_over());
+    assert!(!sweep.owned && sweep.left == 0);
 }
 
 #[test]

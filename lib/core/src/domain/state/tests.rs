@@ -49,13 +49,9 @@ fn a_driver_a_barrier_and_a_report_are_no_rest() {
     assert!(!state.is_at_rest());
     state.unreported.store(0, Ordering::Relaxed);
     let mut place = 0;
-    assert!(
-        state
-            .wakers
-            .put(&mut place, Seq::ZERO, std::task::Waker::noop())
-    );
+    assert!(state.tasks.put(&mut place, None, std::task::Waker::noop()));
     assert!(!state.is_at_rest());
-    state.wakers.remove(place);
+    state.tasks.remove(place);
     assert!(state.is_at_rest());
     let mut core = state.lock();
     let snap = core.barrier.snap();

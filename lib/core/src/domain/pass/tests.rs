@@ -1,45 +1,13 @@
-//! Whether a domain is due, and since when.
+//! When a domain is due, when the worker looks again, and what wakes it.
 
-use std::cell::Cell;
+use super::*;
+use crate::domain::settings::DRAINED;
 
-use crate::domain::counters::is_late;
-use crate::domain::state::State;
-use crate::prim::counters::count;
-use crate::prim::{self, Ordering};
-
-impl State {
-    /// True if this domain was called or has a deadline that has passed. Other domains are skipped:
-    /// processing one that waits for readers costs a fence. `late`: one was late in this round.
-    pub(super) fn is_due(&self, late: &Cell<bool>) -> bool {
-        let called = self.called.swap(0, Ordering::AcqRel) != 0;
-        let called_at = match called {
-            true => self.called_at.swap(0, Ordering::Relaxed),
-            false => 0,
-        };
-        let look_at = self.look_at.load(Ordering::Relaxed);
-        let armed = self.lock().due().unwrap_or(0);
-        let now = prim::now_ns();
-        let times = [called_at, look_at, armed].into_iter();
-        let since = times.filter(|at| (1..=now).contains(at)).min();
-        let due = called || since.is_some();
-        if due {
-            count(&self.counters.worker_passes);
-        }
-        // Once: what is due may stay so for many rounds, while another thread drives.
-        let is_new = |since| self.late_to.fetch_max(since, Ordering::Relaxed) < since;
-        if since.is_some_and(|since| is_late(since, now) && is_new(since)) && !late.replace(true) {
-            count(&self.env().state.counters.late_wakeups);
-        }
-        due
-    }
-}
-
-#[cfg(all(test, not(quiescent_model)))]
-mod tests {
+mod due {
     use quiescent_engine::credit::Urgency;
 
     use super::*;
-    use crate::domain::counters::LATE_NS;
+    use crate::domain::statistics::LATE_NS;
     use crate::prim::counters::value;
     use crate::queue::per_thread::CODE;
     use crate::testing::{Program, counter, counting, program};
@@ -131,14 +99,103 @@ mod tests {
     #[test]
     fn what_a_new_setting_makes_due_is_not_late() {
         let late = is_always_late(|_, state| {
-            state.domain().set(|it| it.drained = true);
+            state.domain().set(|it| it.put(DRAINED, true));
             state.put(CODE, counting(counter()), Urgency::Lazy);
             std::thread::sleep(std::time::Duration::from_nanos(2 * LATE_NS));
             state.domain().set(|it| (it.lazy_ns, it.prompt_ns) = (1, 1));
-            state.domain().set(|it| it.drained = false);
+            state.domain().set(|it| it.put(DRAINED, false));
             let armed = state.lock().engine.armed().expect("it has a deadline");
             assert!(armed < ago(LATE_NS));
         });
         assert!(!late);
+    }
+}
+
+mod rest {
+    use super::*;
+    use crate::reader::mode::FenceMode;
+    use crate::testing::program;
+
+    /// A reader that executes fences may leave without a word: the worker looks again, less and less often,
+    /// and not at all when nothing waits. `[RD-4]`
+    #[test]
+    fn a_worker_that_waits_for_fenced_readers_looks_at_them() {
+        let program = program();
+        let state = &program.env.state;
+        assert_eq!(program.env.force_mode(FenceMode::Fenced), Ok(()));
+        state.domain().set(|it| it.stall_ns = 0);
+        // True if the next look is at the end of a nap of this length.
+        let naps = |length: u64| {
+            let before = prim::now_ns();
+            state.rest_until(false, None);
+            let (at, after) = (state.look_at.load(Ordering::Relaxed), prim::now_ns());
+            before + length <= at && at <= after + length
+        };
+        let rests = || {
+            state.rest_until(false, None);
+            state.look_at.load(Ordering::Relaxed) == 0
+        };
+        assert!(rests());
+        state.interested.store(1, Ordering::Relaxed);
+        let counted = program.domain().state();
+        counted.domain().set(|it| it.stall_ns = 0);
+        counted.interested.store(1, Ordering::Relaxed);
+        counted.rest_until(false, None);
+        assert_eq!(
+            counted.look_at.load(Ordering::Relaxed),
+            0,
+            "it hears its readers"
+        );
+        assert!((0..20).all(|n| naps(nap_ns(n))));
+        state.lose_interest();
+        assert!(rests());
+        state.interested.store(1, Ordering::Relaxed);
+        assert!(naps(nap_ns(0)), "from the beginning");
+    }
+}
+
+mod pressure {
+    use super::*;
+    use crate::prim::counters::value;
+    use crate::testing::program;
+
+    const TIMER: Woken = Woken {
+        timer: true,
+        kick: false,
+        pressure: false,
+        low: false,
+    };
+
+    #[test]
+    fn each_wake_up_has_one_cause() {
+        let env = &program().env;
+        let c = &env.state.counters;
+        let counted = || [&c.woken_pressure, &c.woken_kick, &c.woken_timer].map(value);
+        env.woken(TIMER);
+        assert_eq!(counted(), [0, 0, 1]);
+        env.woken(Woken {
+            kick: true,
+            ..TIMER
+        });
+        assert_eq!(counted(), [0, 1, 1]);
+        env.woken(Woken {
+            kick: true,
+            pressure: true,
+            ..TIMER
+        });
+        assert_eq!(counted(), [1, 1, 1]);
+        env.woken(Woken {
+            timer: false,
+            ..TIMER
+        });
+        assert_eq!(counted(), [1, 1, 1]);
+        assert_eq!(value(&c.pressure_events), 0);
+        env.woken(Woken {
+            pressure: true,
+            low: true,
+            timer: false,
+            ..TIMER
+        });
+        assert_eq!(value(&c.pressure_events), 1);
     }
 }
