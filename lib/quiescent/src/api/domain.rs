@@ -9,12 +9,12 @@ use super::guard::Guard;
 use super::handle::Singleton;
 #[cfg(not(quiescent_model))]
 use super::kind::Single;
-use super::kind::{Kind, Many, PerThread};
+use super::kind::{Kind, Many, PerThread, domain_at, place_in};
 use super::statistics::{DomainStatistics, Holdout};
 use quiescent_core::const_new;
 use quiescent_core::domain::life as core;
 use quiescent_core::domain::state::State;
-use quiescent_core::prim::{AtomicPtr, Ordering};
+use quiescent_core::prim::AtomicPtr;
 
 mod policy;
 mod queue;
@@ -158,53 +158,20 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         }
     }
 
-    /// Its place, or null before first use.
+    /// What holds its place.
     #[inline(always)]
-    pub(crate) fn place(&self) -> *const () {
-        self.place.load(Ordering::Acquire)
-    }
-
-    #[inline(always)]
-    pub(crate) fn place_word(&self) -> &AtomicPtr<()> {
+    pub(crate) fn word(&self) -> &AtomicPtr<()> {
         &self.place
     }
 
     /// The domain in the layers below, made at first use.
     pub(crate) fn core(&self) -> &'static core::Domain {
-        match self.core_if_any() {
-            Some(domain) => domain,
-            None => self.first_use(),
-        }
+        domain_at::<K>(Some(&self.place))
     }
 
     fn core_if_any(&self) -> Option<&'static core::Domain> {
         // SAFETY: null, or a domain, and those live for ever.
-        unsafe { self.place().cast::<core::Domain>().as_ref() }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn first_use(&self) -> &'static core::Domain {
-        #[cfg(quiescent_model)]
-        unreachable!("a model's has its place");
-        #[cfg(not(quiescent_model))]
-        {
-            let new = K::found(super::handle::sealed::INSIDE);
-            let place = std::ptr::from_ref(new).cast::<()>().cast_mut();
-            let order = (Ordering::AcqRel, Ordering::Acquire);
-            let empty = std::ptr::null_mut();
-            let won = (self.place).compare_exchange(empty, place, order.0, order.1);
-            if won.is_err() {
-                new.abandon(); // no other thread has seen it
-            }
-            self.core_if_any().unwrap_or(new)
-        }
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(never)]
-    pub(crate) fn open_slowly(&self) -> K::Section {
-        K::open_slowly(self.core())
+        unsafe { place_in(Some(&self.place)).cast::<core::Domain>().as_ref() }
     }
 
     /// Opens a section. Never waits, never fails. Allowed in signal handlers for a [`Domain`], not for an
@@ -272,11 +239,11 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
 /// Makes another handle to the same domain. Both keep it alive.
 impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
     fn clone(&self) -> RcuDomain<Tag, K> {
-        self.core().retain();
-        RcuDomain {
-            place: AtomicPtr::new(self.place().cast_mut()),
-            is: PhantomData,
-        }
+        let domain = self.core();
+        domain.retain();
+        let place = AtomicPtr::new(std::ptr::from_ref(domain).cast::<()>().cast_mut());
+        let is = PhantomData;
+        RcuDomain { place, is }
     }
 }
 

@@ -1,15 +1,8 @@
 //! Guards that may be sent to other threads: [`Sendable`].
 
-use std::borrow::Borrow;
-
 use super::domain::RcuDomain;
 use super::guard::Guard;
-use super::handle::sealed::{INSIDE, Inside, Sealed};
-use super::handle::{Handle, Reads};
-use super::kind::{Counted, counted, may_be_empty};
-use crate::global::section;
-use quiescent_core::domain::life::Domain;
-use quiescent_core::queue::per_thread::Queue;
+use super::kind::Counted;
 
 /// A handle to an [`Srcu`](crate::Srcu) whose guards are `Send` and `Sync`:
 /// [`read_lock_send`](crate::Srcu::read_lock_send) and [`read_owned_send`](crate::Srcu::read_owned_send)
@@ -28,83 +21,6 @@ use quiescent_core::queue::per_thread::Queue;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Sendable<D>(pub D);
-
-/// An open counted section that may end on any thread.
-#[derive(Debug)]
-pub struct SentSection {
-    count: usize,
-}
-
-impl<Tag: 'static, D> Sealed for Sendable<D>
-where
-    D: Handle<Brand = RcuDomain<Tag, Counted>> + Borrow<RcuDomain<Tag, Counted>>,
-{
-    type OpenSection = SentSection;
-
-    fn core_domain(&self, _: Inside) -> &'static Domain {
-        self.0.core_domain(INSIDE)
-    }
-
-    #[inline(always)]
-    fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
-        self.0.own_queue(INSIDE)
-    }
-
-    #[inline(always)]
-    fn domain_identity(&self) -> *const () {
-        self.0.domain_identity()
-    }
-
-    #[inline(always)]
-    fn domain_address(&self) -> *const () {
-        self.0.domain_address()
-    }
-
-    #[inline(always)]
-    fn open_section(&self) -> SentSection {
-        let srcu: &RcuDomain<Tag, Counted> = self.0.borrow();
-        // SAFETY: null, or a domain; those live for ever.
-        let domain = match unsafe { srcu.place().cast::<Domain>().as_ref() } {
-            Some(domain) => domain,
-            None => srcu.core(),
-        };
-        // SAFETY: a domain of this kind.
-        let count = section::enter_sent(unsafe { counted(domain) });
-        SentSection { count }
-    }
-
-    #[inline(always)]
-    unsafe fn close_section(&self, section: &SentSection) {
-        let srcu: &RcuDomain<Tag, Counted> = self.0.borrow();
-        // SAFETY: the caller's promise: a section was opened here, so there is a domain. It lives for ever.
-        let domain: &'static Domain = unsafe { &*srcu.place().cast() };
-        // SAFETY: a domain of this kind.
-        let counted = unsafe { counted(domain) };
-        if section::leave_sent(counted, section.count) {
-            may_be_empty(domain, counted, section.count);
-        }
-    }
-
-    unsafe fn repin_section(&self, section: &mut SentSection) {
-        // SAFETY: the caller's promise; the new section takes the place of the old one.
-        unsafe { self.close_section(section) };
-        *section = self.open_section();
-    }
-}
-
-// SAFETY: as the handle inside, which leads to an `Srcu` of this tag.
-unsafe impl<Tag: 'static, D> Handle for Sendable<D>
-where
-    D: Handle<Brand = RcuDomain<Tag, Counted>> + Borrow<RcuDomain<Tag, Counted>>,
-{
-    type Brand = RcuDomain<Tag, Counted>;
-}
-
-// SAFETY: as the handle inside.
-unsafe impl<Tag: 'static, D> Reads<RcuDomain<Tag, Counted>> for Sendable<D> where
-    D: Handle<Brand = RcuDomain<Tag, Counted>> + Borrow<RcuDomain<Tag, Counted>>
-{
-}
 
 impl<Tag: 'static> RcuDomain<Tag, Counted> {
     /// Opens a section whose guard is `Send`: for sections that cross an `await`, or end on another thread.
