@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use super::handle::{Global, Handle};
 #[cfg(not(quiescent_model))]
-use super::wait::start_grace_period;
+use super::home::start_grace_period;
 #[cfg(not(quiescent_model))]
 use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::points::Wait;

@@ -6,7 +6,7 @@ use std::{fmt, ptr};
 
 use super::domain::RcuDomain;
 use super::kind::{Counted, Kind, Readers, Single, domain_at, open_slowly, place_in};
-use super::sendable::Sendable;
+use super::srcu::Sendable;
 use quiescent_core::prim::AtomicPtr;
 
 /// A handle to a domain. Guards, cells and lists contain one.

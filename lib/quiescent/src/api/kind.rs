@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::handle::Global;
 use super::handle::sealed::{INSIDE, Inside};
-use super::sendable::Sendable;
+use super::srcu::Sendable;
 use crate::global::{env, local, section, with_local};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};

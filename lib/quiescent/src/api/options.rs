@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::api::tuning::in_ns;
 use crate::global;
-use crate::statistics::FenceMode;
 use quiescent_core::domain::error::InitError;
+use quiescent_core::reader::mode::FenceMode;
 
 /// Settings at start-up. All have defaults: a program that needs no others never calls
 /// [`apply`](Options::apply).

@@ -8,10 +8,10 @@ use quiescent_engine::credit::Urgency;
 
 use super::handle::Handle;
 use super::handle::sealed::INSIDE;
-use crate::api::refused::Refusal;
 use crate::global::with_local;
 use quiescent_core::domain::enqueue::{self, Terms};
 use quiescent_core::domain::error::SyncError;
+use quiescent_core::domain::fullness::Refusal;
 use quiescent_core::domain::in_place;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::queue::kind;

@@ -29,6 +29,7 @@
 //! No method waits for readers or can fail, unless its name says so. None may be called in signal handlers,
 //! or by a global allocator for its own use.
 
+use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -39,11 +40,12 @@ use std::time::Duration;
 use super::cookie::Cookie;
 use super::handle::sealed::INSIDE;
 use super::handle::{Global, Handle};
+use super::home::must;
 use super::queueing::Boxed;
-use super::refused::Refused;
 use quiescent_core::domain::driver::How;
 use quiescent_core::domain::enqueue::Terms;
 use quiescent_core::domain::error::SyncError;
+use quiescent_core::domain::fullness::Refusal;
 use quiescent_core::prim::counters::count;
 use quiescent_core::queue::weight::UNKNOWN;
 use quiescent_engine::credit::Urgency;
@@ -285,10 +287,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`synchronize`](crate::synchronize); the value is then retired.
     #[track_caller]
     pub fn wait(self) -> Box<T> {
-        match self.try_wait() {
-            Ok(value) => value,
-            Err(Refused { reason, .. }) => panic!("Retired::wait: {reason}"),
-        }
+        must(self.try_wait(), "Retired::wait")
     }
 
     /// As [`wait`](Retired::wait), but returns an error instead of panicking.
@@ -334,9 +333,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         for one in &all {
             let domain = one.domain.core_domain(INSIDE);
             if !waited.iter().any(|&it| ptr::eq(it, domain)) {
-                if let Err(error) = domain.state().synchronize(How::default()) {
-                    panic!("Retired::wait_all: {error}");
-                }
+                must(
+                    domain.state().synchronize(How::default()),
+                    "Retired::wait_all",
+                );
                 waited.push(domain);
             }
         }
@@ -413,3 +413,50 @@ impl<T: Send + Sync + fmt::Debug, D: Handle> fmt::Debug for Retired<T, D> {
         f.debug_tuple("Retired").field(&**self).finish()
     }
 }
+
+/// An object that was **not** retired, or not waited for, and the reason. Returned by
+/// [`Retired::try_retire`], [`Retired::try_wait`] and related methods.
+///
+/// [`Retired::try_retire`]: crate::Retired::try_retire
+/// [`Retired::try_wait`]: crate::Retired::try_wait
+///
+/// ```
+/// use quiescent::{RcuCell, Refused};
+///
+/// let cell = RcuCell::new([0u8; 100]);
+/// let old = cell.store([1; 100]);
+/// if let Err(Refused { object, reason, .. }) = old.try_retire() {
+///     eprintln!("{reason}");
+///     drop(object.wait()); // go no faster than the readers
+/// }
+/// ```
+#[must_use = "what is in here is still to be retired"]
+#[non_exhaustive]
+pub struct Refused<R, E = Refusal> {
+    /// The object, as it was before the call.
+    pub object: R,
+    /// The reason.
+    pub reason: E,
+}
+
+impl<R, E> Refused<R, E> {
+    pub(crate) fn new(object: R, reason: E) -> Refused<R, E> {
+        Refused { object, reason }
+    }
+}
+
+impl<R, E: fmt::Debug> fmt::Debug for Refused<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R, E: fmt::Display> fmt::Display for Refused<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl<R, E: fmt::Debug + fmt::Display> Error for Refused<R, E> {}
