@@ -241,8 +241,6 @@
 mod api;
 mod global;
 mod watch;
-#[cfg(not(quiescent_model))]
-mod workers;
 
 #[cfg(quiescent_model)]
 #[path = "../../../check/models/inside/quiescent/check.rs"]

@@ -1,5 +1,7 @@
 //! Settings at start-up.
 
+#[cfg(feature = "fork")]
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::api::tuning::in_ns;
@@ -144,9 +146,10 @@ impl Options {
         #[cfg(not(quiescent_model))]
         env.alarm.set_sources_wanted(self.memory_pressure);
         #[cfg(feature = "fork")]
-        global::process()
-            .forking
-            .set(self.ignore_forks, self.inherit_callbacks);
+        {
+            global::fork::IGNORE.store(self.ignore_forks, Ordering::Relaxed);
+            global::fork::INHERIT.store(self.inherit_callbacks, Ordering::Relaxed);
+        }
         match self.fence {
             Some(mode) => env.force_mode(mode),
             None => {
