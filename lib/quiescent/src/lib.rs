@@ -214,16 +214,6 @@
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]
-// Without a feature its parts have no callers.
-#![cfg_attr(
-    not(all(
-        feature = "telemetry",
-        feature = "fork",
-        feature = "pressure",
-        feature = "helpers"
-    )),
-    allow(dead_code, unused_imports)
-)]
 // Links to items that these primitives, or a missing feature, leave out are broken.
 #![cfg_attr(
     any(

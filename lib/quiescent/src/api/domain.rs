@@ -21,7 +21,6 @@ use super::kind::{Kind, Many, PerThread, domain_at, place_in};
 use super::queueing;
 use super::tuning::{FlushTimes, in_ns};
 use crate::stats::{DomainStatistics, Holdout};
-use crate::watch::telemetry;
 use quiescent_core::const_new;
 use quiescent_core::domain::driver::How;
 use quiescent_core::domain::error::SyncError;
@@ -459,7 +458,10 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// ROUTES.set_name("routes");
     /// ```
     pub fn set_name(&self, name: &'static str) {
-        let place = telemetry::place_of(name);
+        #[cfg(feature = "telemetry")]
+        let place = crate::watch::telemetry::place_of(name);
+        #[cfg(not(feature = "telemetry"))]
+        let place = quiescent_core::queue::meter::UNNAMED;
         self.core()
             .set(|settings| (settings.name, settings.place) = (name, place));
     }

@@ -6,11 +6,11 @@
 //! period. The worker does all that, and runs what the overflow worker leaves.
 //!
 //! # A callback that does not return
-//! The stand-by ([`watch`](crate::global::workers::watchdog)) watches the worker's callbacks; the worker watches
-//! those of the overflow worker. While the overflow worker runs, the worker looks at it at least once in the
-//! time after which a callback may be [stuck](crate::global::workers::roles), and again a tenth of that later. If one
-//! is stuck, the worker takes the role away and ends the turn, as a stand-by would. A worker that waits for
-//! a grace period looks after that.
+//! The stand-by ([`watch`](super::watchdog)) watches the worker's callbacks; the worker watches those of the
+//! overflow worker. While the overflow worker runs, the worker looks at it at least once in the time after
+//! which a callback may be [stuck](super::roles), and again a tenth of that later. If one is stuck, the worker
+//! takes the role away and ends the turn, as a stand-by would. A worker that waits for a grace period looks
+//! after that.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

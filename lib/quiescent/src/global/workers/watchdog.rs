@@ -2,7 +2,7 @@
 //!
 //! Before the first callback of a round the worker sets a timer that only the *stand-by* waits for, and stops
 //! it after the round: two system calls a round, and no wake-up. If the timer fires, the stand-by looks at
-//! the callback, and looks again as long as it may become [stuck](crate::global::workers::roles). If it is, the
+//! the callback, and looks again as long as it may become [stuck](super::roles). If it is, the
 //! stand-by has the worker's role.
 //!
 //! The stand-by is created before the first callback runs, because later no thread might be available.
@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::global::env;
 use crate::global::workers::WORKERS;
 use crate::global::workers::overflow::Overflow;
-use crate::global::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER, is_ours};
+use crate::global::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER};
 use crate::watch::report::{self, Report};
 use quiescent_core::domain::run::turn_of_worker;
 use quiescent_core::os::Timer;
@@ -78,7 +78,7 @@ impl Watch {
         armed.store(0, Ordering::Relaxed);
         standby.store(NO_STAND_BY, Ordering::Relaxed);
         stuck.store(0, Ordering::Relaxed);
-        let dismissed = u32::from(is_ours());
+        let dismissed = u32::from(WORKER.get() != 0 || super::roles::OVERFLOW.get() != 0);
         overflow.forked();
         away.store(dismissed, Ordering::Relaxed);
         telling.end();
