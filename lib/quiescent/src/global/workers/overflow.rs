@@ -8,9 +8,9 @@
 //! # A callback that does not return
 //! The stand-by ([`watch`](super::watchdog)) watches the worker's callbacks; the worker watches those of the
 //! overflow worker. While the overflow worker runs, the worker looks at it at least once in the time after
-//! which a callback may be [stuck](super::roles), and again a tenth of that later. If one is stuck, the worker
-//! takes the role away and ends the turn, as a stand-by would. A worker that waits for a grace period looks
-//! after that.
+//! which a callback may be [stuck](super::roles), and again a tenth of that later. If one is stuck, the
+//! worker takes the role away and ends the turn, as a stand-by would. A worker that waits for a grace period
+//! looks after that.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
