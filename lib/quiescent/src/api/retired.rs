@@ -37,6 +37,7 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
+#[cfg(not(quiescent_model))]
 use super::cookie::Cookie;
 use super::handle::sealed::INSIDE;
 use super::handle::{Global, Handle};
