@@ -214,16 +214,6 @@
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]
-// Without a feature its parts have no callers.
-#![cfg_attr(
-    not(all(
-        feature = "telemetry",
-        feature = "fork",
-        feature = "pressure",
-        feature = "helpers"
-    )),
-    allow(dead_code, unused_imports)
-)]
 // Links to items that these primitives, or a missing feature, leave out are broken.
 #![cfg_attr(
     any(
@@ -241,8 +231,6 @@
 mod api;
 mod global;
 mod watch;
-#[cfg(not(quiescent_model))]
-mod workers;
 
 #[cfg(quiescent_model)]
 #[path = "../../../check/models/inside/quiescent/check.rs"]
@@ -250,12 +238,8 @@ pub mod check;
 #[cfg(feature = "telemetry")]
 pub use api::telemetry;
 
-use api::statistics;
-
-pub use api::barrier::{barrier, barrier_async, try_barrier, try_barrier_async};
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
-pub use api::defer::{Drained, defer, defer_hurry, defer_lazy, drain};
 pub use api::domain::{Domain, RcuDomain};
 pub use api::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
@@ -264,6 +248,11 @@ pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
 pub use api::handle::{Global, Handle, Reads, Singleton, Unique};
+pub use api::home::{
+    Drained, barrier, barrier_async, defer, defer_hurry, defer_lazy, drain, start_grace_period,
+    statistics, synchronize, synchronize_expedited, synchronize_timeout, try_barrier,
+    try_barrier_async, try_synchronize,
+};
 pub use api::kind::{Counted, Kind, Many, PerThread, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
@@ -271,26 +260,24 @@ pub use api::list::{ListIter, RcuList};
 pub use api::option::{Exchanged, ExchangedOption, RcuOption};
 pub use api::options::Options;
 pub use api::ptr::{ExchangedPtr, RcuPtr};
-pub use api::refused::{Refusal, Refused};
-pub use api::retired::Retired;
-pub use api::sendable::Sendable;
+pub use api::retired::{Refused, Retired};
 pub use api::shared::Shared;
-pub use api::srcu::Srcu;
-pub use api::statistics::{FenceMode, statistics};
-pub use api::wait::{
-    start_grace_period, synchronize, synchronize_expedited, synchronize_timeout, try_synchronize,
-};
+pub use api::srcu::{Sendable, Srcu};
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
+pub use quiescent_core::domain::error::Refusal;
 pub use quiescent_core::domain::error::{InitError, SyncError};
+pub use quiescent_core::reader::mode::FenceMode;
 
 /// Counters, what is queued, and the readers that block a grace period.
 pub mod stats {
     #[cfg(not(quiescent_model))]
     pub use crate::api::guarantees::{Guarantees, guarantees};
-    pub use crate::api::refused::Fullness;
-    pub use crate::api::statistics::{
-        DomainStatistics, Flushes, Holdout, Statistics, WorkerWakeups, holdouts,
+    pub use crate::api::home::holdouts;
+    pub use quiescent_core::domain::error::Fullness;
+    pub use quiescent_core::domain::statistics::{
+        DomainStatistics, Flushes, Statistics, WorkerWakeups,
     };
     pub use quiescent_core::os::pressure::{PressureSource, PressureSources};
+    pub use quiescent_core::reader::holdout::Holdout;
 }

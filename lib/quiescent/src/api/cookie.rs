@@ -8,6 +8,7 @@ use std::time::Duration;
 #[cfg(not(quiescent_model))]
 use super::future::GracePeriod;
 use super::handle::{Global, Handle};
+use super::home::must;
 use quiescent_core::domain::driver::How;
 use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::life::Domain;
@@ -100,9 +101,7 @@ impl<D: Handle> Cookie<D> {
     #[doc(alias = "cond_synchronize_rcu")]
     #[track_caller]
     pub fn wait(self) {
-        if let Err(error) = self.wait_as(How::default()) {
-            panic!("Cookie::wait: {error}");
-        }
+        must(self.wait_as(How::default()), "Cookie::wait");
     }
 
     /// As [`wait`](Cookie::wait), waiting for at most `timeout`, and returns an error instead of panicking.

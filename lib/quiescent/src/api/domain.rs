@@ -3,22 +3,33 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
+use quiescent_engine::credit::Urgency;
+
+use super::cookie::Cookie;
+use super::future::BarrierFuture;
+#[cfg(not(quiescent_model))]
+use super::future::GracePeriod;
 use super::guard::Guard;
 #[cfg(not(quiescent_model))]
 use super::handle::Singleton;
+use super::home::{Drained, must};
 #[cfg(not(quiescent_model))]
 use super::kind::Single;
-use super::kind::{Kind, Many, PerThread};
-use super::statistics::{DomainStatistics, Holdout};
+use super::kind::{Kind, Many, PerThread, domain_at, place_in};
+use super::queueing;
+use super::tuning::{FlushTimes, in_ns};
+use crate::stats::{DomainStatistics, Holdout};
 use quiescent_core::const_new;
+use quiescent_core::domain::driver::How;
+use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::life as core;
+use quiescent_core::domain::points::Wait;
+use quiescent_core::domain::settings::{DRAINED, WORKERS_RUN};
 use quiescent_core::domain::state::State;
-use quiescent_core::prim::{AtomicPtr, Ordering};
-
-mod policy;
-mod queue;
-mod waiting;
+use quiescent_core::domain::sweep::Until;
+use quiescent_core::prim::AtomicPtr;
 
 /// A domain: grace periods, budget, flush times and reports that are separate from those of the rest of the
 /// process.
@@ -158,53 +169,20 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         }
     }
 
-    /// Its place, or null before first use.
+    /// What holds its place.
     #[inline(always)]
-    pub(crate) fn place(&self) -> *const () {
-        self.place.load(Ordering::Acquire)
-    }
-
-    #[inline(always)]
-    pub(crate) fn place_word(&self) -> &AtomicPtr<()> {
+    pub(crate) fn word(&self) -> &AtomicPtr<()> {
         &self.place
     }
 
     /// The domain in the layers below, made at first use.
     pub(crate) fn core(&self) -> &'static core::Domain {
-        match self.core_if_any() {
-            Some(domain) => domain,
-            None => self.first_use(),
-        }
+        domain_at::<K>(Some(&self.place))
     }
 
     fn core_if_any(&self) -> Option<&'static core::Domain> {
         // SAFETY: null, or a domain, and those live for ever.
-        unsafe { self.place().cast::<core::Domain>().as_ref() }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn first_use(&self) -> &'static core::Domain {
-        #[cfg(quiescent_model)]
-        unreachable!("a model's has its place");
-        #[cfg(not(quiescent_model))]
-        {
-            let new = K::found(super::handle::sealed::INSIDE);
-            let place = std::ptr::from_ref(new).cast::<()>().cast_mut();
-            let order = (Ordering::AcqRel, Ordering::Acquire);
-            let empty = std::ptr::null_mut();
-            let won = (self.place).compare_exchange(empty, place, order.0, order.1);
-            if won.is_err() {
-                new.abandon(); // no other thread has seen it
-            }
-            self.core_if_any().unwrap_or(new)
-        }
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(never)]
-    pub(crate) fn open_slowly(&self) -> K::Section {
-        K::open_slowly(self.core())
+        unsafe { place_in(Some(&self.place)).cast::<core::Domain>().as_ref() }
     }
 
     /// Opens a section. Never waits, never fails. Allowed in signal handlers for a [`Domain`], not for an
@@ -267,16 +245,314 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     pub fn statistics(&self) -> DomainStatistics {
         DomainStatistics::of(self.core())
     }
+
+    // Waiting.
+
+    /// Waits for a grace period: until every section of this domain that was open when this was called has
+    /// ended.
+    ///
+    /// # Ordering
+    /// As [`synchronize`](crate::synchronize), for sections of this domain.
+    ///
+    /// # Panics
+    /// Inside a section of this domain or of the process's, and inside a callback; if `membarrier(2)` is
+    /// refused after start-up. [`try_synchronize`](RcuDomain::try_synchronize) returns these as errors.
+    #[doc(alias = "synchronize_srcu")]
+    #[track_caller]
+    pub fn synchronize(&self) {
+        must(self.try_synchronize(), "synchronize");
+    }
+
+    /// As [`synchronize`](RcuDomain::synchronize), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// [`SyncError::InsideSection`] (not for guards that are [`Sendable`](crate::Sendable)),
+    /// [`SyncError::InsideCallback`], [`SyncError::FenceRefused`], [`SyncError::OutOfMemory`]. No grace
+    /// period has been waited for then.
+    ///
+    /// ```
+    /// use quiescent::{Domain, SyncError};
+    ///
+    /// let domain = Domain::new();
+    /// let guard = domain.read_lock();
+    /// assert_eq!(domain.try_synchronize(), Err(SyncError::InsideSection));
+    /// # drop(guard);
+    /// ```
+    pub fn try_synchronize(&self) -> Result<(), SyncError> {
+        self.core().state().synchronize(How::default())
+    }
+
+    /// As [`try_synchronize`](RcuDomain::try_synchronize), waiting for at most `timeout`.
+    ///
+    /// # Errors
+    /// Also [`SyncError::TimedOut`], with the readers that blocked the grace period.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use quiescent::{Srcu, SyncError};
+    ///
+    /// let srcu = Srcu::new();
+    /// let guard = srcu.read_lock_send();
+    /// let result = srcu.synchronize_timeout(Duration::from_millis(1));
+    /// assert!(matches!(result, Err(SyncError::TimedOut { .. })));
+    /// drop(guard);
+    /// assert_eq!(srcu.synchronize_timeout(Duration::from_secs(60)), Ok(()));
+    /// ```
+    pub fn synchronize_timeout(&self, timeout: Duration) -> Result<(), SyncError> {
+        self.core().state().synchronize(How::within(timeout))
+    }
+
+    /// As [`synchronize`](RcuDomain::synchronize), but spins longer before it sleeps.
+    ///
+    /// # Panics
+    /// As [`synchronize`](RcuDomain::synchronize).
+    #[track_caller]
+    pub fn synchronize_expedited(&self) {
+        must(
+            self.core().state().synchronize(How::EXPEDITED),
+            "synchronize_expedited",
+        );
+    }
+
+    /// Requests a grace period without waiting, and returns a cookie for it.
+    ///
+    /// ```
+    /// use quiescent::Domain;
+    ///
+    /// let domain = Domain::new();
+    /// let cookie = domain.start_grace_period();
+    /// while !cookie.is_done() {
+    ///     std::thread::yield_now();
+    /// }
+    /// ```
+    #[doc(alias = "start_poll_synchronize_srcu")]
+    pub fn start_grace_period(&self) -> Cookie<RcuDomain<Tag, K>> {
+        Cookie::start(self.core())
+    }
+
+    /// A future that resolves once every section of this domain that is open now has ended:
+    /// [`grace_period`](crate::grace_period()) for it.
+    ///
+    /// It counts from this call, not from the first poll; needs no runtime; is `Send`; keeps nothing alive.
+    /// Polling drives the grace period as far as possible without waiting; if a reader blocks it, the worker
+    /// wakes the task. (If the worker cannot be started, the task is woken at once and polls again until that
+    /// succeeds.) Dropping the future early has no side effects.
+    ///
+    /// # Panics
+    /// As [`GracePeriod`].
+    #[cfg(not(quiescent_model))]
+    pub fn grace_period(&self) -> GracePeriod<RcuDomain<Tag, K>> {
+        self.start_grace_period().wait_async()
+    }
+
+    /// As [`grace_period`](RcuDomain::grace_period), but returns an error instead of panicking.
+    #[cfg(not(quiescent_model))]
+    pub fn try_grace_period(
+        &self,
+    ) -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
+        self.start_grace_period().as_wait()
+    }
+
+    // Callbacks.
+
+    /// Runs `f` after a grace period of this domain, on the worker (or where the program drains). Never
+    /// waits, never fails. Prompt: see [`defer`](crate::defer()).
+    ///
+    /// ```
+    /// use quiescent::Domain;
+    ///
+    /// let domain = Domain::new();
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// domain.defer(move || sender.send("all readers of before are gone").unwrap());
+    /// domain.barrier();
+    /// receiver.recv().unwrap();
+    /// ```
+    #[doc(alias = "call_srcu")]
+    pub fn defer<F: FnOnce() + Send + 'static>(&self, f: F) {
+        queueing::defer(self, f, Urgency::Prompt);
+    }
+
+    /// As [`defer`](RcuDomain::defer), but lazy: see [`defer_lazy`](crate::defer_lazy).
+    pub fn defer_lazy<F: FnOnce() + Send + 'static>(&self, f: F) {
+        queueing::defer(self, f, Urgency::Lazy);
+    }
+
+    /// As [`defer`](RcuDomain::defer), but at once, with what was queued before.
+    pub fn defer_hurry<F: FnOnce() + Send + 'static>(&self, f: F) {
+        queueing::defer(self, f, Urgency::Hurry);
+    }
+
+    /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker
+    /// does that (or the program, in a [drained](RcuDomain::set_drained) domain).
+    ///
+    /// # Panics
+    /// Where [`try_barrier`](RcuDomain::try_barrier) returns an error.
+    #[track_caller]
+    pub fn barrier(&self) {
+        must(self.try_barrier(), "barrier");
+    }
+
+    /// As [`barrier`](RcuDomain::barrier), but returns an error instead of panicking.
+    ///
+    /// # Errors
+    /// Inside a section of this domain or of the process's, or inside a callback; the fence was refused; the
+    /// worker cannot be started.
+    pub fn try_barrier(&self) -> Result<(), SyncError> {
+        self.core().barrier()
+    }
+
+    /// A future that resolves once everything that was queued here before this call, by any thread, has been
+    /// freed or run.
+    ///
+    /// As [`barrier`](RcuDomain::barrier), for tasks; otherwise as [`barrier_async`](crate::barrier_async()).
+    /// The worker runs what is queued, and wakes the task.
+    ///
+    /// # Panics
+    /// As [`BarrierFuture`].
+    pub fn barrier_async(&self) -> BarrierFuture<RcuDomain<Tag, K>> {
+        BarrierFuture::of(Wait::for_barrier(self.core()))
+    }
+
+    /// As [`barrier_async`](RcuDomain::barrier_async), but returns an error instead of panicking.
+    pub fn try_barrier_async(
+        &self,
+    ) -> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
+        Wait::for_barrier(self.core())
+    }
+
+    /// Frees and runs, in this thread, what is queued here, for at most `limit` (plus the time of the
+    /// callback that is running then). Waits for readers, except inside a callback or a section.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use quiescent::{Domain, RcuCell};
+    ///
+    /// let domain = Domain::new();
+    /// let cell = RcuCell::new_in(String::from("old"), &domain);
+    /// cell.store(String::from("new"));
+    /// let drained = domain.drain(Duration::from_secs(60));
+    /// assert_eq!((drained.ran, drained.left), (1, 0));
+    /// ```
+    pub fn drain(&self, limit: Duration) -> Drained {
+        let domain = self.core();
+        Drained::of(domain.state().drain(Until::after(limit)), domain)
+    }
+
+    /// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and starts none
+    /// after `limit`. Never waits, issues no fence, and leaves what is not ready. For event loops: see
+    /// [`set_drained`](RcuDomain::set_drained).
+    ///
+    /// Inside a callback it only frees memory.
+    pub fn drain_ready(&self, most: u64, limit: Duration) -> Drained {
+        let domain = self.core();
+        Drained::of(domain.state().run_some(most, Until::after(limit)), domain)
+    }
+
+    // Settings. All of them can be changed at any time.
+
+    /// Sets the name of this domain in reports ([`StallReport::domain`](crate::report::StallReport),
+    /// [`Report::OverBudget`](crate::report::Report)) and in [`telemetry`](crate::telemetry), which counts
+    /// domains with the same name together, and all domains without a name.
+    ///
+    /// ```
+    /// static ROUTES: quiescent::Domain = quiescent::Domain::new();
+    /// ROUTES.set_name("routes");
+    /// ```
+    pub fn set_name(&self, name: &'static str) {
+        #[cfg(feature = "telemetry")]
+        let place = crate::watch::telemetry::place_of(name);
+        #[cfg(not(feature = "telemetry"))]
+        let place = quiescent_core::queue::meter::UNNAMED;
+        self.core()
+            .set(|settings| (settings.name, settings.place) = (name, place));
+    }
+
+    /// Sets the budget of this domain: how many bytes and how many callbacks may be queued here. The default
+    /// is the default of the process's domain. Near the budget, grace periods are expedited and retiring
+    /// threads help to free; at it, [`try_retire`](crate::Retired::try_retire) returns the object, and
+    /// `retire` causes a [`Report::OverBudget`](crate::report::Report). Takes effect at once; queued items
+    /// stay queued.
+    ///
+    /// ```
+    /// let domain = quiescent::Domain::new();
+    /// domain.set_budget(1 << 20, u64::MAX);
+    /// assert_eq!(domain.statistics().budget_bytes, 1 << 20);
+    /// ```
+    pub fn set_budget(&self, bytes: u64, callbacks: u64) {
+        self.core().set(|settings| {
+            (settings.budget_bytes, settings.budget_count) = (bytes, callbacks);
+        });
+    }
+
+    /// Changes how long callbacks of this domain wait before a grace period is requested for them, as
+    /// [`set_flush_times`](crate::tuning::set_flush_times) does for the process's domain. Applies to queued
+    /// items too.
+    ///
+    /// ```
+    /// use quiescent::{Domain, tuning::FlushTimes};
+    /// use std::time::Duration;
+    ///
+    /// let domain = Domain::new();
+    /// domain.set_flush_times(FlushTimes { lazy: Duration::from_secs(60), ..domain.flush_times() });
+    /// assert_eq!(domain.flush_times().lazy, Duration::from_secs(60));
+    /// ```
+    pub fn set_flush_times(&self, times: FlushTimes) {
+        times.set(self.core());
+    }
+
+    /// The current times.
+    pub fn flush_times(&self) -> FlushTimes {
+        FlushTimes::of(self.core())
+    }
+
+    /// Has the program itself run this domain's closures and destructors, when it calls
+    /// [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain).
+    /// As [`set_drained`](crate::tuning::set_drained) for the process's domain: the worker still starts grace
+    /// periods and frees plain memory, and calls [`on_ready`](crate::tuning::on_ready) when callbacks are
+    /// ready. What is left when the domain is dropped is run by the process's worker.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let domain = quiescent::Domain::new();
+    /// domain.set_drained(true);
+    /// domain.defer(|| println!("on the event loop's thread"));
+    /// domain.synchronize();
+    /// assert_eq!(domain.drain(Duration::from_secs(60)).ran, 1);
+    /// ```
+    pub fn set_drained(&self, drained: bool) {
+        self.core().set(|settings| settings.put(DRAINED, drained));
+    }
+
+    /// As [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker), for values retired in this
+    /// domain.
+    ///
+    /// ```
+    /// static CACHES: quiescent::Domain = quiescent::Domain::new();
+    ///
+    /// CACHES.set_destructors_on_worker(true);
+    /// ```
+    pub fn set_destructors_on_worker(&self, on_worker: bool) {
+        self.core()
+            .set(|settings| settings.put(WORKERS_RUN, on_worker));
+    }
+
+    /// Sets the time after which stalls of this domain are reported; zero: no reports. See
+    /// [`report::set_stall_after`](crate::report::set_stall_after), which sets it for the process's domain,
+    /// and [`on_report()`](crate::report::on_report()).
+    pub fn set_stall_after(&self, time: Duration) {
+        self.core().set(|settings| settings.stall_ns = in_ns(time));
+    }
 }
 
 /// Makes another handle to the same domain. Both keep it alive.
 impl<Tag: 'static, K: Kind> Clone for RcuDomain<Tag, K> {
     fn clone(&self) -> RcuDomain<Tag, K> {
-        self.core().retain();
-        RcuDomain {
-            place: AtomicPtr::new(self.place().cast_mut()),
-            is: PhantomData,
-        }
+        let domain = self.core();
+        domain.retain();
+        let place = AtomicPtr::new(std::ptr::from_ref(domain).cast::<()>().cast_mut());
+        let is = PhantomData;
+        RcuDomain { place, is }
     }
 }
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use super::handle::{Global, Handle};
 #[cfg(not(quiescent_model))]
-use super::wait::start_grace_period;
+use super::home::start_grace_period;
 #[cfg(not(quiescent_model))]
 use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::points::Wait;
@@ -90,7 +90,8 @@ macro_rules! future {
 
 future! {
     /// Resolves when everything that was queued in a domain before the future was made has been freed or run.
-    /// Made by [`barrier_async`] and [`RcuDomain::barrier_async`](crate::RcuDomain::barrier_async).
+    /// Made by [`barrier_async`](crate::barrier_async) and
+    /// [`RcuDomain::barrier_async`](crate::RcuDomain::barrier_async).
     ///
     /// # Panics
     /// When polled inside a section of the same thread in the same domain while there is something
@@ -102,7 +103,8 @@ future! {
 #[cfg(not(quiescent_model))]
 future! {
     /// Resolves after a full grace period of its domain. Made by [`grace_period`],
-    /// [`RcuDomain::grace_period`](crate::RcuDomain::grace_period) and [`Cookie::wait_async`].
+    /// [`RcuDomain::grace_period`](crate::RcuDomain::grace_period) and
+    /// [`Cookie::wait_async`](crate::Cookie::wait_async).
     ///
     /// # Panics
     /// When polled inside a section of the same thread in the same domain before the grace period

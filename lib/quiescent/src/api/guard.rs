@@ -15,7 +15,7 @@ use crate::global::env;
 ///
 /// # Forgotten guards
 /// Forgetting a guard is safe, but its section never ends. Every later grace period of its domain waits for
-/// this thread for ever, also after the thread has ended; [`holdouts`](crate::statistics::holdouts) names the
+/// this thread for ever, also after the thread has ended; [`holdouts`](crate::stats::holdouts) names the
 /// thread, and [`synchronize_timeout`](crate::synchronize_timeout) returns an error. Nesting has no limit;
 /// beyond 32 767 nested sections, guards take a slower path.
 ///

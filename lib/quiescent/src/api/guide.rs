@@ -25,53 +25,18 @@
 //! `lib/quiescent/examples` has complete programs. [`limitations`](crate::limitations) says what the library
 //! does not do, and what happens when memory, threads or descriptors run out.
 
-#[doc = include_str!("guide/config_cell.md")]
-pub mod config_cell {}
+/// A module for each chapter: its text.
+macro_rules! chapters {
+    ($($chapter:ident)*) => {$(
+        #[doc = include_str!(concat!("guide/", stringify!($chapter), ".md"))]
+        pub mod $chapter {}
+    )*};
+}
 
-#[doc = include_str!("guide/route_table.md")]
-pub mod route_table {}
-
-#[doc = include_str!("guide/linked_list.md")]
-pub mod linked_list {}
-
-#[doc = include_str!("guide/lock_free.md")]
-pub mod lock_free {}
-
-#[doc = include_str!("guide/signal_handlers.md")]
-pub mod signal_handlers {}
-
-#[doc = include_str!("guide/long_loops.md")]
-pub mod long_loops {}
-
-#[doc = include_str!("guide/stalls.md")]
-pub mod stalls {}
-
-#[doc = include_str!("guide/back_pressure.md")]
-pub mod back_pressure {}
-
-#[doc = include_str!("guide/hot_updater.md")]
-pub mod hot_updater {}
-
-#[doc = include_str!("guide/event_loops.md")]
-pub mod event_loops {}
-
-#[doc = include_str!("guide/memory_pressure.md")]
-pub mod memory_pressure {}
-
-#[doc = include_str!("guide/forks.md")]
-pub mod forks {}
-
-#[doc = include_str!("guide/async_code.md")]
-pub mod async_code {}
-
-#[doc = include_str!("guide/sleepable_readers.md")]
-pub mod sleepable_readers {}
-
-#[doc = include_str!("guide/domains.md")]
-pub mod domains {}
-
-#[doc = include_str!("guide/migration.md")]
-pub mod migration {}
+chapters!(
+    config_cell route_table linked_list lock_free signal_handlers long_loops stalls back_pressure
+    hot_updater event_loops memory_pressure forks async_code sleepable_readers domains migration
+);
 
 /// The example of the README, compiled as a test.
 #[cfg(doctest)]

@@ -1,14 +1,13 @@
 //! Handles to domains. Every public type that belongs to a domain has a handle type as a parameter, with
 //! [`Global`] as its default.
 
-use std::fmt;
+use std::borrow::Borrow;
+use std::{fmt, ptr};
 
 use super::domain::RcuDomain;
-use super::kind::{Kind, Single, ThreadSection};
-use crate::global::{env, with_local};
-use quiescent_core::domain::life::Domain;
-use quiescent_core::queue::per_thread::Queue;
-use quiescent_core::reader::local::Local;
+use super::kind::{Counted, Kind, Readers, Single, domain_at, open_slowly, place_in};
+use super::srcu::Sendable;
+use quiescent_core::prim::AtomicPtr;
 
 /// A handle to a domain. Guards, cells and lists contain one.
 ///
@@ -127,7 +126,9 @@ macro_rules! domain {
 }
 
 pub(crate) mod sealed {
-    use super::{Domain, Queue};
+    use super::{AtomicPtr, Readers, domain_at, open_slowly, place_in};
+    use quiescent_core::domain::life::Domain;
+    use quiescent_core::queue::per_thread::Queue;
 
     /// Only this crate has a value of it. Generic code of a program may call the methods of a trait that it
     /// cannot name, but not those that take one of these: they lead to a domain.
@@ -139,219 +140,105 @@ pub(crate) mod sealed {
     /// The operations of a handle for the types that contain it.
     pub trait Sealed: Sized {
         type OpenSection: std::fmt::Debug;
+        type Opens: Readers<Section = Self::OpenSection>;
+
+        /// The word of the domain at the end of the borrows, which holds its place; `None` for the process's.
+        fn word(&self, _: Inside) -> Option<&AtomicPtr<()>>;
 
         /// The domain, for calls outside of the readers' fast path.
-        fn core_domain(&self, _: Inside) -> &'static Domain;
+        fn core_domain(&self, _: Inside) -> &'static Domain {
+            domain_at::<Self::Opens>(self.word(INSIDE))
+        }
 
         /// The queue to which the calling thread pushes without a lock, if there is one.
-        fn own_queue(&self, _: Inside) -> Option<&'static Queue>;
+        #[inline(always)]
+        fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
+            Self::Opens::own_queue(self.core_domain(INSIDE))
+        }
 
-        /// Distinguishes domains of one brand; null where the brand has one domain only.
-        fn domain_identity(&self) -> *const ();
-
-        /// Where the handle at the end of the borrows lies: if two are equal, so are their domains. Takes no
-        /// load.
-        fn domain_address(&self) -> *const ();
-
-        fn open_section(&self) -> Self::OpenSection;
+        #[cfg_attr(feature = "locations", track_caller)]
+        #[inline(always)]
+        fn open_section(&self) -> Self::OpenSection {
+            let word = self.word(INSIDE);
+            // SAFETY: the word of a domain of this kind contains null, or its place.
+            match unsafe { Self::Opens::open(place_in(word)) } {
+                Some(section) => section,
+                None => open_slowly::<Self::Opens>(word),
+            }
+        }
 
         /// # Safety
         /// The section was opened by a handle to the same domain, and is not used again.
-        unsafe fn close_section(&self, section: &Self::OpenSection);
+        #[inline(always)]
+        unsafe fn close_section(&self, section: &Self::OpenSection) {
+            // SAFETY: the caller's promise. The domain has a place since the section was opened.
+            unsafe { Self::Opens::close(self.word(INSIDE), section) };
+        }
 
         /// # Safety
         /// The section was opened by a handle to the same domain.
-        unsafe fn repin_section(&self, section: &mut Self::OpenSection);
+        #[cfg_attr(feature = "locations", track_caller)]
+        #[inline(always)]
+        unsafe fn repin_section(&self, section: &mut Self::OpenSection) {
+            // SAFETY: as in `close_section`.
+            unsafe { Self::Opens::repin(self.word(INSIDE), section) };
+        }
     }
 }
 
 use sealed::{INSIDE, Inside, Sealed};
 
-/// Returns whether `reader` and `owner` are handles to the same domain.
+/// Returns whether `reader` and `owner` are handles to the same domain. If they lead to the same word, this
+/// takes no load.
 #[inline(always)]
-pub(crate) fn is_same(owner: &impl Handle, reader: &impl Handle) -> bool {
-    std::ptr::eq(owner.domain_address(), reader.domain_address())
-        || std::ptr::eq(owner.domain_identity(), reader.domain_identity())
+pub(crate) fn is_same<O: Handle, R: Handle>(owner: &O, reader: &R) -> bool {
+    let (owner, reader) = (owner.word(INSIDE), reader.word(INSIDE));
+    O::Opens::UNIQUE
+        || ptr::eq(address(owner), address(reader))
+        || ptr::eq(place_in(owner), place_in(reader))
 }
 
-impl Sealed for Global {
-    type OpenSection = ThreadSection;
-
-    #[inline(always)]
-    fn core_domain(&self, _: Inside) -> &'static Domain {
-        &env().home
-    }
-
-    #[inline(always)]
-    fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
-        Some(with_local(Local::queue))
-    }
-
-    #[inline(always)]
-    fn domain_identity(&self) -> *const () {
-        std::ptr::null()
-    }
-
-    #[inline(always)]
-    fn domain_address(&self) -> *const () {
-        std::ptr::null()
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    fn open_section(&self) -> ThreadSection {
-        ThreadSection::of_process()
-    }
-
-    #[inline(always)]
-    unsafe fn close_section(&self, section: &ThreadSection) {
-        section.close_of_process();
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    unsafe fn repin_section(&self, section: &mut ThreadSection) {
-        section.repin_of_process();
-    }
+fn address(word: Option<&AtomicPtr<()>>) -> *const AtomicPtr<()> {
+    word.map_or(ptr::null(), ptr::from_ref)
 }
 
-// SAFETY: all values lead to the process's domain, and the brand is its own.
-unsafe impl Handle for Global {
-    type Brand = Global;
-}
-
-// SAFETY: a section of it is one of that domain.
-unsafe impl Reads<Global> for Global {}
-
-// SAFETY: there is one process's domain.
-unsafe impl Unique for Global {}
-
-impl<Tag: 'static, K: Kind> Sealed for RcuDomain<Tag, K> {
-    type OpenSection = K::Section;
-
-    fn core_domain(&self, _: Inside) -> &'static Domain {
-        RcuDomain::core(self)
-    }
-
-    #[inline(always)]
-    fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
-        K::own_queue(RcuDomain::core(self))
-    }
-
-    #[inline(always)]
-    fn domain_identity(&self) -> *const () {
-        K::identity(self.place())
-    }
-
-    #[inline(always)]
-    fn domain_address(&self) -> *const () {
-        K::identity(std::ptr::from_ref(self).cast())
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    fn open_section(&self) -> K::Section {
-        // SAFETY: the place of a domain of this kind, or null.
-        match unsafe { K::open(self.place()) } {
-            Some(section) => section,
-            None => self.open_slowly(),
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn close_section(&self, section: &K::Section) {
-        // SAFETY: the caller's promise: a section was opened here, so there is a place.
-        unsafe { K::close(self.place_word(), section) };
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    unsafe fn repin_section(&self, section: &mut K::Section) {
-        // SAFETY: as above.
-        unsafe { K::repin(self.place_word(), section) };
-    }
-}
-
-// SAFETY: it leads to a domain of its own type, always the same.
-unsafe impl<Tag: 'static, K: Kind> Handle for RcuDomain<Tag, K> {
-    type Brand = RcuDomain<Tag, K>;
-}
-
-// SAFETY: of several domains of this brand, `is_same` compares the identities.
-unsafe impl<Tag: 'static, K: Kind> Reads<RcuDomain<Tag, K>> for RcuDomain<Tag, K> {}
-
-// SAFETY: the promise of `Singleton`.
-unsafe impl<S: Singleton> Unique for RcuDomain<S, Single> {}
-
-/// A handle that wraps another one.
-macro_rules! forward {
-    ([$($parameters:tt)*] $handle:ty, $to:ty, |$this:ident| $place:expr) => {
-        impl<$($parameters)*> Sealed for $handle {
-            type OpenSection = <$to as Sealed>::OpenSection;
-
-            fn core_domain(&self, _: Inside) -> &'static Domain {
-                let $this = self;
-                Sealed::core_domain($place, INSIDE)
-            }
+/// A type of handles, the brand of the domains that they lead to, how they open sections, and the word that
+/// one of them leads to.
+macro_rules! handle {
+    ($handle:ty, $brand:ty, $opens:ty, [$($parameters:tt)*] [$($bounds:tt)*] |$this:ident| $word:expr) => {
+        impl<$($parameters)*> Sealed for $handle where $($bounds)* {
+            type OpenSection = <$opens as Readers>::Section;
+            type Opens = $opens;
 
             #[inline(always)]
-            fn own_queue(&self, _: Inside) -> Option<&'static Queue> {
+            fn word(&self, _: Inside) -> Option<&AtomicPtr<()>> {
                 let $this = self;
-                Sealed::own_queue($place, INSIDE)
-            }
-
-            #[inline(always)]
-            fn domain_identity(&self) -> *const () {
-                let $this = self;
-                Sealed::domain_identity($place)
-            }
-
-            #[inline(always)]
-            fn domain_address(&self) -> *const () {
-                let $this = self;
-                Sealed::domain_address($place)
-            }
-
-            #[cfg_attr(feature = "locations", track_caller)]
-            #[inline(always)]
-            fn open_section(&self) -> Self::OpenSection {
-                let $this = self;
-                Sealed::open_section($place)
-            }
-
-            #[inline(always)]
-            unsafe fn close_section(&self, section: &Self::OpenSection) {
-                let $this = self;
-                // SAFETY: the caller's promise.
-                unsafe { Sealed::close_section($place, section) };
-            }
-
-            #[cfg_attr(feature = "locations", track_caller)]
-            #[inline(always)]
-            unsafe fn repin_section(&self, section: &mut Self::OpenSection) {
-                let $this = self;
-                // SAFETY: the caller's promise.
-                unsafe { Sealed::repin_section($place, section) };
+                $word
             }
         }
+
+        // SAFETY: its word is that of a domain of this brand.
+        unsafe impl<$($parameters)*> Handle for $handle where $($bounds)* {
+            type Brand = $brand;
+        }
+
+        // SAFETY: a section of it is one of that domain.
+        unsafe impl<$($parameters)*> Reads<$brand> for $handle where $($bounds)* {}
     };
 }
 
-forward!(['a, Tag: 'static, K: Kind] &'a RcuDomain<Tag, K>, RcuDomain<Tag, K>, |this| *this);
-forward!([S: Singleton] S, RcuDomain<S, Single>, |_this| S::domain());
+handle!(Global, Global, Global, [] [] |_this| None);
+handle!(RcuDomain<Tag, K>, RcuDomain<Tag, K>, K, [Tag: 'static, K: Kind] [] |this| Some(this.word()));
+handle!(&RcuDomain<Tag, K>, RcuDomain<Tag, K>, K, [Tag: 'static, K: Kind] [] |this| Some((*this).word()));
+handle!(S, RcuDomain<S, Single>, Single, [S: Singleton] [] |_this| Some(S::domain().word()));
+handle!(
+    Sendable<D>, RcuDomain<Tag, Counted>, Sendable<Counted>, [Tag: 'static, D]
+    [D: Handle<Brand = RcuDomain<Tag, Counted>> + Borrow<RcuDomain<Tag, Counted>>]
+    |this| Some(this.0.borrow().word())
+);
 
-// SAFETY: as the domain that it borrows.
-unsafe impl<Tag: 'static, K: Kind> Handle for &RcuDomain<Tag, K> {
-    type Brand = RcuDomain<Tag, K>;
-}
+// SAFETY: a process has one.
+unsafe impl Unique for Global {}
 
-// SAFETY: as the domain that it borrows.
-unsafe impl<Tag: 'static, K: Kind> Reads<RcuDomain<Tag, K>> for &RcuDomain<Tag, K> {}
-
-// SAFETY: the promise of `Singleton`: all values lead to one domain, the only one of this brand.
-unsafe impl<S: Singleton> Handle for S {
-    type Brand = RcuDomain<S, Single>;
-}
-
-// SAFETY: a section of it is one of that domain.
-unsafe impl<S: Singleton> Reads<RcuDomain<S, Single>> for S {}
+// SAFETY: as `Singleton` promises.
+unsafe impl<S: Singleton> Unique for RcuDomain<S, Single> {}

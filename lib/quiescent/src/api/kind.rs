@@ -5,14 +5,15 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::handle::sealed::Inside;
-#[cfg(not(quiescent_model))]
-use crate::global::env;
-use crate::global::{local, section, with_local};
+use super::handle::Global;
+use super::handle::sealed::{INSIDE, Inside};
+use super::srcu::Sendable;
+use crate::global::{env, local, section, with_local};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};
 use quiescent_core::queue::per_thread::Queue;
-use quiescent_core::reader::counted::Entered;
+use quiescent_core::reader::counted::{Counted as Counts, Entered};
+use quiescent_core::reader::local::Local;
 use quiescent_core::reader::set::DomainReaders;
 use quiescent_core::reader::word::{self, Reader};
 
@@ -48,21 +49,21 @@ pub trait Many: Kind {}
 impl Many for PerThread {}
 impl Many for Counted {}
 
-/// The operations of a kind. A *place* is null, or the address of a domain in the layers below.
+/// The operations of a kind. A *place* is null, or the address of a domain in the layers below. The *word* of
+/// a domain holds its place.
 pub trait Readers: Sized + 'static {
+    /// A brand of this kind has one domain.
+    const UNIQUE: bool = false;
+
     type Section: fmt::Debug;
 
     /// Makes a place for a new domain.
-    #[cfg(not(quiescent_model))]
     fn found(_: Inside) -> &'static Domain;
 
     /// The queue to which the calling thread pushes without a lock, if there is one.
-    fn own_queue(domain: &'static Domain) -> Option<&'static Queue>;
-
-    /// Distinguishes domains of one brand; null where the brand has one domain only.
     #[inline(always)]
-    fn identity(place: *const ()) -> *const () {
-        place
+    fn own_queue(domain: &'static Domain) -> Option<&'static Queue> {
+        attached_queue(domain)
     }
 
     /// Opens a section if the fast path allows it.
@@ -77,14 +78,20 @@ pub trait Readers: Sized + 'static {
     /// Closes a section. Loads the place only if a grace period waits.
     ///
     /// # Safety
-    /// The section is open at this place, and not used again.
-    unsafe fn close(place: &AtomicPtr<()>, section: &Self::Section);
+    /// The section is open in this domain, and not used again.
+    unsafe fn close(word: Option<&AtomicPtr<()>>, section: &Self::Section);
 
     /// Lets a waiting grace period proceed.
     ///
     /// # Safety
-    /// The section is open at this place.
-    unsafe fn repin(place: &AtomicPtr<()>, section: &mut Self::Section);
+    /// The section is open in this domain.
+    unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut Self::Section);
+}
+
+/// The place that is in a word.
+#[inline(always)]
+pub(super) fn place_in(word: Option<&AtomicPtr<()>>) -> *const () {
+    word.map_or(ptr::null_mut(), |word| word.load(Ordering::Acquire))
 }
 
 /// The domain at a place.
@@ -92,9 +99,54 @@ pub trait Readers: Sized + 'static {
 /// # Safety
 /// It is not null.
 #[inline(always)]
-unsafe fn at(place: &AtomicPtr<()>) -> &'static Domain {
+unsafe fn at(word: Option<&AtomicPtr<()>>) -> &'static Domain {
     // SAFETY: domains live for ever.
-    unsafe { &*place.load(Ordering::Acquire).cast::<Domain>() }
+    unsafe { &*place_in(word).cast::<Domain>() }
+}
+
+/// The domain that a word leads to, made at first use.
+#[inline(always)]
+pub(super) fn domain_at<K: Readers>(word: Option<&AtomicPtr<()>>) -> &'static Domain {
+    let Some(word) = word else {
+        return K::found(INSIDE);
+    };
+    // SAFETY: null, or a domain, and those live for ever.
+    match unsafe { place_in(Some(word)).cast::<Domain>().as_ref() } {
+        Some(domain) => domain,
+        None => first_use(word, K::found),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn first_use(word: &AtomicPtr<()>, found: fn(Inside) -> &'static Domain) -> &'static Domain {
+    let new = found(INSIDE);
+    let place = ptr::from_ref(new).cast::<()>().cast_mut();
+    let order = (Ordering::AcqRel, Ordering::Acquire);
+    match word.compare_exchange(ptr::null_mut(), place, order.0, order.1) {
+        Ok(_) => new,
+        Err(other) => {
+            new.abandon(); // no other thread has seen it
+            // SAFETY: the domain of the thread that was first; domains live for ever.
+            unsafe { &*other.cast::<Domain>() }
+        }
+    }
+}
+
+#[cfg_attr(feature = "locations", track_caller)]
+#[inline(never)]
+pub(super) fn open_slowly<K: Readers>(word: Option<&AtomicPtr<()>>) -> K::Section {
+    K::open_slowly(domain_at::<K>(word))
+}
+
+/// A new domain. (In a model they have their places from the beginning.)
+macro_rules! found {
+    ($how:ident) => {{
+        #[cfg(quiescent_model)]
+        unreachable!("it has its place");
+        #[cfg(not(quiescent_model))]
+        Domain::$how(env())
+    }};
 }
 
 /// An open section of the calling thread.
@@ -107,28 +159,8 @@ pub struct ThreadSection {
 impl ThreadSection {
     #[inline(always)]
     fn of(reader: &'static Reader) -> ThreadSection {
-        ThreadSection {
-            reader,
-            here: PhantomData,
-        }
-    }
-
-    /// Opens one of the process's domain.
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    pub(crate) fn of_process() -> ThreadSection {
-        ThreadSection::of(section::lock())
-    }
-
-    #[inline(always)]
-    pub(crate) fn close_of_process(&self) {
-        section::unlock(self.reader);
-    }
-
-    #[cfg_attr(feature = "locations", track_caller)]
-    #[inline(always)]
-    pub(crate) fn repin_of_process(&mut self) {
-        self.reader = section::repin(self.reader);
+        let here = PhantomData;
+        ThreadSection { reader, here }
     }
 }
 
@@ -138,7 +170,46 @@ impl fmt::Debug for ThreadSection {
     }
 }
 
-/// The two kinds whose readers are threads.
+/// The process's domain: it needs no word, and no place.
+impl Readers for Global {
+    const UNIQUE: bool = true;
+
+    type Section = ThreadSection;
+
+    #[inline(always)]
+    fn found(_: Inside) -> &'static Domain {
+        &env().home
+    }
+
+    #[inline(always)]
+    fn own_queue(_: &'static Domain) -> Option<&'static Queue> {
+        Some(with_local(Local::queue))
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    unsafe fn open(_: *const ()) -> Option<ThreadSection> {
+        Some(ThreadSection::of(section::lock()))
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    fn open_slowly(_: &'static Domain) -> ThreadSection {
+        ThreadSection::of(section::lock())
+    }
+
+    #[inline(always)]
+    unsafe fn close(_: Option<&AtomicPtr<()>>, section: &ThreadSection) {
+        section::unlock(section.reader);
+    }
+
+    #[cfg_attr(feature = "locations", track_caller)]
+    #[inline(always)]
+    unsafe fn repin(_: Option<&AtomicPtr<()>>, section: &mut ThreadSection) {
+        section.reader = section::repin(section.reader);
+    }
+}
+
+/// The two kinds of a program's domains whose readers are threads.
 pub trait OfThreads: fmt::Debug + 'static {
     /// A domain is the only one of its type.
     const UNIQUE: bool;
@@ -153,11 +224,12 @@ impl OfThreads for Single {
 }
 
 impl<K: OfThreads> Readers for K {
+    const UNIQUE: bool = K::UNIQUE;
+
     type Section = ThreadSection;
 
-    #[cfg(not(quiescent_model))]
     fn found(_: Inside) -> &'static Domain {
-        Domain::found(env())
+        found!(found)
     }
 
     #[inline(always)]
@@ -167,11 +239,6 @@ impl<K: OfThreads> Readers for K {
             Some(record) => unsafe { (*record).queue.attached().as_ref() },
             None => attached_queue(domain),
         }
-    }
-
-    #[inline(always)]
-    fn identity(place: *const ()) -> *const () {
-        if K::UNIQUE { ptr::null() } else { place }
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
@@ -188,19 +255,19 @@ impl<K: OfThreads> Readers for K {
     }
 
     #[inline(always)]
-    unsafe fn close(place: &AtomicPtr<()>, section: &ThreadSection) {
+    unsafe fn close(word: Option<&AtomicPtr<()>>, section: &ThreadSection) {
         if word::end(section.reader) {
             // SAFETY: the caller's promise.
-            unsafe { unlock_slowly(place, section.reader) };
+            unsafe { unlock_slowly(word, section.reader) };
         }
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn repin(place: &AtomicPtr<()>, section: &mut ThreadSection) {
+    unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut ThreadSection) {
         if word::is_flagged(section.reader) {
             // SAFETY: the caller's promise.
-            let domain = unsafe { at(place) };
+            let domain = unsafe { at(word) };
             section.reader = domain.repin_slowly(&local(), section.reader);
         }
     }
@@ -213,6 +280,20 @@ fn attached_queue(domain: &'static Domain) -> Option<&'static Queue> {
     with_local(|local| domain.attached_queue(local))
 }
 
+/// The rare part of the end of a section: a driver waits, or the word is a sink. It takes arguments that the
+/// caller has in registers, because a guard's drop must be small enough to be inlined where a function
+/// unwinds. Otherwise the compiler keeps the guard in memory.
+///
+/// # Safety
+/// As [`Readers::close`].
+#[cold]
+#[inline(never)]
+unsafe fn unlock_slowly(word: Option<&AtomicPtr<()>>, reader: &'static Reader) {
+    // SAFETY: the caller's promise.
+    let domain = unsafe { at(word) };
+    domain.unlock_slowly(&local(), reader);
+}
+
 /// An open counted section of the calling thread.
 #[derive(Debug)]
 pub struct CountedSection {
@@ -223,81 +304,91 @@ pub struct CountedSection {
 
 impl CountedSection {
     #[inline(always)]
-    fn of(entered: Entered) -> CountedSection {
-        let here = PhantomData;
+    fn enter(counts: &'static Counts) -> CountedSection {
+        let (entered, here) = (section::enter(counts), PhantomData);
         CountedSection { entered, here }
     }
+
+    /// The count that it leaves, if a driver may wait for that.
+    #[inline(always)]
+    fn leave(&self, counts: &'static Counts) -> Option<usize> {
+        section::leave(counts, self.entered).then(|| self.entered.count())
+    }
 }
 
-impl Readers for Counted {
-    type Section = CountedSection;
+/// An open counted section that may end on any thread.
+#[derive(Debug)]
+pub struct SentSection {
+    count: usize,
+}
 
-    #[cfg(not(quiescent_model))]
-    fn found(_: Inside) -> &'static Domain {
-        Domain::found_counted(env())
+impl SentSection {
+    #[inline(always)]
+    fn enter(counts: &'static Counts) -> SentSection {
+        let count = section::enter_sent(counts);
+        SentSection { count }
     }
 
     #[inline(always)]
-    fn own_queue(domain: &'static Domain) -> Option<&'static Queue> {
-        attached_queue(domain)
+    fn leave(&self, counts: &'static Counts) -> Option<usize> {
+        section::leave_sent(counts, self.count).then_some(self.count)
     }
+}
 
-    #[inline(always)]
-    unsafe fn open(place: *const ()) -> Option<CountedSection> {
-        // SAFETY: the caller's promise: null, or a domain, and those live for ever.
-        let domain: &'static Domain = unsafe { place.cast::<Domain>().as_ref() }?;
-        // SAFETY: a place of this kind.
-        let entered = section::enter(unsafe { counted(domain) });
-        Some(CountedSection::of(entered))
-    }
+/// The operations of an `Srcu`, for sections of this type.
+macro_rules! counted {
+    ($kind:ty, $section:ident) => {
+        impl Readers for $kind {
+            type Section = $section;
 
-    fn open_slowly(domain: &'static Domain) -> CountedSection {
-        // SAFETY: a domain of this kind.
-        CountedSection::of(section::enter(unsafe { counted(domain) }))
-    }
+            fn found(_: Inside) -> &'static Domain {
+                found!(found_counted)
+            }
 
-    #[inline(always)]
-    unsafe fn close(place: &AtomicPtr<()>, section: &CountedSection) {
-        // SAFETY: the caller's promise.
-        let domain = unsafe { at(place) };
-        // SAFETY: a place of this kind.
-        let counted = unsafe { counted(domain) };
-        if section::leave(counted, section.entered) {
-            may_be_empty(domain, counted, section.entered.count());
+            #[inline(always)]
+            unsafe fn open(place: *const ()) -> Option<$section> {
+                // SAFETY: the caller's promise: null, or a domain, and those live for ever.
+                let domain: &'static Domain = unsafe { place.cast::<Domain>().as_ref() }?;
+                // SAFETY: a place of this kind.
+                Some($section::enter(unsafe { counted(domain) }))
+            }
+
+            fn open_slowly(domain: &'static Domain) -> $section {
+                // SAFETY: a domain of this kind.
+                $section::enter(unsafe { counted(domain) })
+            }
+
+            #[inline(always)]
+            unsafe fn close(word: Option<&AtomicPtr<()>>, section: &$section) {
+                // SAFETY: the caller's promise.
+                let domain = unsafe { at(word) };
+                // SAFETY: a place of this kind.
+                let counts = unsafe { counted(domain) };
+                if let Some(count) = section.leave(counts) {
+                    may_be_empty(domain, counts, count);
+                }
+            }
+
+            unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut $section) {
+                // SAFETY: the caller's promise; the new section takes the place of the old one.
+                unsafe {
+                    <$kind>::close(word, section);
+                    *section = <$kind>::open_slowly(at(word));
+                }
+            }
         }
-    }
-
-    unsafe fn repin(place: &AtomicPtr<()>, section: &mut CountedSection) {
-        // SAFETY: the caller's promise; the new section takes the place of the old one.
-        unsafe {
-            Counted::close(place, section);
-            *section = Counted::open_slowly(at(place));
-        }
-    }
+    };
 }
 
-/// The rare part of the end of a section: a driver waits, or the word is a sink. It takes arguments that the
-/// caller has in registers, because a guard's drop must be small enough to be inlined where a function
-/// unwinds. Otherwise the compiler keeps the guard in memory.
-///
-/// # Safety
-/// As [`Readers::close`].
-#[cold]
-#[inline(never)]
-unsafe fn unlock_slowly(place: &AtomicPtr<()>, reader: &'static Reader) {
-    // SAFETY: the caller's promise.
-    let domain = unsafe { at(place) };
-    domain.unlock_slowly(&local(), reader);
-}
+counted!(Counted, CountedSection);
+counted!(Sendable<Counted>, SentSection);
 
 /// The counters of a domain with counted readers.
 ///
 /// # Safety
 /// It was made by `found_counted`: a domain keeps its kind of readers.
 #[inline(always)]
-pub(super) unsafe fn counted(
-    domain: &'static Domain,
-) -> &'static quiescent_core::reader::counted::Counted {
+unsafe fn counted(domain: &'static Domain) -> &'static Counts {
     match &domain.readers {
         DomainReaders::Counted(counted) => counted,
         // SAFETY: the caller's promise.
@@ -310,11 +401,7 @@ pub(super) unsafe fn counted(
 /// A section has ended that a driver may wait for. Not in line: a guard's drop should be small.
 #[cold]
 #[inline(never)]
-pub(super) fn may_be_empty(
-    domain: &'static Domain,
-    counted: &'static quiescent_core::reader::counted::Counted,
-    count: usize,
-) {
+fn may_be_empty(domain: &'static Domain, counted: &'static Counts, count: usize) {
     if let Some(state) = domain.state_if_any() {
         state.may_be_empty(counted, count);
     }

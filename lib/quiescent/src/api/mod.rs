@@ -1,10 +1,8 @@
 //! The public API: one file for each type or family of functions. These modules decide and drive nothing;
 //! they call the layers below, handles ([`handle`]) lead to a domain of these.
 
-pub(crate) mod barrier;
 pub(crate) mod cell;
 pub(crate) mod cookie;
-pub(crate) mod defer;
 pub(crate) mod domain;
 pub(crate) mod future;
 #[cfg(not(quiescent_model))]
@@ -13,6 +11,7 @@ pub(crate) mod guard;
 #[cfg(not(quiescent_model))]
 pub mod guide;
 pub(crate) mod handle;
+pub(crate) mod home;
 pub mod intrusive;
 pub(crate) mod kind;
 mod queueing;
@@ -23,15 +22,11 @@ pub(crate) mod list;
 pub(crate) mod option;
 pub(crate) mod options;
 pub(crate) mod ptr;
-pub(crate) mod refused;
 pub mod report;
 pub(crate) mod retired;
-pub(crate) mod sendable;
 pub(crate) mod shared;
 pub(crate) mod srcu;
-pub(crate) mod statistics;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;
 pub mod tuning;
-pub(crate) mod wait;
 pub(crate) mod weigh;

@@ -1,12 +1,14 @@
 //! Settings at start-up.
 
 use quiescent_core::domain::settings::{INLINE, WORKERS_RUN};
+#[cfg(feature = "fork")]
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::api::tuning::in_ns;
 use crate::global;
-use crate::statistics::FenceMode;
 use quiescent_core::domain::error::InitError;
+use quiescent_core::reader::mode::FenceMode;
 
 /// Settings at start-up. All have defaults: a program that needs no others never calls
 /// [`apply`](Options::apply).
@@ -53,6 +55,18 @@ pub struct Options {
     pub memory_pressure: bool,
 }
 
+/// A method for each setting, which sets these fields.
+macro_rules! setters {
+    ($($(#[$meta:meta])* $name:ident($($value:ident: $type:ty),*): $($field:ident = $to:expr),*;)*) => {$(
+        $(#[$meta])*
+        #[must_use]
+        pub const fn $name(mut self, $($value: $type),*) -> Options {
+            $(self.$field = $to;)*
+            self
+        }
+    )*};
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options::new()
@@ -76,69 +90,34 @@ impl Options {
         }
     }
 
-    /// Requires a fence mode.
-    #[must_use]
-    pub const fn fence(mut self, mode: FenceMode) -> Options {
-        self.fence = Some(mode);
-        self
-    }
+    setters! {
+        /// Requires a fence mode.
+        fence(mode: FenceMode): fence = Some(mode);
 
-    /// Lets threads run their callbacks themselves; see [`inline_callbacks`](Options::inline_callbacks).
-    #[must_use]
-    pub const fn inline_callbacks(mut self, inline: bool) -> Options {
-        self.inline_callbacks = inline;
-        self
-    }
+        /// Lets threads run their callbacks themselves; see [`inline_callbacks`](Options::inline_callbacks).
+        inline_callbacks(inline: bool): inline_callbacks = inline;
 
-    /// Has the worker run destructors; see [`destructors_on_worker`](Options::destructors_on_worker).
-    #[must_use]
-    pub const fn destructors_on_worker(mut self, on_worker: bool) -> Options {
-        self.destructors_on_worker = on_worker;
-        self
-    }
+        /// Has the worker run destructors; see [`destructors_on_worker`](Options::destructors_on_worker).
+        destructors_on_worker(on_worker: bool): destructors_on_worker = on_worker;
 
-    /// Lets the child of a fork run what was queued before it; see
-    /// [`inherit_callbacks`](Options::inherit_callbacks).
-    #[must_use]
-    pub const fn inherit_callbacks(mut self, inherit: bool) -> Options {
-        self.inherit_callbacks = inherit;
-        self
-    }
+        /// Lets the child of a fork run what was queued before it; see
+        /// [`inherit_callbacks`](Options::inherit_callbacks).
+        inherit_callbacks(inherit: bool): inherit_callbacks = inherit;
 
-    /// Installs no fork handlers; see [`ignore_forks`](Options::ignore_forks).
-    #[must_use]
-    pub const fn ignore_forks(mut self, ignore: bool) -> Options {
-        self.ignore_forks = ignore;
-        self
-    }
+        /// Installs no fork handlers; see [`ignore_forks`](Options::ignore_forks).
+        ignore_forks(ignore: bool): ignore_forks = ignore;
 
-    /// Sets the time after which a stall is reported; see [`stall_after`](Options::stall_after).
-    #[must_use]
-    pub const fn stall_after(mut self, time: Duration) -> Options {
-        self.stall_after = Some(time);
-        self
-    }
+        /// Sets the time after which a stall is reported; see [`stall_after`](Options::stall_after).
+        stall_after(time: Duration): stall_after = Some(time);
 
-    /// Sets the budget; see [`set_budget`](crate::tuning::set_budget()).
-    #[must_use]
-    pub const fn budget(mut self, bytes: u64, callbacks: u64) -> Options {
-        self.budget_bytes = Some(bytes);
-        self.budget_callbacks = Some(callbacks);
-        self
-    }
+        /// Sets the budget; see [`set_budget`](crate::tuning::set_budget()).
+        budget(bytes: u64, callbacks: u64): budget_bytes = Some(bytes), budget_callbacks = Some(callbacks);
 
-    /// Turns the kernel's memory pressure on or off; see [`memory_pressure`](Options::memory_pressure).
-    #[must_use]
-    pub const fn memory_pressure(mut self, listen: bool) -> Options {
-        self.memory_pressure = listen;
-        self
-    }
+        /// Turns the kernel's memory pressure on or off; see [`memory_pressure`](Options::memory_pressure).
+        memory_pressure(listen: bool): memory_pressure = listen;
 
-    /// Limits the number of slots.
-    #[must_use]
-    pub const fn max_threads(mut self, threads: u32) -> Options {
-        self.max_threads = Some(threads);
-        self
+        /// Limits the number of slots.
+        max_threads(threads: u32): max_threads = Some(threads);
     }
 
     /// Applies the settings. Call it first in `main`, before any thread reads.
@@ -168,9 +147,10 @@ impl Options {
         #[cfg(not(quiescent_model))]
         env.alarm.set_sources_wanted(self.memory_pressure);
         #[cfg(feature = "fork")]
-        global::process()
-            .forking
-            .set(self.ignore_forks, self.inherit_callbacks);
+        {
+            global::fork::IGNORE.store(self.ignore_forks, Ordering::Relaxed);
+            global::fork::INHERIT.store(self.inherit_callbacks, Ordering::Relaxed);
+        }
         match self.fence {
             Some(mode) => env.force_mode(mode),
             None => {

@@ -29,6 +29,7 @@
 //! No method waits for readers or can fail, unless its name says so. None may be called in signal handlers,
 //! or by a global allocator for its own use.
 
+use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -36,14 +37,17 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
+#[cfg(not(quiescent_model))]
 use super::cookie::Cookie;
 use super::handle::sealed::INSIDE;
 use super::handle::{Global, Handle};
-use super::queueing::{self, Given};
-use super::refused::{Refusal, Refused};
+use super::home::must;
+use super::queueing::Boxed;
 use quiescent_core::domain::driver::How;
 use quiescent_core::domain::enqueue::Terms;
+use quiescent_core::domain::error::Refusal;
 use quiescent_core::domain::error::SyncError;
+use quiescent_core::prim::counters::count;
 use quiescent_core::queue::weight::UNKNOWN;
 use quiescent_engine::credit::Urgency;
 
@@ -62,8 +66,7 @@ use quiescent_engine::credit::Urgency;
 /// assert_eq!(*cell.store(vec![4]).wait(), [3]);
 /// ```
 pub struct Retired<T: Send + 'static, D: Handle = Global> {
-    value: NonNull<T>,
-    given: Given,
+    boxed: Boxed<T>,
     domain: D,
     owns: PhantomData<Box<T>>,
 }
@@ -106,21 +109,25 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As for [`from_raw`](Retired::from_raw), for sections of this domain.
     #[inline(always)]
     pub unsafe fn from_raw_in(pointer: NonNull<T>, domain: D) -> Retired<T, D> {
-        Retired {
+        let boxed = Boxed {
             value: pointer,
-            given: Given::NOTHING,
+            bytes: UNKNOWN,
+            on_worker: false,
+        };
+        let owns = PhantomData;
+        Retired {
+            boxed,
             domain,
-            owns: PhantomData,
+            owns,
         }
     }
 
     /// Takes it apart without retiring it.
     #[inline(always)]
-    fn into_parts(self) -> (NonNull<T>, Given, D) {
+    fn into_parts(self) -> (Boxed<T>, D) {
         let this = ManuallyDrop::new(self);
-        // SAFETY: read once, and `this` is not dropped.
-        let domain = unsafe { ptr::read(&this.domain) };
-        (this.value, this.given, domain)
+        // SAFETY: each is read once, and `this` is not dropped.
+        unsafe { (ptr::read(&this.boxed), ptr::read(&this.domain)) }
     }
 
     /// Frees the value after a grace period. Never waits for readers and never fails. A later `retire` or
@@ -137,17 +144,17 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     pub fn retire(self) {
         // Not through `drop`: the compiler may emit that as a separate function, where constants that are
         // known here (such as the declared bytes) are not known.
-        let (value, given, domain) = self.into_parts();
+        let (boxed, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { queueing::retire(&domain, value, given, Terms::LAZY) };
+        unsafe { boxed.retire(&domain, Terms::LAZY) };
     }
 
     /// As [`retire`](Retired::retire), but starts a grace period at once. What this thread has retired before
     /// is included.
     pub fn retire_hurry(self) {
-        let (value, given, domain) = self.into_parts();
+        let (boxed, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { queueing::retire(&domain, value, given, Terms::of(Urgency::Hurry)) };
+        unsafe { boxed.retire(&domain, Terms::of(Urgency::Hurry)) };
     }
 
     /// As [`retire`](Retired::retire), for threads with deadlines (audio, control loops): this call frees
@@ -172,9 +179,9 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// ```
     #[inline(always)]
     pub fn retire_no_reclaim(self) {
-        let (value, given, domain) = self.into_parts();
+        let (boxed, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
-        unsafe { queueing::retire(&domain, value, given, Terms::HANDS_OFF) };
+        unsafe { boxed.retire(&domain, Terms::HANDS_OFF) };
     }
 
     /// As [`retire`](Retired::retire), unless the [budget](crate::tuning::set_budget()) is used up; then it
@@ -207,9 +214,9 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// # drop(guard);
     /// ```
     pub fn try_retire(self) -> Result<(), Refused<Retired<T, D>>> {
-        // SAFETY: a box of ours that no new reader can find; if it is queued, `self` is gone.
-        let result = unsafe { queueing::try_retire(&self.domain, self.value, self.given) };
-        self.unless_queued(result)
+        let counters = &self.domain.core_domain(INSIDE).state().counters;
+        self.retire_if_room(None)
+            .inspect_err(|_| count(&counters.refused))
     }
 
     /// As [`retire`](Retired::retire), but waits while the [budget](crate::tuning::set_budget()) is used up,
@@ -229,13 +236,12 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// # Ok::<(), quiescent::Refused<quiescent::Retired<[u8; 64]>>>(())
     /// ```
     pub fn retire_wait(self, limit: Duration) -> Result<(), Refused<Retired<T, D>>> {
-        // SAFETY: as in `try_retire`.
-        let result = unsafe { queueing::retire_wait(&self.domain, self.value, self.given, limit) };
-        self.unless_queued(result)
+        self.retire_if_room(Some(limit))
     }
 
-    fn unless_queued(self, result: Result<(), Refusal>) -> Result<(), Refused<Retired<T, D>>> {
-        match result {
+    fn retire_if_room(self, wait: Option<Duration>) -> Result<(), Refused<Retired<T, D>>> {
+        // SAFETY: a box of ours that no new reader can find; if it is queued, `self` is gone.
+        match unsafe { self.boxed.retire_if_room(&self.domain, wait) } {
             Ok(()) => {
                 self.into_parts();
                 Ok(())
@@ -253,11 +259,11 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// with the [budget](crate::tuning::set_budget()); it does not make batches of callbacks smaller.)
     #[must_use = "this does not retire"]
     pub fn with_owned_bytes(mut self, bytes: usize) -> Retired<T, D> {
-        let known = match self.given.bytes {
+        let known = match self.boxed.bytes {
             UNKNOWN => 0,
             known => known,
         };
-        self.given.bytes = known.saturating_add(bytes).min(UNKNOWN - 1);
+        self.boxed.bytes = known.saturating_add(bytes).min(UNKNOWN - 1);
         self
     }
 
@@ -272,7 +278,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// ```
     #[must_use = "this does not retire"]
     pub fn on_worker(mut self) -> Retired<T, D> {
-        self.given.on_worker = true;
+        self.boxed.on_worker = true;
         self
     }
 
@@ -282,10 +288,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As [`synchronize`](crate::synchronize); the value is then retired.
     #[track_caller]
     pub fn wait(self) -> Box<T> {
-        match self.try_wait() {
-            Ok(value) => value,
-            Err(Refused { reason, .. }) => panic!("Retired::wait: {reason}"),
-        }
+        must(self.try_wait(), "Retired::wait")
     }
 
     /// As [`wait`](Retired::wait), but returns an error instead of panicking.
@@ -331,9 +334,10 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         for one in &all {
             let domain = one.domain.core_domain(INSIDE);
             if !waited.iter().any(|&it| ptr::eq(it, domain)) {
-                if let Err(error) = domain.state().synchronize(How::default()) {
-                    panic!("Retired::wait_all: {error}");
-                }
+                must(
+                    domain.state().synchronize(How::default()),
+                    "Retired::wait_all",
+                );
                 waited.push(domain);
             }
         }
@@ -373,16 +377,16 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     where
         T: Sync,
     {
-        let (value, ..) = self.into_parts();
+        let (boxed, _) = self.into_parts();
         // SAFETY: never freed from here on.
-        unsafe { value.as_ref() }
+        unsafe { boxed.value.as_ref() }
     }
 
     /// Returns the box. Only after a grace period since the value was replaced.
     fn into_box(self) -> Box<T> {
-        let (value, ..) = self.into_parts();
+        let (boxed, _) = self.into_parts();
         // SAFETY: a box of ours, and after the grace period no reader uses it.
-        unsafe { Box::from_raw(value.as_ptr()) }
+        unsafe { Box::from_raw(boxed.value.as_ptr()) }
     }
 }
 
@@ -391,7 +395,7 @@ impl<T: Send + Sync + 'static, D: Handle> Deref for Retired<T, D> {
 
     fn deref(&self) -> &T {
         // SAFETY: owned by `self`; other threads may read it, so there is no mutable access.
-        unsafe { self.value.as_ref() }
+        unsafe { self.boxed.value.as_ref() }
     }
 }
 
@@ -400,9 +404,8 @@ impl<T: Send + Sync + 'static, D: Handle> Deref for Retired<T, D> {
 impl<T: Send + 'static, D: Handle> Drop for Retired<T, D> {
     #[inline(always)]
     fn drop(&mut self) {
-        let (value, given) = (self.value, self.given);
         // SAFETY: a box of ours that no new reader can find; it is not used again.
-        unsafe { queueing::retire(&self.domain, value, given, Terms::LAZY) };
+        unsafe { Boxed { ..self.boxed }.retire(&self.domain, Terms::LAZY) };
     }
 }
 
@@ -411,3 +414,50 @@ impl<T: Send + Sync + fmt::Debug, D: Handle> fmt::Debug for Retired<T, D> {
         f.debug_tuple("Retired").field(&**self).finish()
     }
 }
+
+/// An object that was **not** retired, or not waited for, and the reason. Returned by
+/// [`Retired::try_retire`], [`Retired::try_wait`] and related methods.
+///
+/// [`Retired::try_retire`]: crate::Retired::try_retire
+/// [`Retired::try_wait`]: crate::Retired::try_wait
+///
+/// ```
+/// use quiescent::{RcuCell, Refused};
+///
+/// let cell = RcuCell::new([0u8; 100]);
+/// let old = cell.store([1; 100]);
+/// if let Err(Refused { object, reason, .. }) = old.try_retire() {
+///     eprintln!("{reason}");
+///     drop(object.wait()); // go no faster than the readers
+/// }
+/// ```
+#[must_use = "what is in here is still to be retired"]
+#[non_exhaustive]
+pub struct Refused<R, E = Refusal> {
+    /// The object, as it was before the call.
+    pub object: R,
+    /// The reason.
+    pub reason: E,
+}
+
+impl<R, E> Refused<R, E> {
+    pub(crate) fn new(object: R, reason: E) -> Refused<R, E> {
+        Refused { object, reason }
+    }
+}
+
+impl<R, E: fmt::Debug> fmt::Debug for Refused<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused")
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R, E: fmt::Display> fmt::Display for Refused<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl<R, E: fmt::Debug + fmt::Display> Error for Refused<R, E> {}

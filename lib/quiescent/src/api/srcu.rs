@@ -1,6 +1,7 @@
-//! Readers that may sleep: [`Srcu`].
+//! Readers that may sleep: [`Srcu`], and guards that may be sent to other threads: [`Sendable`].
 
 use super::domain::RcuDomain;
+use super::guard::Guard;
 use super::kind::Counted;
 use quiescent_core::const_new;
 
@@ -83,5 +84,116 @@ impl<Tag: 'static> RcuDomain<Tag, Counted> {
         pub fn tagged() -> RcuDomain<Tag, Counted> {
             RcuDomain::nowhere()
         }
+    }
+}
+
+/// A handle to an [`Srcu`](crate::Srcu) whose guards are `Send` and `Sync`:
+/// [`read_lock_send`](crate::Srcu::read_lock_send) and [`read_owned_send`](crate::Srcu::read_owned_send)
+/// return them.
+///
+/// Their sections may cross an `await`, and end on any thread. They read the same cells, lists and pointers
+/// as the guards of the handle inside.
+///
+/// ```
+/// use quiescent::{Guard, RcuCell, Sendable, Srcu};
+///
+/// let srcu = Srcu::new();
+/// let cell = RcuCell::new_in(String::from("v1"), srcu.clone());
+/// let guard: Guard<Sendable<Srcu>> = srcu.read_owned_send();
+/// std::thread::spawn(move || assert_eq!(cell.load(&guard), "v1")).join().unwrap();
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Sendable<D>(pub D);
+
+impl<Tag: 'static> RcuDomain<Tag, Counted> {
+    /// Opens a section whose guard is `Send`: for sections that cross an `await`, or end on another thread.
+    /// [`read_lock`](RcuDomain::read_lock) for all others.
+    ///
+    /// Costs as much as `read_lock`. What the library cannot do for such a section, since its guard may be
+    /// anywhere: refuse to wait for a grace period inside it, and end it in the child of a fork
+    /// ([`forget_sent_sections`](RcuDomain::forget_sent_sections)).
+    ///
+    /// # Ordering
+    /// As [`read_lock`](RcuDomain::read_lock).
+    ///
+    /// ```
+    /// use quiescent::{RcuCell, Srcu};
+    ///
+    /// static SRCU: Srcu = Srcu::new();
+    /// fn is_send<F: Future + Send>(_: F) {}
+    ///
+    /// is_send(async {
+    ///     let cell = RcuCell::new_in(1, &SRCU);
+    ///     let guard = SRCU.read_lock_send();
+    ///     let seen = cell.load(&guard);
+    ///     std::future::ready(()).await;
+    ///     assert_eq!(*seen, 1);
+    /// });
+    /// ```
+    #[doc(alias = "srcu_down_read")]
+    #[inline(always)]
+    pub fn read_lock_send(&self) -> Guard<Sendable<&RcuDomain<Tag, Counted>>> {
+        Guard::new_in(Sendable(self))
+    }
+
+    /// As [`read_lock_send`](RcuDomain::read_lock_send), with a guard that keeps the `Srcu` alive.
+    ///
+    /// ```
+    /// let guard = quiescent::Srcu::new().read_owned_send();
+    /// std::thread::spawn(move || drop(guard)).join().unwrap(); // such a section may end anywhere
+    /// ```
+    #[doc(alias = "enter_owned")]
+    pub fn read_owned_send(&self) -> Guard<Sendable<RcuDomain<Tag, Counted>>> {
+        Guard::new_in(Sendable(self.clone()))
+    }
+
+    /// In the child of a fork: forgets all sections that guards of [`read_lock_send`] and
+    /// [`read_owned_send`] keep open. Returns their number.
+    ///
+    /// Those that other threads of the parent had open stay open in the child, because their guards may be in
+    /// memory that it can reach: no grace period ends before they are dropped. A child that knows that it
+    /// reaches none of them calls this, after it has dropped its own. Sections of other guards are not
+    /// changed: those of other threads have ended in the child.
+    ///
+    /// # Safety
+    /// * None of these guards is used or dropped from now on, and nothing is used that was read under one.
+    ///   That includes guards that this thread made, before the fork or after it.
+    /// * No other thread makes or drops such a guard of this `Srcu` during the call.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// static SRCU: quiescent::Srcu = quiescent::Srcu::new();
+    /// let (end, ended) = std::sync::mpsc::channel::<()>();
+    /// let (begun, has_begun) = std::sync::mpsc::channel();
+    /// let reader = std::thread::spawn(move || {
+    ///     let guard = SRCU.read_lock_send();
+    ///     begun.send(()).unwrap();
+    ///     let _ = ended.recv();
+    ///     drop(guard);
+    /// });
+    /// has_begun.recv().unwrap();
+    /// // SAFETY: the child does nothing here but what this library allows, and leaves by `_exit`.
+    /// let child = unsafe { libc::fork() };
+    /// if child == 0 {
+    ///     let waits = SRCU.synchronize_timeout(Duration::from_millis(1)).is_err();
+    ///     // SAFETY: the only guard is on the stack of a thread that is not here.
+    ///     let forgotten = unsafe { SRCU.forget_sent_sections() };
+    ///     SRCU.synchronize();
+    ///     // SAFETY: ends this process, and runs nothing of the program.
+    ///     unsafe { libc::_exit(i32::from(!(waits && forgotten == 1))) };
+    /// }
+    /// let mut status = -1;
+    /// // SAFETY: waits for the child made above; `status` is writable.
+    /// assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    /// assert_eq!(status, 0);
+    /// drop(end);
+    /// reader.join().unwrap();
+    /// ```
+    ///
+    /// [`read_lock_send`]: RcuDomain::read_lock_send
+    /// [`read_owned_send`]: RcuDomain::read_owned_send
+    pub unsafe fn forget_sent_sections(&self) -> u64 {
+        self.core().state().forget_sent()
     }
 }

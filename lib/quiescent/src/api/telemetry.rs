@@ -65,7 +65,7 @@ use crate::global;
 /// # Errors
 /// There is no descriptor or no memory for the page. Then nothing is counted.
 pub fn start() -> io::Result<()> {
-    crate::watch::telemetry::start_in(global::env())
+    crate::watch::telemetry::start(global::env())
 }
 
 /// Updates the process's counters on the page, if there is one. The library does so at the end of each grace

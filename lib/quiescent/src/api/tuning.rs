@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quiescent_engine::credit::Defer;
 
-use super::defer::Drained;
+use super::home::Drained;
 use crate::global::{env, home};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::state::State;
@@ -81,7 +81,7 @@ impl FlushTimes {
 
 /// Sets the budget: how many bytes and how many callbacks may be queued. The bytes of an object include the
 /// overhead of the allocator and of the queue
-/// ([`Statistics::queued_bytes`](crate::statistics::Statistics)), and what the object owns, as far as that
+/// ([`Statistics::queued_bytes`](crate::stats::Statistics)), and what the object owns, as far as that
 /// is declared ([weights](crate::RcuCell#weight)).
 /// `u64::MAX` is no limit. The default is 64 MiB and 2²⁰ callbacks;
 /// [`Options::budget`](crate::Options::budget) sets it at start-up.

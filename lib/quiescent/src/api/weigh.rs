@@ -68,98 +68,53 @@ fn tree<T>(length: usize) -> usize {
         .saturating_mul(node + 2 * size_of::<usize>())
 }
 
-impl Weigh for String {
-    fn owned_bytes(&self) -> usize {
-        block(self.capacity())
-    }
-}
-
-impl<T> Weigh for Vec<T> {
-    fn owned_bytes(&self) -> usize {
-        array::<T>(self.capacity())
-    }
-}
-
-impl<T> Weigh for VecDeque<T> {
-    fn owned_bytes(&self) -> usize {
-        array::<T>(self.capacity())
-    }
-}
-
-impl<T: ?Sized> Weigh for Box<T> {
-    fn owned_bytes(&self) -> usize {
-        block(size_of_val(&**self))
-    }
-}
-
-impl<T: ?Sized> Weigh for Arc<T> {
-    fn owned_bytes(&self) -> usize {
-        match Arc::strong_count(self) {
-            1 => block(size_of_val(&**self) + 2 * size_of::<usize>()),
-            _ => 0,
-        }
-    }
-}
-
-impl<K, V, S> Weigh for HashMap<K, V, S> {
-    fn owned_bytes(&self) -> usize {
-        table::<(K, V)>(self.capacity())
-    }
-}
-
-impl<T, S> Weigh for HashSet<T, S> {
-    fn owned_bytes(&self) -> usize {
-        table::<T>(self.capacity())
-    }
-}
-
-impl<K, V> Weigh for BTreeMap<K, V> {
-    fn owned_bytes(&self) -> usize {
-        tree::<(K, V)>(self.len())
-    }
-}
-
-impl<T> Weigh for BTreeSet<T> {
-    fn owned_bytes(&self) -> usize {
-        tree::<T>(self.len())
-    }
-}
-
-impl<T: Weigh> Weigh for Option<T> {
-    fn owned_bytes(&self) -> usize {
-        self.as_ref().map_or(0, T::owned_bytes)
-    }
-}
-
-macro_rules! tuples {
-    ($(($($part:ident $at:tt),+))+) => {$(
-        impl<$($part: Weigh),+> Weigh for ($($part,)+) {
+macro_rules! weigh {
+    ($([$($parameters:tt)*] $type:ty, |$value:pat_param| $bytes:expr;)*) => {$(
+        impl<$($parameters)*> Weigh for $type {
             fn owned_bytes(&self) -> usize {
-                [$(self.$at.owned_bytes()),+].into_iter().fold(0, usize::saturating_add)
-            }
-        }
-    )+};
-}
-
-tuples!((A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, E 3));
-
-macro_rules! nothing {
-    ($($type:ty)*) => {$(
-        impl Weigh for $type {
-            fn owned_bytes(&self) -> usize {
-                0
+                let $value = self;
+                $bytes
             }
         }
     )*};
 }
 
-nothing!(() bool char u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
-
-impl<T: ?Sized> Weigh for &T {
-    fn owned_bytes(&self) -> usize {
-        0
-    }
+weigh! {
+    [] String, |it| block(it.capacity());
+    [T] Vec<T>, |it| array::<T>(it.capacity());
+    [T] VecDeque<T>, |it| array::<T>(it.capacity());
+    [T: ?Sized] Box<T>, |it| block(size_of_val(&**it));
+    [T: ?Sized] Arc<T>, |it| match Arc::strong_count(it) {
+        1 => block(size_of_val(&**it) + 2 * size_of::<usize>()),
+        _ => 0,
+    };
+    [K, V, S] HashMap<K, V, S>, |it| table::<(K, V)>(it.capacity());
+    [T, S] HashSet<T, S>, |it| table::<T>(it.capacity());
+    [K, V] BTreeMap<K, V>, |it| tree::<(K, V)>(it.len());
+    [T] BTreeSet<T>, |it| tree::<T>(it.len());
+    [T: Weigh] Option<T>, |it| it.as_ref().map_or(0, T::owned_bytes);
+    [T: ?Sized] &T, |_| 0;
 }
+
+macro_rules! tuples {
+    ($(($($part:ident $at:tt),+))+) => {
+        weigh!($(
+            [$($part: Weigh),+] ($($part,)+), |it| {
+                [$(it.$at.owned_bytes()),+].into_iter().fold(0, usize::saturating_add)
+            };
+        )+);
+    };
+}
+
+tuples!((A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, E 3));
+
+macro_rules! nothing {
+    ($($type:ty)*) => {
+        weigh!($([] $type, |_| 0;)*);
+    };
+}
+
+nothing!(() bool char u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
 
 #[cfg(test)]
 mod tests {

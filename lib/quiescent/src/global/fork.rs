@@ -48,68 +48,40 @@
 //! next driver, and no fence is in progress. There is no worker, no timer, no descriptor: the first thread
 //! that needs one makes it. Counters restart.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::global::process::Process;
-use crate::global::{env, process};
+use crate::global::env;
+use crate::global::workers::WORKERS;
 #[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
 use quiescent_core::domain::env::Env;
 use quiescent_core::domain::life::Domain;
 use quiescent_core::domain::state::{Core, State};
 use quiescent_core::os;
-use quiescent_core::prim::{self, Mutex, MutexGuard};
+use quiescent_core::prim::parked::Parked;
+use quiescent_core::prim::{self, Mutex};
 use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::reader::threads::Slot;
 
-/// The program's options about forks.
-#[derive(Debug)]
-pub(crate) struct Policy {
-    ignore: AtomicU32,
-    inherit: AtomicU32,
-}
-
-impl Policy {
-    pub(crate) const fn new() -> Policy {
-        Policy {
-            ignore: AtomicU32::new(0),
-            inherit: AtomicU32::new(0),
-        }
-    }
-
-    /// Whether the handlers do nothing, and whether the child runs inherited callbacks.
-    pub(crate) fn set(&self, ignore: bool, inherit: bool) {
-        self.ignore.store(u32::from(ignore), Ordering::Relaxed);
-        self.inherit.store(u32::from(inherit), Ordering::Relaxed);
-    }
-}
-
-/// The locks that *prepare* took, except those that are parked beside their data. They are dropped from first
-/// to last.
-struct Held {
-    timer: MutexGuard<'static, u64>,
-    #[cfg(feature = "telemetry")]
-    names: MutexGuard<'static, telemetry::Names>,
-    _turn: MutexGuard<'static, ()>,
-}
+/// The program's options about forks: the handlers do nothing; the child runs inherited callbacks.
+pub(crate) static IGNORE: AtomicBool = AtomicBool::new(false);
+pub(crate) static INHERIT: AtomicBool = AtomicBool::new(false);
 
 /// The holder is in a fork.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Written under `TURN`.
-struct HeldPlace(UnsafeCell<Option<Held>>);
-
-// SAFETY: only handlers use it, under `TURN`, which is in there as well.
-unsafe impl Sync for HeldPlace {}
+// What *prepare* took, except the locks that are parked beside their data.
+static TURN_TAKEN: Parked<()> = Parked::new();
+static TIMER_TAKEN: Parked<u64> = Parked::new();
+#[cfg(feature = "telemetry")]
+static NAMES_TAKEN: Parked<telemetry::Names> = Parked::new();
 
 thread_local! {
-    /// Whether this thread is between *prepare* and the end of a fork.
+    /// Whether this thread is between *prepare* and the end of a fork; no, if forks are ignored.
     static FORKING: Cell<bool> = const { Cell::new(false) };
 }
-
-static HELD: HeldPlace = HeldPlace(UnsafeCell::new(None));
 
 /// Registers the handlers, where the system calls them.
 pub(crate) fn register() {
@@ -119,12 +91,17 @@ pub(crate) fn register() {
 
 unsafe extern "C" fn prepare() {
     let env = env();
-    if process().forking.ignore.load(Ordering::Relaxed) != 0 {
+    if IGNORE.load(Ordering::Relaxed) {
         return;
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: TURN is held.
+    unsafe { TURN_TAKEN.put(turn) };
     #[cfg(feature = "telemetry")]
-    let names = telemetry::names();
+    // SAFETY: TURN is held.
+    unsafe {
+        NAMES_TAKEN.put(telemetry::names())
+    };
     for domain in domains(env) {
         // SAFETY: TURN is held.
         unsafe { domain.parked.put(domain.settings()) };
@@ -138,20 +115,12 @@ unsafe extern "C" fn prepare() {
             state.tasks.parked.put(state.tasks.lock());
         }
     }
-    let timer = env.alarm.timer();
+    // SAFETY: TURN is held.
+    unsafe { TIMER_TAKEN.put(env.alarm.timer()) };
     for state in swept(env) {
         lock_queues_and_core(state);
     }
     FORKING.set(true);
-    // SAFETY: TURN is held.
-    unsafe {
-        *HELD.0.get() = Some(Held {
-            timer,
-            #[cfg(feature = "telemetry")]
-            names,
-            _turn: turn,
-        })
-    };
 }
 
 /// All domains: the program's, newest first, then the process's.
@@ -207,53 +176,43 @@ fn unlock(env: &'static Env) {
     }
 }
 
-/// The locks that this thread took in *prepare*: none, if forks are ignored.
-fn take_held() -> Option<Held> {
-    if !FORKING.get() {
-        return None;
+/// The end: another thread may fork now.
+fn release() {
+    // SAFETY: this thread put them there, and holds TURN until the last one is dropped.
+    unsafe {
+        drop(TIMER_TAKEN.take());
+        #[cfg(feature = "telemetry")]
+        drop(NAMES_TAKEN.take());
+        drop(TURN_TAKEN.take());
     }
-    FORKING.set(false);
-    // SAFETY: this thread filled the place, and has held TURN since.
-    unsafe { (*HELD.0.get()).take() }
 }
 
 unsafe extern "C" fn parent() {
-    let Some(held) = take_held() else { return };
-    unlock(env());
-    drop(held);
+    if FORKING.replace(false) {
+        unlock(env());
+        release();
+    }
 }
 
 unsafe extern "C" fn child() {
-    let Some(mut held) = take_held() else { return };
-    let Process {
-        env,
-        workers,
-        forking,
-    } = process();
-    let Env {
-        threads,
-        fences,
-        alarm,
-        // Reset below, among all domains and their states.
-        home: _,
-        state: _,
-        registry: _,
-        // Kept: without state, or numbers of questions, which count on.
-        common,
-        host: _,
-        asking: _,
-    } = env;
+    if !FORKING.replace(false) {
+        return;
+    }
+    let env = env();
     // First detach what is shared with the parent.
     #[cfg(feature = "telemetry")]
     let forks = telemetry::leave(env);
-    alarm.forked(&mut held.timer);
-    workers.forked();
-    fences.forked();
+    // SAFETY: TURN is held, and *prepare* put it there.
+    if let Some(timer) = unsafe { TIMER_TAKEN.get() } {
+        env.alarm.forked(timer);
+    }
+    WORKERS.forked();
+    env.fences.forked();
     // SAFETY: TURN is held.
     let is_known = |queue: &Queue| unsafe { queue.parked.is_some() };
     let own = env.own_slot();
-    threads.forked(&env.local(), own, is_known);
-    env.local().forked(&common.dummy);
+    env.threads.forked(&env.local(), own, is_known);
+    env.local().forked(&env.common.dummy);
     for domain in domains(env) {
         // SAFETY: TURN is held, and no other thread is there.
         unsafe {
@@ -265,7 +224,7 @@ unsafe extern "C" fn child() {
             }
         }
     }
-    let run_code = forking.inherit.load(Ordering::Relaxed) != 0;
+    let run_code = INHERIT.load(Ordering::Relaxed);
     for state in env.states() {
         state.shared.others.retain(is_known);
         // SAFETY: TURN is held, and no other thread is there.
@@ -285,8 +244,11 @@ unsafe extern "C" fn child() {
     super::write_lock::forked();
     unlock(env);
     #[cfg(feature = "telemetry")]
-    telemetry::begin_again(env, forks, &held.names);
-    drop(held);
+    // SAFETY: as above.
+    if let Some(names) = unsafe { NAMES_TAKEN.get() } {
+        telemetry::begin_again(env, forks, names);
+    }
+    release();
 }
 
 /// Turns a queue of the parent into one of the child, without an owner. `own`: the slot of this thread.

@@ -11,9 +11,11 @@ pub(crate) mod section;
 #[cfg(not(quiescent_model))]
 pub(crate) mod thread_exit;
 #[cfg(not(quiescent_model))]
+pub(crate) mod workers;
+#[cfg(not(quiescent_model))]
 pub(crate) mod write_lock;
 
 #[cfg(quiescent_model)]
 pub(crate) use model::{Process, env, home, local, stalls, with_local, write_lock};
 #[cfg(not(quiescent_model))]
-pub(crate) use process::{env, home, local, process, with_local};
+pub(crate) use process::{env, home, local, with_local};

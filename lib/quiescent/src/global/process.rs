@@ -7,15 +7,13 @@
 #[cfg(feature = "helpers")]
 use quiescent_engine::pool::TurnId;
 
-#[cfg(feature = "fork")]
-use crate::global::fork::Policy;
 use crate::global::thread_exit;
+use crate::global::workers::WORKERS;
+#[cfg(feature = "helpers")]
+use crate::global::workers::roles::WORKER;
 use crate::watch::report;
 #[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
-use crate::workers::Workers;
-#[cfg(feature = "helpers")]
-use crate::workers::roles::WORKER;
 use quiescent_core::domain::env::{Env, Zeros};
 use quiescent_core::domain::host::Host;
 use quiescent_core::domain::report::Report;
@@ -32,16 +30,7 @@ use quiescent_core::reader::local::{Here, Local};
 use quiescent_core::reader::registration::Keeper;
 use quiescent_core::reader::threads::Slot;
 
-/// The singletons of a process.
-#[derive(Debug)]
-pub(crate) struct Process {
-    pub(crate) env: Env,
-    pub(crate) workers: Workers,
-    #[cfg(feature = "fork")]
-    pub(crate) forking: Policy,
-}
-
-/// What domains require of the process. Not [`Process`]: a table of methods links how to drop its type.
+/// What domains require of the process.
 #[derive(Debug)]
 struct Hosted;
 
@@ -52,41 +41,26 @@ const COUNTS: CountsOf = uncounted;
 
 static ZEROS: Zeros = Zeros::new();
 
-static PROCESS: Process = Process {
-    // SAFETY: that place, and no other environment; a static is never freed.
-    env: unsafe {
-        let (place, config) = (&raw const PROCESS.env, State::config());
-        Env::new(place, config, &Hosted, COUNTS, &ZEROS)
-    },
-    // SAFETY: as above.
-    workers: unsafe { Workers::new(&raw const PROCESS.env) },
-    #[cfg(feature = "fork")]
-    forking: Policy::new(),
-};
+// SAFETY: that place, and no other environment; a static is never freed.
+static ENV: Env = unsafe { Env::new(&raw const ENV, State::config(), &Hosted, COUNTS, &ZEROS) };
 
 thread_local! {
     static LOCAL: Local = const {
         // SAFETY: parts of a static.
-        unsafe { Local::new(&raw const PROCESS.env.threads, &raw const PROCESS.env.common) }
+        unsafe { Local::new(&raw const ENV.threads, &raw const ENV.common) }
     };
-}
-
-/// The singletons of this process.
-#[inline(always)]
-pub(crate) fn process() -> &'static Process {
-    &PROCESS
 }
 
 /// The environment that all domains share.
 #[inline(always)]
 pub(crate) fn env() -> &'static Env {
-    &PROCESS.env
+    &ENV
 }
 
 /// The state of the process's domain.
 #[inline(always)]
 pub(crate) fn home() -> &'static State {
-    &PROCESS.env.state
+    &ENV.state
 }
 
 /// The calling thread's local state.
@@ -122,31 +96,31 @@ unsafe impl Keeper for Hosted {
 
 impl Host for Hosted {
     fn start_worker(&self) -> bool {
-        process().workers.start_worker()
+        WORKERS.start_worker()
     }
 
     fn hire(&self) -> bool {
-        process().workers.hire()
+        WORKERS.hire()
     }
 
     #[cfg(feature = "helpers")]
     fn call_overflow(&self, state: &'static State) {
-        process().workers.call_overflow(state);
+        WORKERS.call_overflow(state);
     }
 
     #[cfg(feature = "helpers")]
     fn look_at_overflow(&self) {
-        process().workers.look_at_overflow();
+        WORKERS.look_at_overflow();
     }
 
     #[cfg(feature = "helpers")]
     fn overflow_look(&self) -> Option<u64> {
-        process().workers.overflow_look()
+        WORKERS.overflow_look()
     }
 
     #[cfg(feature = "helpers")]
     fn stuck(&self) -> u64 {
-        process().workers.watch.stuck()
+        WORKERS.watch.stuck()
     }
 
     #[cfg(feature = "helpers")]
@@ -156,22 +130,22 @@ impl Host for Hosted {
 
     #[cfg(feature = "helpers")]
     fn is_dismissed(&self) -> bool {
-        process().workers.watch.is_dismissed()
+        WORKERS.watch.is_dismissed()
     }
 
     #[cfg(feature = "helpers")]
     fn begin(&self, name: Name) {
-        process().workers.watch.begin(&process().workers, name);
+        WORKERS.watch.begin(name);
     }
 
     #[cfg(feature = "helpers")]
     fn end(&self) {
-        process().workers.watch.end();
+        WORKERS.watch.end();
     }
 
     #[cfg(feature = "helpers")]
     fn rest(&self) {
-        process().workers.watch.rest();
+        WORKERS.watch.rest();
     }
 
     #[cfg(feature = "telemetry")]

@@ -35,7 +35,7 @@ extern "C" fn start() {
         #[cfg(feature = "telemetry")]
         if crate::watch::telemetry::is_demanded() {
             // If there is no page, no process can read counters; that is no error here.
-            let _ = crate::watch::telemetry::start_in(env());
+            let _ = crate::watch::telemetry::start(env());
         }
         #[cfg(feature = "fork")]
         crate::global::fork::register();

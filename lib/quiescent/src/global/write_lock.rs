@@ -61,6 +61,7 @@ fn number_at(count: u32, first: u32) -> u32 {
 }
 
 /// In the child of a fork, on its only thread.
+#[cfg(feature = "fork")]
 pub(crate) fn forked() {
     FORKED.store(number(), Ordering::Relaxed);
     FIRST.store(NEXT.load(Ordering::Relaxed) & MOST, Ordering::Relaxed);

@@ -1,50 +1,64 @@
-//! Starting the worker's thread. (Models have none: a thread of the scenario takes its role.)
+//! Threads that do deferred work. (Models have none: threads of a scenario take their roles.)
+//!
+//! The first thread that needs the worker starts it. It sleeps on the [`alarm`](quiescent_core::prim::alarm)
+//! while nothing is due: in a program whose queues are empty it never wakes (rule R5). Awake, it makes
+//! [passes](quiescent_core::domain::pass) over all domains until nothing is due any more. It never waits for
+//! a reader.
 
 use std::ffi::CStr;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use crate::workers::Workers;
+use crate::global::env;
 use quiescent_core::os::spawn;
 use quiescent_core::prim::counters::{count, uncount};
+
+#[cfg(feature = "helpers")]
+pub(crate) mod overflow;
+#[cfg(feature = "helpers")]
+pub(crate) mod roles;
+#[cfg(feature = "helpers")]
+pub(crate) mod watchdog;
 
 const NONE: u32 = 0;
 const STARTING: u32 = 1;
 const STARTED: u32 = 2;
 
-/// Whether there is a worker.
+/// The workers of the process.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct Workers {
+    /// Whether there is a worker.
     state: AtomicU32,
+    #[cfg(feature = "helpers")]
+    pub(crate) watch: watchdog::Watch,
 }
 
-impl Pool {
-    pub(crate) const fn new() -> Pool {
-        Pool {
-            state: AtomicU32::new(NONE),
-        }
-    }
-
-    /// In the child of a fork there is no worker.
-    #[cfg(feature = "fork")]
-    pub(crate) fn forked(&self) {
-        let Pool { state } = self;
-        state.store(NONE, Ordering::Relaxed);
-    }
-}
+pub(crate) static WORKERS: Workers = Workers {
+    state: AtomicU32::new(NONE),
+    #[cfg(feature = "helpers")]
+    watch: watchdog::Watch::new(),
+};
 
 impl Workers {
+    /// In the child of a fork none of them exists.
+    #[cfg(feature = "fork")]
+    pub(crate) fn forked(&self) {
+        #[cfg(feature = "helpers")]
+        self.watch.forked();
+        self.state.store(NONE, Ordering::Relaxed);
+    }
+
     /// Starts the worker, unless there is one or another thread is starting it. False: it cannot be started;
     /// the next thread that needs it tries again.
     pub(crate) fn start_worker(&'static self) -> bool {
-        self.pool.state.load(Ordering::Relaxed) == STARTED || self.start_first()
+        self.state.load(Ordering::Relaxed) == STARTED || self.start_first()
     }
 
     /// The same for threads that may wait: returns true when the worker has started.
     pub(crate) fn hire(&'static self) -> bool {
         while self.start_worker() {
-            if self.pool.state.load(Ordering::Relaxed) == STARTED {
+            if self.state.load(Ordering::Relaxed) == STARTED {
                 return true;
             }
             thread::yield_now();
@@ -55,7 +69,7 @@ impl Workers {
     #[cold]
     fn start_first(&'static self) -> bool {
         let order = Ordering::AcqRel;
-        let state = &self.pool.state;
+        let state = &self.state;
         if state
             .compare_exchange(NONE, STARTING, order, Ordering::Relaxed)
             .is_err()
@@ -66,12 +80,12 @@ impl Workers {
         let role = self.watch.role.number();
         #[cfg(not(feature = "helpers"))]
         let role = 1;
-        let opened = self.env().alarm.open();
+        let opened = env().alarm.open();
         let started = opened.and_then(|()| self.spawn(c"quiescent", move || self.serve(role)));
         let now = if started.is_ok() { STARTED } else { NONE };
         state.store(now, Ordering::Release);
         if started.is_err() {
-            count(&self.env().state.counters.worker_errors);
+            count(&env().state.counters.worker_errors);
             self.give_up_start();
         }
         started.is_ok()
@@ -84,7 +98,7 @@ impl Workers {
         name: &'static CStr,
         body: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        let helpers = &self.env().state.counters.helpers;
+        let helpers = &env().state.counters.helpers;
         count(helpers);
         spawn(name, body).inspect_err(|_| uncount(helpers))
     }
@@ -93,8 +107,8 @@ impl Workers {
     /// queues tries again: no timer counts as set any more, and no owner has credit. (An owner that acquires
     /// credit after this thread had its lock has seen that, and tries again itself.)
     fn give_up_start(&'static self) {
-        self.env().alarm.forget();
-        for state in self.env().states() {
+        env().alarm.forget();
+        for state in env().states() {
             state.lock().engine.disarm();
             for queue in state.queues() {
                 let _core = queue.lock();
@@ -110,13 +124,13 @@ impl Workers {
         self.watch.role.take(role);
         #[cfg(not(feature = "helpers"))]
         let _ = role;
-        self.env().alarm.open_sources();
+        env().alarm.open_sources();
         #[cfg(feature = "helpers")]
         self.hope_for_overflow();
-        self.env().serve();
+        env().serve();
         #[cfg(feature = "helpers")]
         self.watch.come_back();
-        uncount(&self.env().state.counters.helpers);
+        uncount(&env().state.counters.helpers);
         #[cfg(feature = "helpers")]
         self.watch.role.leave();
     }

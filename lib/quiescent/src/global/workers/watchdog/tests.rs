@@ -1,7 +1,6 @@
 //! The watch, step by step, on one thread that acts as the worker and as the stand-by.
 
 use super::*;
-use crate::global::process;
 use std::thread;
 
 /// A watch with a timer and a stand-by that no thread is; the calling thread is the worker.
@@ -14,7 +13,7 @@ fn watched() -> &'static Watch {
 }
 
 fn begin(watch: &'static Watch) {
-    watch.begin(&process().workers, || "a callback");
+    watch.begin(|| "a callback");
 }
 
 /// The time until the timer fires; zero if it is not set.

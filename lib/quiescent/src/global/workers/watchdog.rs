@@ -2,7 +2,7 @@
 //!
 //! Before the first callback of a round the worker sets a timer that only the *stand-by* waits for, and stops
 //! it after the round: two system calls a round, and no wake-up. If the timer fires, the stand-by looks at
-//! the callback, and looks again as long as it may become [stuck](crate::workers::roles). If it is, the
+//! the callback, and looks again as long as it may become [stuck](super::roles). If it is, the
 //! stand-by has the worker's role.
 //!
 //! The stand-by is created before the first callback runs, because later no thread might be available.
@@ -10,10 +10,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::global::env;
+use crate::global::workers::WORKERS;
+use crate::global::workers::overflow::Overflow;
+use crate::global::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER};
 use crate::watch::report::{self, Report};
-use crate::workers::Workers;
-use crate::workers::overflow::Overflow;
-use crate::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER, is_ours};
 use quiescent_core::domain::run::turn_of_worker;
 use quiescent_core::os::Timer;
 use quiescent_core::prim;
@@ -77,7 +78,7 @@ impl Watch {
         armed.store(0, Ordering::Relaxed);
         standby.store(NO_STAND_BY, Ordering::Relaxed);
         stuck.store(0, Ordering::Relaxed);
-        let dismissed = u32::from(is_ours());
+        let dismissed = u32::from(WORKER.get() != 0 || super::roles::OVERFLOW.get() != 0);
         overflow.forked();
         away.store(dismissed, Ordering::Relaxed);
         telling.end();
@@ -89,7 +90,7 @@ impl Watch {
     }
 
     /// A callback is about to run in this thread.
-    pub(crate) fn begin(&self, workers: &'static Workers, name: fn() -> &'static str) {
+    pub(crate) fn begin(&self, name: fn() -> &'static str) {
         if self.overflow.role.begin(name).is_some() {
             return WATCHED.set(1);
         }
@@ -98,7 +99,7 @@ impl Watch {
         };
         WATCHED.set(1);
         if self.armed.load(Ordering::Relaxed) == 0 {
-            self.stand_by(workers);
+            self.stand_by();
             self.armed.store(1, Ordering::Relaxed);
             self.timer.set(now + STUCK);
         }
@@ -143,32 +144,32 @@ impl Watch {
     }
 
     /// Starts the stand-by if there is none; counts an error if that fails.
-    fn stand_by(&self, workers: &'static Workers) {
+    fn stand_by(&self) {
         if self.standby.load(Ordering::Relaxed) != NO_STAND_BY || self.is_full() {
             return;
         }
         let has_timer = {
-            let _known_to_forks = workers.env().alarm.timer();
+            let _known_to_forks = env().alarm.timer();
             self.timer.open()
         };
-        let watch = move || workers.watch.watch(workers);
-        let started = has_timer && workers.spawn(c"quiescent-2", watch).is_ok();
+        let watch = || WORKERS.watch.watch();
+        let started = has_timer && WORKERS.spawn(c"quiescent-2", watch).is_ok();
         if started {
             self.standby.store(STANDING_BY, Ordering::Relaxed);
         } else {
-            count(&workers.env().state.counters.worker_errors);
+            count(&env().state.counters.worker_errors);
         }
     }
 
     /// The stand-by: sleeps until the timer fires and a callback has run for too long; then it becomes the
     /// worker.
-    fn watch(&'static self, workers: &'static Workers) {
+    fn watch(&'static self) {
         let Some(stuck) = self.claim() else {
             // The program has closed the timer. The next round starts with another one.
             self.timer.forget();
             self.standby.store(NO_STAND_BY, Ordering::Release);
-            count(&workers.env().state.counters.worker_errors);
-            uncount(&workers.env().state.counters.helpers);
+            count(&env().state.counters.worker_errors);
+            uncount(&env().state.counters.helpers);
             return;
         };
         self.note_stuck();
@@ -176,20 +177,20 @@ impl Watch {
         self.standby.store(NO_STAND_BY, Ordering::Relaxed);
         let role = stuck.number + 1;
         self.role.take(role);
-        workers.env().end_turns(turn_of_worker(stuck.number));
-        self.tell(workers, &stuck);
-        workers.serve(role);
+        env().end_turns(turn_of_worker(stuck.number));
+        self.tell(&stuck);
+        WORKERS.serve(role);
     }
 
     /// Reports a stuck callback. The reporter is the program's code, and is watched like a callback, because
     /// it may wait for the lock that the stuck one holds. While it runs, no other report is made.
-    pub(crate) fn tell(&'static self, workers: &'static Workers, stuck: &Stuck) {
+    pub(crate) fn tell(&'static self, stuck: &Stuck) {
         if !self.telling.begin() {
             return;
         }
-        self.begin(workers, || "the reporter");
+        self.begin(|| "the reporter");
         report::report(
-            workers.env(),
+            env(),
             &Report::Stuck {
                 name: stuck.name,
                 running: Duration::from_nanos(stuck.running),

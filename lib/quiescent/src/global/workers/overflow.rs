@@ -6,16 +6,17 @@
 //! period. The worker does all that, and runs what the overflow worker leaves.
 //!
 //! # A callback that does not return
-//! The stand-by ([`watch`](crate::workers::watchdog)) watches the worker's callbacks; the worker watches
-//! those of the overflow worker. While the overflow worker runs, the worker looks at it at least once in the
-//! time after which a callback may be [stuck](crate::workers::roles), and again a tenth of that later. If one
-//! is stuck, the worker takes the role away and ends the turn, as a stand-by would. A worker that waits for
-//! a grace period looks after that.
+//! The stand-by ([`watch`](super::watchdog)) watches the worker's callbacks; the worker watches those of the
+//! overflow worker. While the overflow worker runs, the worker looks at it at least once in the time after
+//! which a callback may be [stuck](super::roles), and again a tenth of that later. If one is stuck, the
+//! worker takes the role away and ends the turn, as a stand-by would. A worker that waits for a grace period
+//! looks after that.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::workers::Workers;
-use crate::workers::roles::{OVERFLOW, Role, STUCK};
+use crate::global::env;
+use crate::global::workers::Workers;
+use crate::global::workers::roles::{OVERFLOW, Role, STUCK};
 use quiescent_core::domain::run::turn_of_overflow;
 use quiescent_core::domain::state::State;
 use quiescent_core::os;
@@ -47,20 +48,15 @@ impl Overflow {
     /// In the child of a fork there is none.
     #[cfg(feature = "fork")]
     pub(crate) fn forked(&self) {
-        let Overflow {
-            role,
-            state,
-            calls: _, // has a meaning only with `state`
-        } = self;
-        role.forked();
-        state.store(NONE, Ordering::Relaxed);
+        self.role.forked();
+        self.state.store(NONE, Ordering::Relaxed); // `calls` has a meaning only with it
     }
 }
 
 impl Workers {
     /// A worker starts: it assumes that there may be an overflow worker.
     pub(crate) fn hope_for_overflow(&'static self) {
-        self.env()
+        env()
             .states()
             .for_each(|state| state.lock().engine.set_workers(2));
     }
@@ -106,7 +102,7 @@ impl Workers {
         overflow.role.take(role);
         loop {
             let calls = overflow.calls.load(Ordering::Acquire);
-            self.env().relieve(turn_of_overflow(role));
+            env().relieve(turn_of_overflow(role));
             if overflow.role.is_dismissed() {
                 self.watch.come_back();
                 break;
@@ -115,18 +111,18 @@ impl Workers {
                 prim::futex_wait(&overflow.calls, calls, None);
             }
         }
-        uncount(&self.env().state.counters.helpers);
+        uncount(&env().state.counters.helpers);
     }
 
     /// The overflow worker that had the role with this number is gone: the worker runs everything until
     /// another one is started.
     fn stand_all_down(&'static self, number: u32) {
         self.watch.overflow.state.store(NONE, Ordering::Release);
-        self.env().end_turns(turn_of_overflow(number));
-        self.env().states().for_each(|state| {
+        env().end_turns(turn_of_overflow(number));
+        env().states().for_each(|state| {
             state.lock().engine.stand_down(true);
         });
-        self.env().states().for_each(State::call); // what it leaves is ours
+        env().states().for_each(State::call); // what it leaves is ours
     }
 
     /// The worker looks whether the overflow worker is stuck.
@@ -134,14 +130,14 @@ impl Workers {
         if let Some(stuck) = self.watch.overflow.role.look() {
             self.watch.note_stuck();
             self.stand_all_down(stuck.number);
-            self.watch.tell(self, &stuck);
+            self.watch.tell(&stuck);
         }
     }
 
     /// When the worker must look again. Threads that drain ask, too, and do not look.
     pub(crate) fn overflow_look(&'static self) -> Option<u64> {
         let on_duty = |state: &State| state.lock().engine.overflow_is_on_duty();
-        self.env()
+        env()
             .states()
             .any(on_duty)
             .then(|| prim::now_ns() + self.watch.overflow.role.left())
@@ -151,16 +147,16 @@ impl Workers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::global::process;
+    use crate::global::workers::WORKERS;
 
     /// A callback of a dropped domain ends inside the callback that emptied it, and the end of the outer one
     /// is none of a callback.
     #[test]
     fn a_callback_that_ran_others_inside_does_not_cost_the_role() {
-        let role = &process().workers.watch.overflow.role;
+        let role = &WORKERS.watch.overflow.role;
         role.take(role.number());
-        let watch = &process().workers.watch;
-        let begin = || watch.begin(&process().workers, || "a callback");
+        let watch = &WORKERS.watch;
+        let begin = || watch.begin(|| "a callback");
         begin();
         begin();
         assert_ne!(role.since(), 0, "it is watched");

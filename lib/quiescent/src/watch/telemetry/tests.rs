@@ -156,3 +156,12 @@ fn the_last_row_is_for_all_that_find_none() {
     let shared = (0..170u64).filter(|n| is_same(page.row(0, 3, n << 4), &page.rows[OTHERS]));
     assert_eq!(shared.count(), 0);
 }
+
+/// A thread of the parent was writing, and another one wanted a further round.
+#[cfg(feature = "fork")]
+#[test]
+fn in_the_child_of_a_fork_no_thread_writes() {
+    WANTED.store(2, Ordering::Relaxed);
+    assert!(leave(crate::global::env()).is_none(), "there is no page");
+    assert_eq!(WANTED.load(Ordering::Relaxed), 0);
+}

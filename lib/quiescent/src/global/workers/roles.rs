@@ -33,11 +33,6 @@ thread_local! {
     pub(crate) static WATCHED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether the calling thread is or was a worker.
-pub(crate) fn is_ours() -> bool {
-    WORKER.get() != 0 || OVERFLOW.get() != 0
-}
-
 /// A role, and the callback that its thread runs.
 #[derive(Debug)]
 pub(crate) struct Role {
