@@ -13,7 +13,7 @@ use quiescent_core_on_virtual::domain::state::State;
 use quiescent_core_on_virtual::prim::counters::value;
 use quiescent_core_on_virtual::prim::{self, LEAF_SLOTS, keep};
 use quiescent_core_on_virtual::queue::chain::Garbage;
-use quiescent_core_on_virtual::queue::kind::Kind;
+use quiescent_core_on_virtual::queue::kind::EntryKind;
 use quiescent_core_on_virtual::queue::lane::Entry;
 use quiescent_core_on_virtual::queue::meter::uncounted;
 use quiescent_core_on_virtual::queue::parcel::Parcel;
@@ -242,11 +242,11 @@ fn memory(object: usize) -> Entry {
     unsafe { Entry::new(std::ptr::without_provenance_mut(object), 0) }
 }
 
-static CALLED: Kind = kind(false);
-static LAZY: Kind = kind(true);
+static CALLED: EntryKind = kind(false);
+static LAZY: EntryKind = kind(true);
 
-const fn kind(lazy: bool) -> Kind {
-    Kind {
+const fn kind(lazy: bool) -> EntryKind {
+    EntryKind {
         run: |object| prim::observe_run(object.addr()),
         name: || "code",
         lazy,
