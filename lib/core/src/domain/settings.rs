@@ -119,11 +119,10 @@ impl State {
         }
         if look {
             self.rouse_driver(false);
+            if self.held().0 > 0 {
+                self.kick_worker(); // the budget may be exceeded now
+            }
         }
-        // The budget may be exceeded now, or the worker may have to run callbacks, or a stall may be due
-        // earlier.
-        if self.interested.load(Ordering::Acquire) != 0 || self.held().0 > 0 {
-            self.kick_worker();
-        }
+        self.call_worker_if_interested(); // a stall may be due earlier
     }
 }

@@ -82,18 +82,16 @@ fn a_domain_that_holds_nothing_is_not_handed_over() {
 
 #[test]
 fn changed_settings_call_the_worker_only_where_it_has_work() {
-    let (program, state) = domain();
-    state.settings_changed(false);
-    assert_eq!(calls(program), 0);
-    state.interested.store(1, Ordering::Relaxed);
-    state.settings_changed(false);
-    assert_eq!(state.called.swap(0, Ordering::Relaxed), 1);
-    state.interested.store(0, Ordering::Relaxed);
-    state.put(PLAIN, memory(), Urgency::Lazy);
-    calls(program);
-    state.called.store(0, Ordering::Relaxed);
-    state.settings_changed(false);
-    assert_eq!(state.called.load(Ordering::Relaxed), 1);
+    let (_, state) = domain();
+    let called = || state.called.swap(0, Ordering::Relaxed) != 0;
+    for (interested, holds, look) in [(0, 0, true), (1, 0, false), (0, 1, false), (0, 1, true)] {
+        state.interested.store(interested, Ordering::Relaxed);
+        (0..holds).for_each(|_| state.put(PLAIN, memory(), Urgency::Lazy));
+        called();
+        state.settings_changed(look);
+        let has_work = interested != 0 || (look && state.held().0 > 0);
+        assert_eq!(called(), has_work, "{interested} {holds} {look}");
+    }
 }
 
 #[test]

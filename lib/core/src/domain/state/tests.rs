@@ -1,7 +1,7 @@
 //! When a state is at rest: nothing queued, no thread waits, nothing is to be reported.
 
+use quiescent_engine::Interest;
 use quiescent_engine::credit::{Cause, Urgency};
-use quiescent_engine::{Interest, Seq};
 
 use super::*;
 use crate::domain::driver::How;
