@@ -4,11 +4,11 @@
 //! The only file of this crate with `unsafe` code, since the core keeps references to a process for as long
 //! as it exists. Here that is until the end of the machine, which frees it when no fiber runs any more.
 
-use quiescent_core::domain::settings::OFFLOAD;
 use quiescent_core_on_virtual::domain::driver::How;
 use quiescent_core_on_virtual::domain::enqueue::{self, Terms};
 use quiescent_core_on_virtual::domain::env::{Env, Zeros};
 use quiescent_core_on_virtual::domain::host::Host;
+use quiescent_core_on_virtual::domain::settings::OFFLOAD;
 use quiescent_core_on_virtual::domain::state::State;
 use quiescent_core_on_virtual::prim::counters::value;
 use quiescent_core_on_virtual::prim::{self, LEAF_SLOTS, keep};
@@ -17,7 +17,7 @@ use quiescent_core_on_virtual::queue::kind::EntryKind;
 use quiescent_core_on_virtual::queue::lane::Entry;
 use quiescent_core_on_virtual::queue::meter::uncounted;
 use quiescent_core_on_virtual::queue::parcel::Parcel;
-use quiescent_core_on_virtual::queue::per_thread::CODE;
+use quiescent_core_on_virtual::queue::per_thread::{CODE, PLAIN};
 use quiescent_core_on_virtual::reader::local::{Here, Local};
 use quiescent_core_on_virtual::reader::registration::Keeper;
 use quiescent_core_on_virtual::reader::threads::Slot;
@@ -149,7 +149,7 @@ impl Process {
     pub fn retire_no_reclaim(self, object: usize, bytes: u64) {
         let queue = self.env().local().queue();
         // SAFETY: as above.
-        unsafe { enqueue::plain_only(queue, memory(object), bytes) };
+        unsafe { enqueue::only(queue, PLAIN, memory(object), bytes) };
     }
 
     /// Queues code, as `defer`, `defer_lazy` and `defer_hurry` do.
@@ -169,7 +169,7 @@ impl Process {
                 self.state().deliver(parcel, Terms::of(urgency));
             }
             Urgency::Lazy | Urgency::Prompt => {
-                enqueue::code(self.env().local().queue(), entry, bytes, urgency);
+                enqueue::push_code(self.env().local().queue(), CODE, entry, bytes, urgency);
             }
         }
     }
