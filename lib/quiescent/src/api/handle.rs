@@ -198,6 +198,7 @@ pub(crate) fn is_same<O: Handle, R: Handle>(owner: &O, reader: &R) -> bool {
         || ptr::eq(place_in(owner), place_in(reader))
 }
 
+#[inline(always)]
 fn address(word: Option<&AtomicPtr<()>>) -> *const AtomicPtr<()> {
     word.map_or(ptr::null(), ptr::from_ref)
 }

@@ -78,18 +78,32 @@ impl<T: Send + 'static> Boxed<T> {
             // SAFETY: the caller's promise.
             UNKNOWN => unsafe { Boxed { bytes, ..self }.retire_as(domain, terms) },
             // SAFETY: the caller's promise.
-            _ => unsafe { self.retire_declared(domain, terms) },
+            _ => unsafe {
+                Boxed::retire_declared(self.value, self.bytes, self.on_worker, domain, terms)
+            },
         }
     }
 
-    /// The same for a value whose owned bytes were declared.
+    /// The same for a value whose owned bytes were declared. Takes the fields, because a caller keeps them in
+    /// registers.
     ///
     /// # Safety
     /// As above.
     #[inline(never)]
-    unsafe fn retire_declared(self, domain: &impl Handle, terms: Terms) {
+    unsafe fn retire_declared(
+        value: NonNull<T>,
+        bytes: usize,
+        on_worker: bool,
+        domain: &impl Handle,
+        terms: Terms,
+    ) {
+        let boxed = Boxed {
+            value,
+            bytes,
+            on_worker,
+        };
         // SAFETY: the caller's promise.
-        unsafe { self.retire_as(domain, terms) };
+        unsafe { boxed.retire_as(domain, terms) };
     }
 
     /// # Safety
