@@ -25,7 +25,7 @@
 //! | `leaves`, `waiters` | who still owes, a word a leaf; the FIFO of callers |
 //! | `driver`, `stall` | the role and its takeover; reports of readers that block |
 //! | `indexed` | readers that may sleep: two counts in place of threads |
-//! | `cblist`, `barrier` | the list of callbacks as cut positions; waiting for all of them |
+//! | `cblist`, `barrier` | the list of callbacks as a position and counts; waiting for all of them |
 //! | `cpu`, `credit`, `deadline` | a queue: how far its owner goes alone, when a grace period is requested |
 //! | `batch`, `budget` | how many callbacks share a grace period; the limit of what is held |
 //! | `pool`, `pressure`, `owner`, `config` | a second worker; low memory and the timer; numbers; settings |
