@@ -36,7 +36,7 @@
 //! thread host leaves callbacks where they are: their queue survives its thread.
 
 use crate::cblist::CbList;
-use crate::cpu::LANES;
+use crate::host::LANES;
 use crate::seq::Seq;
 
 /// The initial count, which keeps a barrier from completing before every CPU was visited.

@@ -19,9 +19,9 @@
 //! * A batch never exceeds what the budget lends to an owner for a lane, so that its credit lasts for it.
 //! * Without reports of fences (a sole thread) the batch is the smallest.
 
-use crate::budget::{Held, Level};
-use crate::cpu::Lane;
-use crate::gp::Global;
+use crate::cblist::Held;
+use crate::global::{Global, Level};
+use crate::host::Lane;
 
 /// Fences may take one part in so many of the time before the batch grows.
 const SHARE: u64 = 50;
@@ -31,27 +31,6 @@ const WEIGHT: u32 = 8;
 
 /// A thread that holds more than so many of the largest batches is in a flood.
 const FLOOD: u64 = 4;
-
-/// What fences for deferred work cost the domain.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FenceCosts {
-    /// The moving average of the time of one, in nanoseconds; 0 before the first.
-    average_ns: u32,
-    /// The end of the last one.
-    ended_ns: u64,
-    /// A batch is so much larger than the smallest.
-    more: u32,
-}
-
-impl FenceCosts {
-    pub(crate) const fn new() -> FenceCosts {
-        FenceCosts {
-            average_ns: 0,
-            ended_ns: 0,
-            more: 0,
-        }
-    }
-}
 
 impl Global {
     /// A fence for deferred work took `took_ns`, and ended at `now_ns`: an input of the host. (Of a fence for

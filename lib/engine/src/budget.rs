@@ -1,6 +1,7 @@
 //! The budget: the limit of what a domain holds, and the response near it (rule R6).
 //!
-//! # Counted amounts *Held* is everything that the engine knows to be queued or being invoked, in all lists
+//! # Counted amounts
+//! *Held* is everything that the engine knows to be queued or being invoked, in all lists
 //! of all CPUs: callbacks, and their bytes. Each [`Cpu`] remembers its part of the total (its *share*), and
 //! every call that has both adds the difference. So the total is always the sum of the shares; it does not
 //! drift.
@@ -44,112 +45,13 @@
 //! eighth ([`LEAST`] a lane and owner), and one object an owner (the last one of a credit may be large).
 
 use crate::cblist::CbList;
+pub use crate::cblist::Held;
 pub use crate::config::Budget;
-use crate::cpu::{Cpu, LANES, Lane};
+use crate::cpu::Cpu;
 use crate::credit::{Credit, Queued};
-use crate::gp::Global;
-use crate::host::Now;
-
-/// A number of callbacks, and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Held {
-    /// The number.
-    pub count: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl Held {
-    pub(crate) const NOTHING: Held = Held { count: 0, bytes: 0 };
-
-    /// Is this at least a batch?
-    pub(crate) fn fills(self, batch: Held) -> bool {
-        self.count >= batch.count || self.bytes >= batch.bytes
-    }
-}
-
-/// How near the budget is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
-    /// Far.
-    #[default]
-    Easy,
-    /// Near: callbacks are flushed and run sooner.
-    Near,
-    /// The budget is exceeded.
-    Over,
-}
-
-/// The domain's part.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Holding {
-    pub(crate) held: Sum,
-    lent: Sum,
-    /// CPUs with a loan.
-    pub(crate) borrowers: u32,
-    pub(crate) level: Level,
-    /// Every queue has to be taken over.
-    sweep: bool,
-    /// … and no thread has been woken for that.
-    kick: bool,
-    /// A report to the program is due.
-    news: bool,
-    /// The time before which the next one is not made.
-    quiet_until: u64,
-    /// What was held when the budget was exceeded last, and that budget.
-    exceeded: (Held, Held),
-}
-
-impl Holding {
-    pub(crate) const fn new() -> Holding {
-        Holding {
-            held: Sum(Held::NOTHING),
-            lent: Sum(Held::NOTHING),
-            borrowers: 0,
-            level: Level::Easy,
-            sweep: false,
-            kick: false,
-            news: false,
-            quiet_until: 0,
-            exceeded: (Held::NOTHING, Held::NOTHING),
-        }
-    }
-
-    /// In the child of a fork: the thread that was woken does not exist. (The CPUs change their shares.)
-    pub(crate) fn forked(&mut self) {
-        *self = Holding {
-            held: self.held,
-            lent: self.lent,
-            borrowers: self.borrowers,
-            level: self.level,
-            ..Holding::new()
-        };
-    }
-
-    /// Requests that every queue is taken over, unless that is requested already.
-    fn sweep(&mut self) {
-        self.kick |= !self.sweep;
-        self.sweep = true;
-    }
-
-    /// The worker has to be woken for decisions since the last check.
-    pub(crate) fn take_kick(&mut self) -> bool {
-        core::mem::take(&mut self.kick)
-    }
-}
-
-/// A sum of shares. One CPU counts with 2⁴⁸ bytes at most, so that those of all do not overflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Sum(Held);
-
-impl Sum {
-    /// One share of it has changed.
-    pub(crate) fn change(&mut self, old: Held, new: Held) {
-        const MOST: u64 = 1 << 48;
-        self.0.count = self.0.count - old.count + new.count;
-        self.0.bytes = self.0.bytes - old.bytes.min(MOST) + new.bytes.min(MOST);
-    }
-}
+use crate::global::Global;
+pub use crate::global::Level;
+use crate::host::{LANES, Lane, Now};
 
 /// So much is lent to an owner for a lane, whatever is left.
 pub const LEAST: Held = Held {

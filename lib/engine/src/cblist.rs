@@ -35,9 +35,26 @@
 
 use core::ops::Range;
 
-use crate::budget::Held;
 use crate::host::Pos;
 use crate::seq::Seq;
+
+/// A number of callbacks, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// The number.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Held {
+    pub(crate) const NOTHING: Held = Held { count: 0, bytes: 0 };
+
+    /// Is this at least a batch?
+    pub(crate) fn fills(self, batch: Held) -> bool {
+        self.count >= batch.count || self.bytes >= batch.bytes
+    }
+}
 
 const SEGMENTS: usize = 4;
 const DONE: usize = Segment::Done as usize;

@@ -1,5 +1,8 @@
 //! The tunables.
 
+/// The default time before a stall is reported.
+pub const DEFAULT_NS: u64 = 21_000_000_000;
+
 /// The participants in grace periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Readers {
@@ -56,7 +59,7 @@ impl Config {
                 spins_before_flag: 12,
                 spins_after_flag: 60,
                 expedited_factor: 8,
-                stall_ns: crate::stall::DEFAULT_NS,
+                stall_ns: DEFAULT_NS,
             },
             takeover_after_ns: 100_000_000,
             defer: Defer::threads(),

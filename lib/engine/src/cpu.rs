@@ -12,33 +12,9 @@
 use core::num::NonZeroU64;
 
 use crate::barrier::{Barrier, CpuMark, Visit};
-use crate::budget::Held;
-use crate::cblist::CbList;
-use crate::host::{CpuId, Pos};
-use crate::pool::TurnId;
-
-/// The number of lists of a CPU.
-pub const LANES: usize = 4;
-
-/// The lists of a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lane {
-    /// Memory, freed by its owner without running code of the program.
-    Plain,
-    /// Code that a worker runs: closures.
-    Code,
-    /// Code that its owner runs, outside of sections and callbacks: destructors.
-    Own,
-    /// Callbacks whose link is inside the object that they free.
-    Head,
-}
-
-impl Lane {
-    /// All lanes, in the order of a CPU's lists.
-    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
-    /// Those whose items run code of the program, in the order in which they are run.
-    pub const CODE: [Lane; 3] = [Lane::Own, Lane::Code, Lane::Head];
-}
+use crate::cblist::{CbList, Held};
+use crate::host::{CpuId, Pos, TurnId};
+pub use crate::host::{LANES, Lane};
 
 /// One CPU's callbacks. Each thread has one in each of its queues, so it is small.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -27,75 +27,13 @@
 
 use core::num::NonZeroU64;
 
-use crate::budget::{Held, Level};
-use crate::cblist::CbList;
+use crate::cblist::{CbList, Held};
 pub use crate::config::Defer;
-use crate::cpu::{Cpu, LANES, Lane, moment};
-use crate::gp::Global;
-use crate::host::{Now, Pos};
+use crate::cpu::{Cpu, moment};
+pub use crate::global::{Cause, Flushes};
+use crate::global::{Global, Level};
+use crate::host::{LANES, Lane, Now, Pos};
 use crate::seq::Seq;
-
-/// Why callbacks that could have waited for more were flushed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// The flush time of lazy ones has passed.
-    Lazy,
-    /// The flush time of prompt ones has passed.
-    Prompt,
-    /// There are enough of them.
-    Batch,
-    /// A caller is in a hurry.
-    Hurry,
-    /// A barrier waits for them.
-    Barrier,
-    /// A drain empties the domain.
-    Drain,
-    /// Memory is low.
-    Pressure,
-    /// The budget is near.
-    Budget,
-}
-
-impl Cause {
-    /// All of them.
-    pub const ALL: [Cause; 8] = [
-        Cause::Lazy,
-        Cause::Prompt,
-        Cause::Batch,
-        Cause::Hurry,
-        Cause::Barrier,
-        Cause::Drain,
-        Cause::Pressure,
-        Cause::Budget,
-    ];
-
-    /// Its name in counters.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Lazy => "lazy",
-            Cause::Prompt => "prompt",
-            Cause::Batch => "batch",
-            Cause::Hurry => "hurry",
-            Cause::Barrier => "barrier",
-            Cause::Drain => "drain",
-            Cause::Pressure => "pressure",
-            Cause::Budget => "budget",
-        }
-    }
-}
-
-/// How often callbacks of a queue were flushed for each [`Cause`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flushes([u64; Cause::ALL.len()]);
-
-impl Flushes {
-    pub(crate) const NONE: Flushes = Flushes([0; Cause::ALL.len()]);
-
-    /// The count for this cause.
-    pub fn of(&self, cause: Cause) -> u64 {
-        self.0[cause as usize]
-    }
-}
 
 /// A refill's report about a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

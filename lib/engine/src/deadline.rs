@@ -7,10 +7,9 @@
 use core::num::NonZeroU64;
 
 use crate::config::Defer;
-use crate::cpu::{Cpu, Lane, moment};
-use crate::credit::Cause;
-use crate::gp::Global;
-use crate::host::Now;
+use crate::cpu::{Cpu, moment};
+use crate::global::{Cause, Global};
+use crate::host::{Lane, Now};
 
 impl Defer {
     /// Lazy callbacks wait at most `ns` nanoseconds for their stamp. Deadlines stay on the grid as long as

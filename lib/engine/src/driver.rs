@@ -38,7 +38,7 @@
 //!
 //! A driver that is stopped while it *holds* the host's lock cannot be replaced: its changes are incomplete.
 
-use crate::gp::{Global, Interest, Phase, Wait};
+use crate::global::{Driver, Global, Interest, NOT_SILENT, Phase, Role, Wait};
 use crate::host::{CpuId, Next};
 
 /// A driver that sleeps for its holdouts is inspected after this multiple of the usual time, and after this
@@ -59,43 +59,6 @@ pub enum Look {
     TakenOver,
     /// There is a driver: inspect again at this time, in nanoseconds, unless satisfied by then.
     At(u64),
-}
-
-/// The driver and its reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Driver {
-    /// The CPU it runs on, if that CPU takes part.
-    pub cpu: Option<CpuId>,
-    pub interest: Interest,
-}
-
-/// The role.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Role {
-    pub driver: Option<Driver>,
-    /// How often the role was taken from a driver.
-    epoch: u32,
-    /// The number of successive drivers that lost the role before a fence of theirs had ended, up to the
-    /// number that makes a difference.
-    lost_in_row: u8,
-    /// The time of the first inspection since the driver's last call, in nanoseconds; `u64::MAX` for none.
-    silent_since: u64,
-}
-
-const NOT_SILENT: u64 = u64::MAX;
-
-impl Role {
-    pub(crate) const FREE: Role = Role {
-        driver: None,
-        epoch: 0,
-        lost_in_row: 0,
-        silent_since: NOT_SILENT,
-    };
-
-    /// A driver has returned from its fence in time.
-    pub(crate) fn returned(&mut self) {
-        self.lost_in_row = 0;
-    }
 }
 
 impl Global {

@@ -14,6 +14,8 @@
 //! A process-wide fence (`membarrier(2)`) is slow and may sleep. As a step boundary it is issued with
 //! no lock held, several domains may share one, and a checker sees every interleaving around it.
 
+use core::num::NonZeroU32;
+
 /// Number of a CPU: of a registered thread, or of one of two [counts](crate::indexed).
 pub type CpuId = u32;
 
@@ -22,6 +24,32 @@ pub type LeafId = usize;
 
 /// Position in a queue that only grows; as a bound it stands for everything below it.
 pub type Pos = u64;
+
+/// The number of lists of a CPU.
+pub const LANES: usize = 4;
+
+/// The lists of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lane {
+    /// Memory, freed by its owner without running code of the program.
+    Plain,
+    /// Code that a worker runs: closures.
+    Code,
+    /// Code that its owner runs, outside of sections and callbacks: destructors.
+    Own,
+    /// Callbacks whose link is inside the object that they free.
+    Head,
+}
+
+impl Lane {
+    /// All lanes, in the order of a CPU's lists.
+    pub const ALL: [Lane; LANES] = [Lane::Plain, Lane::Code, Lane::Own, Lane::Head];
+    /// Those whose items run code of the program, in the order in which they are run.
+    pub const CODE: [Lane; 3] = [Lane::Own, Lane::Code, Lane::Head];
+}
+
+/// The name of a turn: its worker. The host gives each worker a different one.
+pub type TurnId = NonZeroU32;
 
 /// The time, as an input: a monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

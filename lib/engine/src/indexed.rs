@@ -44,7 +44,7 @@
 //! thread. It takes as long as the longest of its sections.
 
 use crate::config::Readers;
-use crate::gp::Global;
+use crate::global::Global;
 use crate::host::CpuId;
 
 /// Both counts take part in every grace period: a host's answer for the only leaf

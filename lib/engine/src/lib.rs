@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `host` | the interface: queries, and the driver's next action |
 //! | `seq` | numbers of grace periods, cookies |
-//! | `gp` | the grace period: requests, start, scans, waits, end; [`Global`] |
+//! | `global`, `gp` | the state of a domain; the grace period: requests, start, scans, waits, end |
 //! | `leaves`, `waiters` | who still owes, a word a leaf; the FIFO of callers |
 //! | `driver`, `stall` | the role and its takeover; reports of readers that block |
 //! | `indexed` | readers that may sleep: two counts in place of threads |
@@ -94,6 +94,7 @@ pub mod cpu;
 pub mod credit;
 mod deadline;
 pub mod driver;
+mod global;
 mod gp;
 pub mod host;
 pub mod indexed;
@@ -107,10 +108,10 @@ mod waiters;
 
 pub use cblist::CbList;
 pub use config::{Config, Pace, Readers};
-pub use cpu::{Cpu, LANES, Lane};
+pub use cpu::Cpu;
 pub use driver::Look;
-pub use gp::{Counts, Global, Interest, Phase, Wait};
-pub use host::{CpuId, FenceCause, Host, LeafId, Next, Now, Pos, Seen};
+pub use global::{Counts, Global, Interest, Phase, Wait};
+pub use host::{CpuId, FenceCause, Host, LANES, Lane, LeafId, Next, Now, Pos, Seen};
 pub use leaves::{Leaves, OutOfMemory};
 pub use seq::Seq;
 pub use waiters::Waiters;

@@ -31,14 +31,11 @@
 //!
 //! Complexity: every call is O(1).
 
-use core::num::NonZeroU32;
-
 pub use crate::config::Pool;
-use crate::cpu::{Cpu, Lane};
-use crate::gp::Global;
-
-/// The name of a turn: its worker. The host gives each worker a different one.
-pub type TurnId = NonZeroU32;
+use crate::cpu::Cpu;
+use crate::global::Global;
+use crate::host::Lane;
+pub use crate::host::TurnId;
 
 impl Global {
     /// True if the overflow worker is to be woken: it is on duty from this call until

@@ -1,6 +1,7 @@
 //! The worker's timer, and memory pressure: a report of low memory ends laziness.
 //!
-//! # The timer A worker serves callbacks whose owner is quiet. Its timer is set to the *earliest* deadline of
+//! # The timer
+//! A worker serves callbacks whose owner is quiet. Its timer is set to the *earliest* deadline of
 //! the domain's queues. The caller that queues sets it, without waking a thread.
 //!
 //! # Low memory
@@ -22,38 +23,8 @@
 //!
 //! Complexity: every call is O(1).
 
-use crate::gp::Global;
+use crate::global::{Global, Reported};
 use crate::host::Now;
-
-/// A report of low memory, until it is acted upon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Reported {
-    No,
-    /// The worker was woken for it.
-    Now,
-    /// It is deferred to the end of the minimum interval.
-    Later,
-}
-
-/// The timer, and reports of low memory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct WorkerTimer {
-    /// The time to which the timer is set, in nanoseconds; `u64::MAX` if it is not set.
-    armed: u64,
-    low: Reported,
-    /// The earliest time of the next action for low memory, in nanoseconds.
-    not_before: u64,
-}
-
-impl WorkerTimer {
-    pub(crate) const fn new() -> WorkerTimer {
-        WorkerTimer {
-            armed: u64::MAX,
-            low: Reported::No,
-            not_before: 0,
-        }
-    }
-}
 
 /// The result of a report of low memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

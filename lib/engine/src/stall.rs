@@ -22,18 +22,13 @@
 //! * A report is due once: the call that takes it advances the time, under the engine's lock.
 //! * No report if the time is 0 (off), or between grace periods.
 
-use crate::gp::{Global, Interest, Phase, Wait};
+pub use crate::config::DEFAULT_NS;
+use crate::global::{Global, Interest, NEVER, Phase, Wait};
 use crate::host::CpuId;
 use crate::seq::Seq;
 
 /// Beyond three times the timeout, a repeated report waits this long.
 const REPEAT_NS: u64 = 3_000_000;
-
-/// The default time before a report.
-pub const DEFAULT_NS: u64 = 21_000_000_000;
-
-/// Stands for no time.
-const NEVER: u64 = u64::MAX;
 
 /// A stall that the driver has to report; [`Global::in_the_way`] returns its holdouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,27 +43,6 @@ pub struct Stalled {
     pub since_ns: u64,
     /// The time of this report.
     pub now_ns: u64,
-}
-
-/// The reports about the grace period in flight.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Reports {
-    /// The time of the first scan that found holdouts.
-    blocked_ns: u64,
-    /// The same, or the time of the last report.
-    since_ns: u64,
-    made: u32,
-    /// A report is due, and is made at the end of the scan.
-    noticed: bool,
-}
-
-impl Reports {
-    pub(crate) const NONE: Reports = Reports {
-        blocked_ns: NEVER,
-        since_ns: NEVER,
-        made: 0,
-        noticed: false,
-    };
 }
 
 impl Global {
