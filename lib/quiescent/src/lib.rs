@@ -240,20 +240,22 @@ pub use api::telemetry;
 
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
-pub use api::domain::{Domain, RcuDomain};
+pub use api::domain::{Domain, RcuDomain, Singleton};
 pub use api::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
-pub use api::future::{GracePeriod, grace_period, try_grace_period};
+pub use api::future::GracePeriod;
 pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
-pub use api::handle::{Global, Handle, Reads, Singleton, Unique};
+pub use api::handle::{Global, Handle, Reads, Unique};
 pub use api::home::{
     Drained, barrier, barrier_async, defer, defer_hurry, defer_lazy, drain, start_grace_period,
     statistics, synchronize, synchronize_expedited, synchronize_timeout, try_barrier,
     try_barrier_async, try_synchronize,
 };
-pub use api::kind::{Counted, Kind, Many, PerThread, Single};
+#[cfg(not(quiescent_model))]
+pub use api::home::{grace_period, try_grace_period};
+pub use api::kind::{Counted, Kind, Many, PerThread, Sendable, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
 pub use api::list::{ListIter, RcuList};
@@ -262,7 +264,7 @@ pub use api::options::Options;
 pub use api::ptr::{ExchangedPtr, RcuPtr};
 pub use api::retired::{Refused, Retired};
 pub use api::shared::Shared;
-pub use api::srcu::{Sendable, Srcu};
+pub use api::srcu::Srcu;
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
 pub use quiescent_core::domain::error::Refusal;

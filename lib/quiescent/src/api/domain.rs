@@ -12,12 +12,10 @@ use super::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
 use super::future::GracePeriod;
 use super::guard::Guard;
-#[cfg(not(quiescent_model))]
-use super::handle::Singleton;
+use super::handle::sealed::{Inside, Sealed};
+use super::handle::{Handle, Reads, Unique, handle};
 use super::home::{Drained, must};
-#[cfg(not(quiescent_model))]
-use super::kind::Single;
-use super::kind::{Kind, Many, PerThread, domain_at, place_in};
+use super::kind::{Kind, Many, PerThread, Readers, Single, domain_at, place_in};
 use super::queueing;
 use super::tuning::{FlushTimes, in_ns};
 use crate::stats::{DomainStatistics, Holdout};
@@ -579,3 +577,71 @@ impl<Tag: 'static, K: Kind> fmt::Debug for RcuDomain<Tag, K> {
         }
     }
 }
+
+/// A type that identifies one domain. Made by [`domain!`](crate::domain!).
+///
+/// # Safety
+/// `domain` always returns the same domain, and there is no other `RcuDomain<Self, Single>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not lead to a domain",
+    note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
+)]
+pub unsafe trait Singleton: Copy + fmt::Debug + Send + Sync + 'static {
+    /// The domain.
+    fn domain() -> &'static RcuDomain<Self, Single>;
+}
+
+/// Makes a domain that is the only one of its type, and a handle to it of size 0.
+///
+/// The compiler distinguishes guards, cells and cookies of such a domain from all others, so no check at run
+/// time is needed. The domain lives as long as the process.
+///
+/// ```
+/// use quiescent::{Guard, RcuCell};
+///
+/// quiescent::domain! {
+///     /// Where packets go.
+///     pub struct Routes;
+/// }
+///
+/// let table = RcuCell::new_in(vec![1, 2, 3], Routes);
+/// let guard = Guard::new_in(Routes);
+/// assert_eq!(table.load(&guard).len(), 3);
+/// drop(guard);
+/// Routes.synchronize(); // all that a domain can do
+/// ```
+#[macro_export]
+macro_rules! domain {
+    ($(#[$meta:meta])* $visibility:vis struct $name:ident;) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        $visibility struct $name;
+
+        const _: () = {
+            // SAFETY: this is the only call; no other code can name the domain.
+            static DOMAIN: $crate::RcuDomain<$name, $crate::Single> = unsafe { $crate::RcuDomain::single() };
+
+            // SAFETY: as above.
+            unsafe impl $crate::Singleton for $name {
+                fn domain() -> &'static $crate::RcuDomain<$name, $crate::Single> {
+                    &DOMAIN
+                }
+            }
+
+            impl ::core::ops::Deref for $name {
+                type Target = $crate::RcuDomain<$name, $crate::Single>;
+
+                fn deref(&self) -> &Self::Target {
+                    &DOMAIN
+                }
+            }
+        };
+    };
+}
+
+handle!(RcuDomain<Tag, K>, RcuDomain<Tag, K>, K, [Tag: 'static, K: Kind] [] |this| Some(this.word()));
+handle!(&RcuDomain<Tag, K>, RcuDomain<Tag, K>, K, [Tag: 'static, K: Kind] [] |this| Some((*this).word()));
+handle!(S, RcuDomain<S, Single>, Single, [S: Singleton] [] |_this| Some(S::domain().word()));
+
+// SAFETY: as `Singleton` promises.
+unsafe impl<S: Singleton> Unique for RcuDomain<S, Single> {}

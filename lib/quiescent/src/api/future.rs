@@ -8,53 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::handle::{Global, Handle};
-#[cfg(not(quiescent_model))]
-use super::home::start_grace_period;
-#[cfg(not(quiescent_model))]
-use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::points::Wait;
-
-/// A future that resolves once every section that is open now has ended.
-///
-/// The grace period counts from this call, not from the first poll. The future is `Send`; it contains no
-/// guard, so it may be held across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
-///
-/// If the worker cannot be started, or there is no memory to record the task, the task is woken at once and
-/// polls again until that succeeds. Dropping the future early has no side effects.
-///
-/// # Panics
-/// As [`GracePeriod`]; [`try_grace_period`] does not.
-///
-/// ```
-/// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
-/// #     use std::task::{Context, Poll, Waker};
-/// #     let mut future = std::pin::pin!(future);
-/// #     loop {
-/// #         match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-/// #             Poll::Ready(output) => return output,
-/// #             Poll::Pending => std::thread::yield_now(),
-/// #         }
-/// #     }
-/// # }
-/// # block_on(async {
-/// let cell = quiescent::RcuCell::new(1);
-/// let old = cell.store(2);
-/// quiescent::grace_period().await;
-/// // No reader uses `old` any more.
-/// # drop(old);
-/// # });
-/// ```
-#[cfg(not(quiescent_model))]
-pub fn grace_period() -> GracePeriod {
-    start_grace_period().wait_async()
-}
-
-/// As [`grace_period`], but returns an error instead of panicking.
-#[cfg(not(quiescent_model))]
-pub fn try_grace_period()
--> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
-    start_grace_period().as_wait()
-}
 
 /// Makes a future that panics at an error.
 macro_rules! future {

@@ -1,12 +1,9 @@
 //! Handles to domains. Every public type that belongs to a domain has a handle type as a parameter, with
 //! [`Global`] as its default.
 
-use std::borrow::Borrow;
-use std::{fmt, ptr};
+use std::ptr;
 
-use super::domain::RcuDomain;
-use super::kind::{Counted, Kind, Readers, Single, domain_at, open_slowly, place_in};
-use super::srcu::Sendable;
+use super::kind::{Readers, domain_at, open_slowly, place_in};
 use quiescent_core::prim::AtomicPtr;
 
 /// A handle to a domain. Guards, cells and lists contain one.
@@ -63,67 +60,6 @@ pub unsafe trait Unique {}
 /// The process's domain, which the free functions of this crate use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Global;
-
-/// A type that identifies one domain. Made by [`domain!`](crate::domain!).
-///
-/// # Safety
-/// `domain` always returns the same domain, and there is no other `RcuDomain<Self, Single>`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not lead to a domain",
-    note = "borrow the domain (`&domain`), keep it alive (`domain.clone()`), or take `Global`"
-)]
-pub unsafe trait Singleton: Copy + fmt::Debug + Send + Sync + 'static {
-    /// The domain.
-    fn domain() -> &'static RcuDomain<Self, Single>;
-}
-
-/// Makes a domain that is the only one of its type, and a handle to it of size 0.
-///
-/// The compiler distinguishes guards, cells and cookies of such a domain from all others, so no check at run
-/// time is needed. The domain lives as long as the process.
-///
-/// ```
-/// use quiescent::{Guard, RcuCell};
-///
-/// quiescent::domain! {
-///     /// Where packets go.
-///     pub struct Routes;
-/// }
-///
-/// let table = RcuCell::new_in(vec![1, 2, 3], Routes);
-/// let guard = Guard::new_in(Routes);
-/// assert_eq!(table.load(&guard).len(), 3);
-/// drop(guard);
-/// Routes.synchronize(); // all that a domain can do
-/// ```
-#[macro_export]
-macro_rules! domain {
-    ($(#[$meta:meta])* $visibility:vis struct $name:ident;) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug)]
-        $visibility struct $name;
-
-        const _: () = {
-            // SAFETY: this is the only call; no other code can name the domain.
-            static DOMAIN: $crate::RcuDomain<$name, $crate::Single> = unsafe { $crate::RcuDomain::single() };
-
-            // SAFETY: as above.
-            unsafe impl $crate::Singleton for $name {
-                fn domain() -> &'static $crate::RcuDomain<$name, $crate::Single> {
-                    &DOMAIN
-                }
-            }
-
-            impl ::core::ops::Deref for $name {
-                type Target = $crate::RcuDomain<$name, $crate::Single>;
-
-                fn deref(&self) -> &Self::Target {
-                    &DOMAIN
-                }
-            }
-        };
-    };
-}
 
 pub(crate) mod sealed {
     use super::{AtomicPtr, Readers, domain_at, open_slowly, place_in};
@@ -228,18 +164,9 @@ macro_rules! handle {
     };
 }
 
+pub(crate) use handle;
+
 handle!(Global, Global, Global, [] [] |_this| None);
-handle!(RcuDomain<Tag, K>, RcuDomain<Tag, K>, K, [Tag: 'static, K: Kind] [] |this| Some(this.word()));
-handle!(&RcuDomain<Tag, K>, RcuDomain<Tag, K>, K, [Tag: 'static, K: Kind] [] |this| Some((*this).word()));
-handle!(S, RcuDomain<S, Single>, Single, [S: Singleton] [] |_this| Some(S::domain().word()));
-handle!(
-    Sendable<D>, RcuDomain<Tag, Counted>, Sendable<Counted>, [Tag: 'static, D]
-    [D: Handle<Brand = RcuDomain<Tag, Counted>> + Borrow<RcuDomain<Tag, Counted>>]
-    |this| Some(this.0.borrow().word())
-);
 
 // SAFETY: a process has one.
 unsafe impl Unique for Global {}
-
-// SAFETY: as `Singleton` promises.
-unsafe impl<S: Singleton> Unique for RcuDomain<S, Single> {}

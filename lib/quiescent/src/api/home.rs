@@ -7,6 +7,8 @@ use quiescent_engine::credit::Urgency;
 
 use super::cookie::Cookie;
 use super::future::BarrierFuture;
+#[cfg(not(quiescent_model))]
+use super::future::GracePeriod;
 use super::handle::Global;
 use super::queueing;
 use crate::global::{env, home};
@@ -120,6 +122,48 @@ pub fn synchronize_expedited() {
 #[doc(alias = "start_poll_synchronize_rcu")]
 pub fn start_grace_period() -> Cookie {
     Cookie::start(&env().home)
+}
+
+/// A future that resolves once every section that is open now has ended.
+///
+/// The grace period counts from this call, not from the first poll. The future is `Send`; it contains no
+/// guard, so it may be held across an `await` (a [`Guard`](crate::Guard) may not: it is not `Send`).
+///
+/// If the worker cannot be started, or there is no memory to record the task, the task is woken at once and
+/// polls again until that succeeds. Dropping the future early has no side effects.
+///
+/// # Panics
+/// As [`GracePeriod`]; [`try_grace_period`] does not.
+///
+/// ```
+/// # fn block_on<F: std::future::Future>(future: F) -> F::Output {
+/// #     use std::task::{Context, Poll, Waker};
+/// #     let mut future = std::pin::pin!(future);
+/// #     loop {
+/// #         match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             Poll::Ready(output) => return output,
+/// #             Poll::Pending => std::thread::yield_now(),
+/// #         }
+/// #     }
+/// # }
+/// # block_on(async {
+/// let cell = quiescent::RcuCell::new(1);
+/// let old = cell.store(2);
+/// quiescent::grace_period().await;
+/// // No reader uses `old` any more.
+/// # drop(old);
+/// # });
+/// ```
+#[cfg(not(quiescent_model))]
+pub fn grace_period() -> GracePeriod {
+    start_grace_period().wait_async()
+}
+
+/// As [`grace_period`], but returns an error instead of panicking.
+#[cfg(not(quiescent_model))]
+pub fn try_grace_period()
+-> impl Future<Output = Result<(), SyncError>> + Send + Sync + Unpin + 'static {
+    start_grace_period().as_wait()
 }
 
 /// Waits until everything that was queued before this call, by any thread, has been freed or run.

@@ -7,7 +7,6 @@ use std::ptr;
 
 use super::handle::Global;
 use super::handle::sealed::{INSIDE, Inside};
-use super::srcu::Sendable;
 use crate::global::{env, local, section, with_local};
 use quiescent_core::domain::life::Domain;
 use quiescent_core::prim::{AtomicPtr, Ordering};
@@ -379,6 +378,24 @@ macro_rules! counted {
         }
     };
 }
+
+/// A handle to an [`Srcu`](crate::Srcu) whose guards are `Send` and `Sync`:
+/// [`read_lock_send`](crate::Srcu::read_lock_send) and [`read_owned_send`](crate::Srcu::read_owned_send)
+/// return them.
+///
+/// Their sections may cross an `await`, and end on any thread. They read the same cells, lists and pointers
+/// as the guards of the handle inside.
+///
+/// ```
+/// use quiescent::{Guard, RcuCell, Sendable, Srcu};
+///
+/// let srcu = Srcu::new();
+/// let cell = RcuCell::new_in(String::from("v1"), srcu.clone());
+/// let guard: Guard<Sendable<Srcu>> = srcu.read_owned_send();
+/// std::thread::spawn(move || assert_eq!(cell.load(&guard), "v1")).join().unwrap();
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Sendable<D>(pub D);
 
 counted!(Counted, CountedSection);
 counted!(Sendable<Counted>, SentSection);

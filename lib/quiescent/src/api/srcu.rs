@@ -1,9 +1,14 @@
 //! Readers that may sleep: [`Srcu`], and guards that may be sent to other threads: [`Sendable`].
 
+use std::borrow::Borrow;
+
 use super::domain::RcuDomain;
 use super::guard::Guard;
-use super::kind::Counted;
+use super::handle::sealed::{Inside, Sealed};
+use super::handle::{Handle, Reads, handle};
+use super::kind::{Counted, Readers, Sendable};
 use quiescent_core::const_new;
+use quiescent_core::prim::AtomicPtr;
 
 /// A domain for readers that may sleep, wait, and move to another thread in the middle of a section.
 ///
@@ -68,6 +73,12 @@ use quiescent_core::const_new;
 /// Dropping an `Srcu` never waits. What is queued is run later.
 pub type Srcu<Tag = ()> = RcuDomain<Tag, Counted>;
 
+handle!(
+    Sendable<D>, RcuDomain<Tag, Counted>, Sendable<Counted>, [Tag: 'static, D]
+    [D: Handle<Brand = RcuDomain<Tag, Counted>> + Borrow<RcuDomain<Tag, Counted>>]
+    |this| Some(this.0.borrow().word())
+);
+
 impl<Tag: 'static> RcuDomain<Tag, Counted> {
     const_new! {
         /// Makes an `Srcu` with a tag: a type that it shares with its guards and cells.
@@ -86,24 +97,6 @@ impl<Tag: 'static> RcuDomain<Tag, Counted> {
         }
     }
 }
-
-/// A handle to an [`Srcu`](crate::Srcu) whose guards are `Send` and `Sync`:
-/// [`read_lock_send`](crate::Srcu::read_lock_send) and [`read_owned_send`](crate::Srcu::read_owned_send)
-/// return them.
-///
-/// Their sections may cross an `await`, and end on any thread. They read the same cells, lists and pointers
-/// as the guards of the handle inside.
-///
-/// ```
-/// use quiescent::{Guard, RcuCell, Sendable, Srcu};
-///
-/// let srcu = Srcu::new();
-/// let cell = RcuCell::new_in(String::from("v1"), srcu.clone());
-/// let guard: Guard<Sendable<Srcu>> = srcu.read_owned_send();
-/// std::thread::spawn(move || assert_eq!(cell.load(&guard), "v1")).join().unwrap();
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Sendable<D>(pub D);
 
 impl<Tag: 'static> RcuDomain<Tag, Counted> {
     /// Opens a section whose guard is `Send`: for sections that cross an `await`, or end on another thread.
