@@ -38,9 +38,10 @@ use crate::domain::sweep::Until;
 use crate::prim::counters::{count, value};
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering};
 use crate::queue::chain::Garbage;
+use crate::queue::kind::PLAIN;
 use crate::queue::lane::Entry;
 use crate::queue::parcel::Parcel;
-use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
+use crate::queue::per_thread::{Queue, QueueCore};
 
 /// Interval between two checks of a caller that waits for room.
 pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);

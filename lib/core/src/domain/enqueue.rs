@@ -18,9 +18,10 @@ use crate::domain::state::State;
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
+use crate::queue::kind::{CODE, OWN, PLAIN};
 use crate::queue::lane::{Entry, LaneWords, Popped};
 use crate::queue::parcel::{self, Parcel};
-use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue, QueueCore};
+use crate::queue::per_thread::{Queue, QueueCore};
 
 /// How an item is queued.
 #[derive(Clone, Copy, Debug)]

@@ -40,10 +40,9 @@ use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
 use quiescent_engine::credit::Urgency;
 
-use crate::queue::kind;
+use crate::queue::kind::{self, CODE};
 use crate::queue::lane::Entry;
 use crate::queue::parcel::Parcel;
-use crate::queue::per_thread::CODE;
 
 /// The domain has one handle. Each further handle adds 1.
 pub const OWNED: u32 = 1;

@@ -56,10 +56,10 @@ use crate::prim;
 use crate::prim::Ordering;
 use crate::prim::counters::{add, count};
 use crate::queue::intrusive::{self, Head, RunHead};
-use crate::queue::kind;
+use crate::queue::kind::{self, CODE, OWN};
 use crate::queue::lane::Entry;
 use crate::queue::parcel::Name;
-use crate::queue::per_thread::{CODE, OWN, Queue, QueueCore};
+use crate::queue::per_thread::{Queue, QueueCore};
 use crate::reader::local::Local;
 
 /// Largest number of nested panic payloads that are dropped.

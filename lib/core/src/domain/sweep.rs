@@ -20,8 +20,9 @@ use crate::domain::state::State;
 use crate::prim::counters::count;
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
+use crate::queue::kind::PLAIN;
 use crate::queue::lane::Entry;
-use crate::queue::per_thread::{PLAIN, Queue, QueueCore};
+use crate::queue::per_thread::{Queue, QueueCore};
 
 /// When to stop running callbacks.
 #[derive(Clone, Copy, Debug)]

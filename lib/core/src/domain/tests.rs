@@ -18,8 +18,8 @@ use crate::domain::sweep::Until;
 use crate::os::{NO_MEMORY, NO_SUCH_CALL};
 use crate::prim::counters::value;
 use crate::prim::{self, Ordering};
+use crate::queue::kind::{CODE, PLAIN};
 use crate::queue::meter::SRCUS;
-use crate::queue::per_thread::{CODE, PLAIN};
 use crate::reader::set::DomainReaders;
 use crate::testing::{Program, closure, counter, counting, memory, program};
 

@@ -95,24 +95,21 @@ impl<T: Linked<L>, L> Iterator for Iter<T, L> {
 #[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
-    use crate::queue::per_thread::Queue;
-
-    fn cpus(queues: &List<Queue>) -> Vec<u32> {
-        queues.iter().map(|queue| queue.lock().cpu.id()).collect()
-    }
+    use crate::testing::queue;
 
     #[test]
     fn elements_are_listed_newest_first_and_retained() {
-        let queues = List::new();
-        assert!(queues.iter().next().is_none());
-        let some = |cpu| queues.add(crate::testing::queue(cpu));
+        let queues: List<_> = List::new();
+        let some = |cpu| queues.add(queue(cpu));
+        let cpus = || -> Vec<u32> { queues.iter().map(|queue| queue.lock().cpu.id()).collect() };
+        assert!(cpus().is_empty());
         (1..=5).for_each(some);
-        assert_eq!(cpus(&queues), [5, 4, 3, 2, 1]);
+        assert_eq!(cpus(), [5, 4, 3, 2, 1]);
         queues.retain(|queue| !matches!(queue.lock().cpu.id(), 5 | 2));
-        assert_eq!(cpus(&queues), [4, 3, 1]);
+        assert_eq!(cpus(), [4, 3, 1]);
         queues.retain(|_| false);
-        assert!(queues.iter().next().is_none());
+        assert!(cpus().is_empty());
         some(7);
-        assert_eq!(cpus(&queues), [7]);
+        assert_eq!(cpus(), [7]);
     }
 }

@@ -1,4 +1,4 @@
-//! The second word of an entry: how the object is reclaimed, and what it owns.
+//! The lanes of a queue, and the second word of an entry: how the object is reclaimed, and what it owns.
 //!
 //! | lane | from bit 0 | above |
 //! |---|---|---|
@@ -10,10 +10,21 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use quiescent_engine::cpu::Lane;
 use quiescent_engine::credit::Urgency;
 
-use crate::queue::per_thread::{CODE, OWN, PLAIN};
-use crate::queue::weight::{self, Owned};
+use crate::queue::weight::{self, Owned, fits};
+
+/// The lane of memory that is freed without running code.
+pub const PLAIN: usize = Lane::Plain as usize;
+/// The lane of code that its owner runs: destructors.
+pub const OWN: usize = Lane::Own as usize;
+/// The lane of code that workers run: closures.
+pub const CODE: usize = Lane::Code as usize;
+/// Number of lanes that are made of blocks.
+pub const BLOCK_LANES: usize = 3;
+/// The lane of intrusive callbacks.
+pub const HEAD: usize = Lane::Head as usize;
 
 /// Bits of an address in a word of the code lane: user space on x86-64 and AArch64 (unless it asks for more).
 const ADDRESS_BITS: u32 = 48;
@@ -128,13 +139,6 @@ impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
         lazy: LAZY,
         bytes: weight::closure::<F>(),
     };
-}
-
-/// True if a closure fits into the entry's word. (WebAssembly and Miri lack what `frozen` needs.)
-pub const fn fits<F>() -> bool {
-    !cfg!(any(miri, target_family = "wasm"))
-        && size_of::<F>() <= size_of::<*mut u8>()
-        && align_of::<F>() <= align_of::<*mut u8>()
 }
 
 /// The entry's words for a closure: inside the word if it fits, else in a box.

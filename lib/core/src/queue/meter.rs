@@ -26,11 +26,8 @@ use self::marks::{Marks, TimeMark};
 use crate::prim;
 use crate::queue::chain::{Chain, end_of_block};
 use crate::queue::intrusive::RunHead;
-use crate::queue::kind;
-use crate::queue::per_thread::BLOCK_LANES;
+use crate::queue::kind::{self, BLOCK_LANES, HEAD};
 
-/// The lane of intrusive callbacks.
-pub const HEAD: usize = Lane::Head as usize;
 /// Lanes that are counted: none without the feature `telemetry`.
 const COUNTED: usize = if cfg!(feature = "telemetry") {
     LANES

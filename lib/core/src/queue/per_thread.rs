@@ -53,18 +53,10 @@ use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
 use crate::queue::common::Common;
 use crate::queue::intrusive::{Head, Heads, RunHead};
+use crate::queue::kind::{BLOCK_LANES, CODE, HEAD, OWN, PLAIN};
 use crate::queue::lane::{Entry, LaneWords, Popped};
-use crate::queue::meter::{Cursor, HEAD, Meter};
+use crate::queue::meter::{Cursor, Meter};
 use crate::queue::parcel::{Callback, Parcel};
-
-/// The lane of memory that is freed without running code.
-pub const PLAIN: usize = Lane::Plain as usize;
-/// The lane of code that its owner runs: destructors.
-pub const OWN: usize = Lane::Own as usize;
-/// The lane of code that workers run: closures.
-pub const CODE: usize = Lane::Code as usize;
-/// Number of lanes that are made of blocks.
-pub const BLOCK_LANES: usize = 3;
 
 /// A queue.
 #[derive(Debug)]

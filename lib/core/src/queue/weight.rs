@@ -24,9 +24,16 @@ pub const fn boxed<T>() -> usize {
     owner::weight(size_of::<T>())
 }
 
+/// True if a closure fits into the entry's word. (WebAssembly and Miri lack what `kind::frozen` needs.)
+pub const fn fits<F>() -> bool {
+    !cfg!(any(miri, target_family = "wasm"))
+        && size_of::<F>() <= size_of::<*mut u8>()
+        && align_of::<F>() <= align_of::<*mut u8>()
+}
+
 /// The bytes that the budget counts for a queued closure: only its entry if it fits into that.
 pub const fn closure<F>() -> u64 {
-    if crate::queue::kind::fits::<F>() {
+    if fits::<F>() {
         ENTRY as u64
     } else {
         boxed::<F>() as u64

@@ -42,7 +42,6 @@
 //! driver's updates.
 
 pub use forks::Origin;
-pub use tally::{SectionCounts, Tally};
 
 use quiescent_engine::CpuId;
 
@@ -50,11 +49,11 @@ use crate::prim::growing::Growing;
 use crate::prim::{AtomicU32, AtomicU64, FIRST_TALLIES, Ordering, TALLY_LEAVES, full_fence};
 use crate::reader::local::Local;
 use crate::reader::registration::Threads;
+use crate::reader::tally::{SectionCounts, Tally};
 use crate::reader::threads::Slot;
 use crate::reader::word::FLAG_CLEAR;
 
 mod forks;
-mod tally;
 
 /// No thread has ever had a section.
 const NO_THREAD: u32 = 0;

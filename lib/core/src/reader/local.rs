@@ -12,9 +12,11 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::queue::common::Common;
 use crate::queue::per_thread::Queue;
-use crate::reader::counted::{Counted, Tally};
-use crate::reader::records::ReaderRecord;
+use crate::reader::counted::Counted;
 use crate::reader::registration::Threads;
+use crate::reader::table::ReaderRecord;
+use crate::reader::tally::Tally;
+use crate::reader::unregistered::OpenSections;
 use crate::reader::word::Reader;
 
 /// The data of a thread. Only its thread changes it.
@@ -57,8 +59,8 @@ impl Local {
             counts: AtomicPtr::new(std::ptr::null_mut()),
             tally: AtomicPtr::new(std::ptr::null_mut()),
             record: AtomicPtr::new(nowhere.cast_mut()),
-            unregistered: OpenSections(AtomicUsize::new(0)),
-            unregistered_elsewhere: OpenSections(AtomicUsize::new(0)),
+            unregistered: OpenSections::new(),
+            unregistered_elsewhere: OpenSections::new(),
             counted: CountedHere(AtomicUsize::new(0)),
             exits: AtomicUsize::new(0),
             callbacks: AtomicUsize::new(0),
@@ -185,68 +187,6 @@ impl Local {
     }
 }
 
-/// Sections on one side of which the next one aborts the process: half of what a side can count.
-const MOST_SECTIONS: u64 = 1 << (usize::BITS / 2 - 1);
-
-/// Open sections of a thread without a record; each half of the word counts those on one side of the two
-/// counters.
-///
-/// All its open guards are on the same side, in all domains. Otherwise a grace period that has seen the other
-/// side empty would not wait for the guard that is dropped last, and guards may be dropped in any order.
-#[derive(Debug)]
-pub struct OpenSections(AtomicUsize);
-
-impl OpenSections {
-    /// One section on a side.
-    fn unit(side: u32) -> usize {
-        1 << (side * (usize::BITS / 2))
-    }
-
-    /// The value of the word; see [`restore`](OpenSections::restore).
-    pub fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Undoes a [`join`](OpenSections::join): restores the word.
-    pub fn restore(&self, count: usize) {
-        self.0.store(count, Ordering::Relaxed);
-    }
-
-    /// Adds a section; returns its side. `newcomers` is the side for a thread that has none open.
-    ///
-    /// Aborts the process where a side has half the sections that its half of the word can count (32 768 on
-    /// 32-bit systems): forgotten guards would make it 0 while guards exist.
-    pub fn join(&self, newcomers: u32) -> u32 {
-        let side = match self.count() {
-            0 => newcomers,
-            _ => u32::from(self.sections(0) == 0),
-        };
-        if self.sections(side) >= MOST_SECTIONS {
-            std::process::abort();
-        }
-        self.restore(self.count() + OpenSections::unit(side));
-        side
-    }
-
-    /// Removes a section.
-    pub fn leave(&self, side: u32) {
-        if self.sections(side) != 0 {
-            self.restore(self.count() - OpenSections::unit(side));
-        }
-    }
-
-    /// Open sections on a side.
-    pub fn sections(&self, side: u32) -> u64 {
-        let sections = self.count() >> (side * (usize::BITS / 2));
-        (sections & (OpenSections::unit(1) - 1)) as u64
-    }
-
-    /// Open sections on both sides.
-    pub fn all(&self) -> u64 {
-        self.sections(0) + self.sections(1)
-    }
-}
-
 /// Open sections of `Srcu`s that a thread without a tally has to end itself. The largest number stays: then
 /// such a section counts as open for ever.
 #[derive(Debug)]
@@ -291,51 +231,5 @@ impl Deref for Here {
     fn deref(&self) -> &Local {
         // SAFETY: it belongs to the calling thread, as `new` was promised: this value does not leave it.
         unsafe { &*self.0 }
-    }
-}
-
-#[cfg(all(test, not(quiescent_model)))]
-mod tests {
-    use super::{MOST_SECTIONS, OpenSections};
-    use crate::reader::records::ReaderRecords;
-    use crate::testing::{program, queue};
-    use std::sync::atomic::AtomicUsize;
-
-    #[test]
-    fn forgotten_sections_without_a_slot_end_the_process_before_their_count_is_zero() {
-        for side in [0, 1] {
-            let sections = (MOST_SECTIONS - 1) as usize * OpenSections::unit(side);
-            let unregistered = OpenSections(AtomicUsize::new(sections));
-            assert_eq!(unregistered.join(side), side);
-            assert_eq!(unregistered.sections(side), MOST_SECTIONS);
-            assert_eq!(unregistered.sections(1 - side), 0);
-            let name = "reader::local::tests::\
-                forgotten_sections_without_a_slot_end_the_process_before_their_count_is_zero";
-            crate::testing::aborts(name, || {
-                unregistered.join(side);
-            });
-        }
-    }
-
-    #[test]
-    fn a_thread_notes_a_record_and_in_a_child_it_has_no_queue() {
-        let program = program();
-        let local = program.env.local();
-        let domain = program.domain().record_owner();
-        program.unlock(program.lock());
-        let slot = program.env.own_slot().expect("registered");
-        let records: &'static ReaderRecords = Box::leak(Box::new(ReaderRecords::new()));
-        let record = records.of_slot(domain, slot).expect("memory");
-        assert!(local.noted_record(domain.place).is_none());
-        local.note_record(record);
-        let noted = local.noted_record(domain.place);
-        assert!(noted.is_some_and(|noted| std::ptr::eq(noted, record)));
-        local.forget_notes(&program.env.threads.nowhere);
-        assert!(local.noted_record(domain.place).is_none());
-        let other = queue(1);
-        local.set_queue(other);
-        assert!(std::ptr::eq(local.queue(), other));
-        local.forked(&program.env.common.dummy);
-        assert!(local.queue().is_dummy());
     }
 }

@@ -9,6 +9,7 @@ pub mod records;
 pub mod registration;
 pub mod set;
 pub mod table;
+pub mod tally;
 pub mod threads;
 pub mod unregistered;
 pub mod word;

@@ -7,10 +7,11 @@
 //!   slot of thread 7    table: A ─► record, B ─► record                 by the number of the domain
 //! ```
 //!
-//! A thread that reads in a domain for the first time gets a *record* there: its own [`ReaderWords`], on
-//! cache lines that no other thread writes. The record belongs to the thread's *slot*, and the next thread
-//! with that slot continues it; so a domain is not notified when a thread ends, and there are never more
-//! records than there were threads at once. A thread has no cost in domains in which it does not read.
+//! A thread that reads in a domain for the first time gets a *record* there: its own
+//! [`ReaderWords`](crate::reader::words::ReaderWords), on cache lines that no other thread writes. The record
+//! belongs to the thread's *slot*, and the next thread with that slot continues it; so a domain is not
+//! notified when a thread ends, and there are never more records than there were threads at once. A thread
+//! has no cost in domains in which it does not read.
 //!
 //! * A thread notes the record that it used last; the fast path checks that it belongs to this domain, and
 //!   stores a word. A thread that alternates between several domains looks its record up in its slot's table
@@ -35,93 +36,17 @@
 use quiescent_engine::{CpuId, LeafId};
 
 use crate::prim::growing::Growing;
-use crate::prim::{self, AtomicPtr, AtomicU32, LEAF_SLOTS, Ordering, full_fence};
-use crate::queue::per_thread::{Queue, QueuePlace};
+use crate::prim::{self, AtomicU32, LEAF_SLOTS, Ordering, full_fence};
+use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;
+use crate::reader::table::ReaderRecord;
 use crate::reader::threads::{FULL, Slot};
 use crate::reader::unregistered::{UNREGISTERED, Unregistered};
-use crate::reader::words::ReaderWords;
 
 /// Records in the first leaf; each further leaf has twice as many as the one before.
 const FIRST: u32 = prim::FIRST_RECORDS;
 /// Number of leaves: enough for every possible slot.
 const LEAVES: usize = prim::RECORD_LEAVES;
-/// The addresses of no domain: not null, the domain of an unused record.
-const NOWHERE: usize = 1;
-const ELSEWHERE: usize = 2;
-
-/// A thread's record in a domain. Two cache lines of its own, since CPUs prefetch lines in pairs.
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub struct ReaderRecord {
-    pub words: ReaderWords,
-    /// The address of its domain, whose type this layer does not know.
-    domain: AtomicPtr<()>,
-    /// The number of its slot.
-    slot: AtomicU32,
-    /// Its number here, for the engine.
-    cpu: AtomicU32,
-    /// The queue of its slot's threads here.
-    pub queue: QueuePlace,
-}
-
-impl ReaderRecord {
-    const_new! {
-        pub fn new() -> ReaderRecord {
-            ReaderRecord::at(std::ptr::null_mut())
-        }
-    }
-
-    const_new! {
-        fn at(domain: *mut ()) -> ReaderRecord {
-            ReaderRecord {
-                words: ReaderWords::new(),
-                domain: AtomicPtr::new(domain),
-                slot: AtomicU32::new(0),
-                cpu: AtomicU32::new(0),
-                queue: QueuePlace::new(),
-            }
-        }
-    }
-
-    const_new! {
-        /// The record that is noted by a thread without a noted record.
-        pub fn nowhere() -> ReaderRecord {
-            ReaderRecord::at(std::ptr::without_provenance_mut(NOWHERE))
-        }
-    }
-
-    const_new! {
-        /// The record that is noted in its place by a thread that has had sections without a record: of an
-        /// `Srcu`, or of a domain that had no memory for one.
-        pub fn elsewhere() -> ReaderRecord {
-            ReaderRecord::at(std::ptr::without_provenance_mut(ELSEWHERE))
-        }
-    }
-
-    /// True for the record that is noted by a thread without a noted record.
-    #[inline(always)]
-    pub fn is_nowhere(&self) -> bool {
-        self.domain.load(Ordering::Relaxed).addr() == NOWHERE
-    }
-
-    /// True if the record belongs to this domain.
-    #[inline(always)]
-    pub fn is_of(&self, domain: *const ()) -> bool {
-        self.domain.load(Ordering::Relaxed).cast_const() == domain
-    }
-
-    /// The number of its slot.
-    pub fn slot(&self) -> u32 {
-        self.slot.load(Ordering::Relaxed)
-    }
-
-    /// Its number for the engine.
-    pub fn cpu(&self) -> CpuId {
-        self.cpu.load(Ordering::Relaxed)
-    }
-}
-
 /// The domain to which reader records belong.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordOwner {
@@ -267,6 +192,7 @@ impl ReaderRecords {
 #[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
+    use crate::testing::{program, queue};
 
     #[test]
     fn leaves_are_occupied_as_far_as_there_are_records() {
@@ -281,5 +207,27 @@ mod tests {
         assert_eq!(occupied(leaf - UNREGISTERED + 1), [3, 0, 0]);
         assert_eq!(occupied(64 * leaf), [u64::MAX, 1, 0]);
         assert_eq!(occupied(130 * leaf), [u64::MAX, u64::MAX, 7]);
+    }
+
+    #[test]
+    fn a_thread_notes_a_record_and_in_a_child_it_has_no_queue() {
+        let program = program();
+        let local = program.env.local();
+        let domain = program.domain().record_owner();
+        program.unlock(program.lock());
+        let slot = program.env.own_slot().expect("registered");
+        let records: &'static ReaderRecords = Box::leak(Box::new(ReaderRecords::new()));
+        let record = records.of_slot(domain, slot).expect("memory");
+        assert!(local.noted_record(domain.place).is_none());
+        local.note_record(record);
+        let noted = local.noted_record(domain.place);
+        assert!(noted.is_some_and(|noted| std::ptr::eq(noted, record)));
+        local.forget_notes(&program.env.threads.nowhere);
+        assert!(local.noted_record(domain.place).is_none());
+        let other = queue(1);
+        local.set_queue(other);
+        assert!(std::ptr::eq(local.queue(), other));
+        local.forked(&program.env.common.dummy);
+        assert!(local.queue().is_dummy());
     }
 }

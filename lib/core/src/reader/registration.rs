@@ -13,7 +13,7 @@ use crate::prim::counters::{Counter, count};
 use crate::queue::per_thread::Queue;
 use crate::reader::local::{Here, Local};
 use crate::reader::mode::Mode;
-use crate::reader::records::ReaderRecord;
+use crate::reader::table::ReaderRecord;
 use crate::reader::threads::{Slot, SlotLeaves, Slots};
 use crate::reader::word::{Reader, begin};
 use crate::reader::words::ReaderWords;
@@ -120,7 +120,8 @@ impl Threads {
     /// accepts.
     #[cfg(feature = "fork")]
     pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
-        self.slots.forked(local, own, keep);
+        let open = [0, 1].map(|side| local.unregistered.sections(side));
+        self.slots.forked(open, own, keep);
         self.unregistered
             .store(0, std::sync::atomic::Ordering::Relaxed);
     }

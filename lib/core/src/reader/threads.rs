@@ -24,9 +24,8 @@ use crate::prim::{
 };
 use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::{LeafMap, UnderLock};
-use crate::reader::counted::Tally;
-use crate::reader::local::Local;
 use crate::reader::table::Table;
+use crate::reader::tally::Tally;
 use crate::reader::unregistered::{RESERVED, Unregistered};
 use crate::reader::word::Reader;
 use crate::reader::words::ReaderWords;
@@ -343,9 +342,10 @@ impl Slots {
     }
 
     /// In the child of a fork: only the thread that has `own` remains, and only queues that `keep` accepts:
-    /// nothing was published in one whose creation was interrupted. Leaves are never released.
+    /// nothing was published in one whose creation was interrupted. Leaves are never released. `open`: the
+    /// sections of the forking thread as an unregistered reader, by side.
     #[cfg(feature = "fork")]
-    pub fn forked(&self, local: &Local, own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
+    pub fn forked(&self, open: [u64; 2], own: Option<&Slot>, keep: impl Fn(&Queue) -> bool) {
         self.map.forked();
         for index in 0..self.leaves.load(Ordering::Acquire) as usize {
             let Some(leaf) = self.leaf(index) else {
@@ -364,7 +364,6 @@ impl Slots {
             }
             leaf.bitmap.store(left, Ordering::Release);
         }
-        let open = [0, 1].map(|side| local.unregistered.sections(side));
         self.unregistered.forked(Some(open));
     }
 }

@@ -11,8 +11,9 @@
 //! A guard refers to the *sink* of its side: a word that no scan reads and whose flag is always set, so that
 //! closing takes the slow path.
 
+use std::sync::atomic::AtomicUsize;
+
 use crate::prim::{AtomicU32, Ordering, full_fence};
-use crate::reader::local::OpenSections;
 use crate::reader::word::{FLAG_CLEAR, Reader, SINK_UNREGISTERED};
 
 /// The counters have the first numbers of the engine.
@@ -142,6 +143,73 @@ impl Unregistered {
     }
 }
 
+/// Sections on one side of which the next one aborts the process: half of what a side can count.
+const MOST_SECTIONS: u64 = 1 << (usize::BITS / 2 - 1);
+
+/// Open sections of a thread without a record; each half of the word counts those on one side of the two
+/// counters.
+///
+/// All its open guards are on the same side, in all domains. Otherwise a grace period that has seen the other
+/// side empty would not wait for the guard that is dropped last, and guards may be dropped in any order.
+#[derive(Debug)]
+pub struct OpenSections(AtomicUsize);
+
+impl OpenSections {
+    /// None.
+    pub const fn new() -> OpenSections {
+        OpenSections(AtomicUsize::new(0))
+    }
+
+    /// One section on a side.
+    fn unit(side: u32) -> usize {
+        1 << (side * (usize::BITS / 2))
+    }
+
+    /// The value of the word; see [`restore`](OpenSections::restore).
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Undoes a [`join`](OpenSections::join): restores the word.
+    pub fn restore(&self, count: usize) {
+        self.0.store(count, Ordering::Relaxed);
+    }
+
+    /// Adds a section; returns its side. `newcomers` is the side for a thread that has none open.
+    ///
+    /// Aborts the process where a side has half the sections that its half of the word can count (32 768 on
+    /// 32-bit systems): forgotten guards would make it 0 while guards exist.
+    pub fn join(&self, newcomers: u32) -> u32 {
+        let side = match self.count() {
+            0 => newcomers,
+            _ => u32::from(self.sections(0) == 0),
+        };
+        if self.sections(side) >= MOST_SECTIONS {
+            std::process::abort();
+        }
+        self.restore(self.count() + OpenSections::unit(side));
+        side
+    }
+
+    /// Removes a section.
+    pub fn leave(&self, side: u32) {
+        if self.sections(side) != 0 {
+            self.restore(self.count() - OpenSections::unit(side));
+        }
+    }
+
+    /// Open sections on a side.
+    pub fn sections(&self, side: u32) -> u64 {
+        let sections = self.count() >> (side * (usize::BITS / 2));
+        (sections & (OpenSections::unit(1) - 1)) as u64
+    }
+
+    /// Open sections on both sides.
+    pub fn all(&self) -> u64 {
+        self.sections(0) + self.sections(1)
+    }
+}
+
 #[cfg(all(test, not(quiescent_model)))]
 mod tests {
     use super::*;
@@ -191,6 +259,22 @@ mod tests {
             assert!(!them.scan(side));
             assert_eq!(them.side(), 1 - side);
             assert!(them.leave(side).is_none() && them.scan(side));
+        }
+    }
+
+    #[test]
+    fn forgotten_sections_without_a_slot_end_the_process_before_their_count_is_zero() {
+        for side in [0, 1] {
+            let sections = (MOST_SECTIONS - 1) as usize * OpenSections::unit(side);
+            let unregistered = OpenSections(AtomicUsize::new(sections));
+            assert_eq!(unregistered.join(side), side);
+            assert_eq!(unregistered.sections(side), MOST_SECTIONS);
+            assert_eq!(unregistered.sections(1 - side), 0);
+            let name = "reader::unregistered::tests::\
+                forgotten_sections_without_a_slot_end_the_process_before_their_count_is_zero";
+            crate::testing::aborts(name, || {
+                unregistered.join(side);
+            });
         }
     }
 }

@@ -11,8 +11,7 @@
 use std::mem::offset_of;
 
 use crate::prim::{AtomicU64, Ordering, full_fence};
-use crate::reader::local::OpenSections;
-use crate::reader::unregistered::Unregistered;
+use crate::reader::unregistered::{OpenSections, Unregistered};
 use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, Reader, SINK_OVERFLOW, begin, nesting};
 
 /// The reader words of one thread in one domain.

@@ -15,10 +15,10 @@ use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::run;
 use quiescent_core::domain::settings::INLINE;
 use quiescent_core::domain::sweep::Until;
-use quiescent_core::queue::kind;
+use quiescent_core::queue::kind::{self, CODE, OWN, PLAIN};
 use quiescent_core::queue::lane::Entry;
 use quiescent_core::queue::parcel::Parcel;
-use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN, Queue};
+use quiescent_core::queue::per_thread::Queue;
 use quiescent_core::queue::weight::{self, Owned, UNKNOWN};
 
 /// The batch counts the bytes of each object of at least this size; smaller ones take so few bytes that their

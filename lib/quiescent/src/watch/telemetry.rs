@@ -16,9 +16,8 @@ use quiescent_core::domain::env::Env;
 use quiescent_core::domain::statistics::Statistics;
 use quiescent_core::os;
 use quiescent_core::prim::{self, Mutex, MutexGuard};
-use quiescent_core::queue::kind;
+use quiescent_core::queue::kind::{self, CODE, OWN, PLAIN};
 use quiescent_core::queue::meter::{FunctionCounts, PROCESS, UNNAMED};
-use quiescent_core::queue::per_thread::{CODE, OWN, PLAIN};
 
 /// The first eight bytes.
 const MAGIC: u64 = u64::from_le_bytes(*b"quiescnt");

@@ -9,7 +9,7 @@ mod due {
     use super::*;
     use crate::domain::statistics::LATE_NS;
     use crate::prim::counters::value;
-    use crate::queue::per_thread::CODE;
+    use crate::queue::kind::CODE;
     use crate::testing::{Program, counter, counting, program};
 
     /// A program, and two domains whose deadlines in the past count.

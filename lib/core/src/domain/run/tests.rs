@@ -22,7 +22,8 @@ use crate::domain::state::State;
 use crate::domain::sweep::{Sweep, Until};
 use crate::prim::Ordering;
 use crate::prim::counters::value;
-use crate::queue::per_thread::{CODE, OWN, PLAIN, Queue};
+use crate::queue::kind::{CODE, OWN, PLAIN};
+use crate::queue::per_thread::Queue;
 use crate::testing::{Program, closure, counter, counting, memory, program};
 
 const ALWAYS: Until = Until { deadline: None };

@@ -12,7 +12,7 @@ use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::prim::NEST_LIMIT;
 use crate::prim::counters::value;
-use crate::queue::per_thread::CODE;
+use crate::queue::kind::CODE;
 use crate::reader::counted::Counted;
 use crate::reader::mode::FenceMode;
 use crate::reader::set::DomainReaders;

@@ -5,7 +5,7 @@ use quiescent_engine::credit::{Cause, Urgency};
 
 use super::*;
 use crate::domain::driver::How;
-use crate::queue::per_thread::CODE;
+use crate::queue::kind::CODE;
 use crate::testing::{counter, counting, program};
 
 fn state() -> &'static State {

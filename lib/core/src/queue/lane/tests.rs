@@ -5,7 +5,7 @@ use std::alloc::{Layout, dealloc};
 use super::*;
 use crate::queue::chain::new_block;
 use crate::queue::kind;
-use crate::queue::per_thread::PLAIN;
+use crate::queue::kind::PLAIN;
 use crate::queue::weight::Owned;
 
 const N: u64 = BLOCK as u64;

@@ -8,9 +8,10 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::{LANES, Lane};
 use quiescent_engine::credit::Queued;
 
-use super::{BLOCK_LANES, OWN, Queue, QueueCore};
+use super::{Queue, QueueCore};
 use crate::prim::{BLOCK, Ordering};
 use crate::queue::chain::Garbage;
+use crate::queue::kind::{BLOCK_LANES, OWN};
 use crate::queue::lane::{Block, Entry};
 
 impl Queue {

@@ -14,10 +14,11 @@
 //! The memory of the child is that of one moment in the order of cause and effect: who has seen a guard has
 //! seen its section begin. So the sum over all tallies is never negative.
 
-use super::{Counted, SectionCounts};
+use super::Counted;
 use crate::prim::{Ordering, full_fence};
 use crate::queue::per_thread::Queue;
 use crate::reader::local::Local;
+use crate::reader::tally::SectionCounts;
 
 /// Where a section began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

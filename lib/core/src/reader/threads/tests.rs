@@ -204,7 +204,7 @@ fn in_the_child_of_a_fork_one_thread_remains() {
             slot.thread.store(77, Ordering::Relaxed);
         }
         let own = own.map(|own: usize| all[own]);
-        slots.forked(&crate::testing::program().local(), own, |_| true);
+        slots.forked([0; 2], own, |_| true);
         assert_eq!(slots.registered(), u32::from(own.is_some()));
         assert_eq!(
             slots.present(0) & RESERVED,
@@ -234,8 +234,7 @@ fn unfinished_queues_are_forgotten() {
         let queue = crate::testing::queue(slot.cpu());
         slot.queue.set(queue);
     }
-    let local = crate::testing::program().local();
-    slots.forked(&local, None, |queue| queue.lock().cpu.id() == kept.cpu());
+    slots.forked([0; 2], None, |queue| queue.lock().cpu.id() == kept.cpu());
     assert!(
         kept.queue.queue().is_some()
             && lost.queue.queue().is_none()
