@@ -97,7 +97,7 @@ pub struct State {
     pub telling: Teller,
     /// Pending reports to the program: [`OVER_BUDGET`], [`TASKS_WAIT`].
     pub unreported: AtomicU32,
-    /// Who runs and frees, as in [`Settings`](crate::domain::settings::Settings).
+    /// Who runs and frees, as in [`Settings`].
     pub flags: AtomicU32,
     /// The budget level that the engine computed last, readable without the lock.
     pub level: Counter,
