@@ -4,8 +4,7 @@ use quiescent_engine::Config;
 
 use crate::watch::report::{self, Report};
 use quiescent_core::domain::env::{Env, Zeros};
-use quiescent_core::domain::host::Host;
-use quiescent_core::domain::stall::StallReporter;
+use quiescent_core::domain::host::{Host, StallReporter};
 use quiescent_core::domain::state::State;
 use quiescent_core::prim::{AtomicU32, Ordering, futex_wait, futex_wake, keep, tls_get, tls_set};
 use quiescent_core::queue::meter::uncounted;
@@ -144,7 +143,8 @@ impl Host for Process {
 pub(crate) mod stalls {
     use std::cell::Cell;
 
-    use quiescent_core::domain::stall::{StallReport, StallReporter};
+    use quiescent_core::domain::host::StallReporter;
+    use quiescent_core::domain::report::StallReport;
 
     pub(super) static REPORTER: StallReporter = |state, stalled| {
         if let Some((_, made)) = OBSERVER.get() {

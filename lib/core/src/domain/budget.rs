@@ -28,12 +28,13 @@
 
 use std::time::Duration;
 
+use quiescent_engine::budget::Held;
+
 use crate::domain::driver::How;
 use crate::domain::enqueue::Terms;
-use crate::domain::error::SyncError;
-use crate::domain::error::{Fullness, Refusal};
+use crate::domain::error::{Fullness, Refusal, SyncError};
 use crate::domain::report::Report;
-use crate::domain::state::{Core, State};
+use crate::domain::state::{Core, OVER_BUDGET, State, TASKS_WAIT};
 use crate::domain::sweep::Until;
 use crate::prim::counters::{count, value};
 use crate::prim::{self, MAX_EXTRACT, MutexGuard, Ordering};
@@ -45,11 +46,6 @@ use crate::queue::per_thread::{Queue, QueueCore};
 
 /// Interval between two checks of a caller that waits for room.
 pub const CHECK_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Pending report: the budget is exceeded.
-pub const OVER_BUDGET: u32 = 1;
-/// Pending work: tasks whose barrier has ended have to be woken.
-pub const TASKS_WAIT: u32 = 2;
 
 impl State {
     /// Publishes the level for readers without the lock. Called under the domain's lock, after every call
@@ -96,7 +92,7 @@ impl State {
         self.show_level(&global);
         match fits {
             true => Ok(()),
-            false => Err(Fullness::of(&global)),
+            false => Err(global.fullness()),
         }
     }
 
@@ -222,7 +218,7 @@ impl State {
         if news & TASKS_WAIT != 0 {
             self.env().watched(
                 || "the waker of a task",
-                || self.tasks.wake(self.env(), |awaits| awaits.is_none()),
+                || self.wake_tasks(|awaits| awaits.is_none()),
             );
         }
         if news & OVER_BUDGET == 0 {
@@ -230,7 +226,7 @@ impl State {
         }
         // The queue may be empty by now. (There is no amount in the child of a fork that came between.)
         let core = self.lock();
-        let Some(full) = Fullness::exceeded(&core) else {
+        let Some(full) = core.exceeded() else {
             return;
         };
         let holdouts = core.engine.holdouts().count() as u32;
@@ -240,5 +236,23 @@ impl State {
             holdouts,
             domain: self.name(),
         });
+    }
+}
+
+impl Core {
+    /// As the engine counts it now. Who says why something was refused takes it in the same hold of the lock.
+    pub fn fullness(&self) -> Fullness {
+        let budget = self.engine.budget();
+        let budget = Held {
+            count: budget.count,
+            bytes: budget.bytes,
+        };
+        Fullness::new(self.engine.held(), budget)
+    }
+
+    /// What it was when the budget was exceeded last.
+    pub fn exceeded(&self) -> Option<Fullness> {
+        let (held, budget) = self.engine.exceeded()?;
+        Some(Fullness::new(held, budget))
     }
 }

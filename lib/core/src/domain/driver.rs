@@ -43,7 +43,7 @@ use quiescent_engine::{CpuId, FenceCause, Global, Interest, Look, Next, Phase, P
 use crate::domain::env::Fenced;
 use crate::domain::error::SyncError;
 use crate::domain::state::{Core, NO_SLEEPER, State};
-use crate::domain::waiting::Wakes;
+use crate::domain::waiters::Wakes;
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::reader::word::{FLAG_CLEAR, FLAG_WAKE, nap_ns};

@@ -10,15 +10,15 @@
 use quiescent_engine::Interest;
 use quiescent_engine::credit::{Refill, Urgency};
 
-use crate::domain::budget::OVER_BUDGET;
 use crate::domain::error::Fullness;
+use crate::domain::life::Domain;
 use crate::domain::run;
 use crate::domain::settings::{DRAINED, OFFLOAD, WORKERS_RUN};
-use crate::domain::state::State;
+use crate::domain::state::{OVER_BUDGET, State};
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
-use crate::queue::kind::{CODE, OWN, PLAIN};
+use crate::queue::kind::{self, CODE, OWN, PLAIN};
 use crate::queue::lane::{Entry, LaneWords, Popped};
 use crate::queue::parcel::{self, Parcel};
 use crate::queue::per_thread::{Queue, QueueCore};
@@ -336,6 +336,27 @@ impl State {
         if asked {
             self.report_run(queue);
         }
+    }
+}
+
+impl Domain {
+    /// Covers what is queued here with one callback in the process's domain, so that a thread that waits for
+    /// that domain, or drains it, waits for this too.
+    pub(super) fn hand_over(&'static self) {
+        let (count, bytes) = self.held();
+        let (Some(state), true) = (self.state_if_any(), count > 0) else {
+            return;
+        };
+        let id = self.id();
+        let empty = move || {
+            // Spares what the next owner has queued, if this domain was taken over meanwhile.
+            if self.id() == id {
+                state.empty();
+            }
+        };
+        let (object, what) = kind::called(empty, Urgency::Lazy);
+        let parcel = Parcel::Entry(CODE, Entry { object, what }, bytes);
+        self.env().state.deliver(parcel, Terms::LAZY);
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 
 use quiescent_engine::budget::Held;
 
-use crate::domain::state::Core;
 use crate::reader::holdout::Holdout;
 
 /// Why waiting for a grace period failed.
@@ -157,23 +156,7 @@ pub struct Fullness {
 }
 
 impl Fullness {
-    /// As the engine counts it now. Who says why something was refused takes it in the same hold of the lock.
-    pub(crate) fn of(core: &Core) -> Fullness {
-        let budget = core.engine.budget();
-        let budget = Held {
-            count: budget.count,
-            bytes: budget.bytes,
-        };
-        Fullness::new(core.engine.held(), budget)
-    }
-
-    /// What it was when the budget was exceeded last.
-    pub(crate) fn exceeded(core: &Core) -> Option<Fullness> {
-        let (held, budget) = core.engine.exceeded()?;
-        Some(Fullness::new(held, budget))
-    }
-
-    fn new(held: Held, budget: Held) -> Fullness {
+    pub(super) fn new(held: Held, budget: Held) -> Fullness {
         Fullness {
             held_bytes: held.bytes,
             held_callbacks: held.count,

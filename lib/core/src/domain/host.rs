@@ -1,12 +1,16 @@
 //! The interface to the host program: threads and reports.
 
 use quiescent_engine::pool::TurnId;
+use quiescent_engine::stall::Stalled;
 
 use crate::domain::report::Report;
-use crate::domain::stall::StallReporter;
 use crate::domain::state::State;
 use crate::queue::parcel::Name;
 use crate::reader::registration::Keeper;
+
+/// Makes a report, and delivers it. The domains know it by the [host](Host::stalls)
+/// only: a program without a reporter does not link it.
+pub type StallReporter = fn(&'static State, Stalled);
 
 /// What a domain requires of its host program. Every method is called with no lock held, unless it says
 /// otherwise. The defaults are those of a host that has a worker, replaces none, and hears no reports.

@@ -26,23 +26,17 @@
 //! Here too: creation of the state, change of settings, drop of the last handle, take-over by
 //! another owner.
 
-use crate::domain::enqueue::Terms;
 use crate::domain::env::Env;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{DRAINED, Settings};
 use crate::domain::state::State;
 use crate::prim::fixed::Fixed;
 use crate::prim::linked::{Linked, List};
 use crate::prim::{
-    AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
+    self, AtomicPtr, AtomicU32, AtomicU64, MutexGuard, Ordering, RenewableLock, full_fence,
 };
 use crate::reader::records::RecordOwner;
 use crate::reader::set::DomainReaders;
 use crate::reader::threads::Slot;
-use quiescent_engine::credit::Urgency;
-
-use crate::queue::kind::{self, CODE};
-use crate::queue::lane::Entry;
-use crate::queue::parcel::Parcel;
 
 /// The domain has one handle. Each further handle adds 1.
 pub const OWNED: u32 = 1;
@@ -225,7 +219,7 @@ impl Domain {
             drop(unsafe { Box::from_raw(std::ptr::from_ref(new).cast_mut()) });
             return first;
         }
-        settings.apply(new);
+        new.apply(&settings);
         let place = std::ptr::from_ref(new).cast_mut();
         self.state.store(place, Ordering::Release); // [GR-1]
         full_fence(); // [MODE-2]
@@ -238,7 +232,7 @@ impl Domain {
         change(&mut settings);
         // Under the lock, so that the engine gets two changes in their order.
         let state = self.state_if_any();
-        let kick = state.map(|state| (state, settings.apply(state)));
+        let kick = state.map(|state| (state, state.apply(&settings)));
         drop(settings);
         if let Some((state, kick)) = kick {
             state.settings_changed(kick);
@@ -261,25 +255,6 @@ impl Domain {
         self.set(|settings| *settings = Settings::new(&State::config(), self.place));
         self.hand_over();
         self.abandon();
-    }
-
-    /// Covers what is queued here with one callback in the process's domain, so that a thread that waits for
-    /// that domain, or drains it, waits for this too.
-    fn hand_over(&'static self) {
-        let (count, bytes) = self.held();
-        let (Some(state), true) = (self.state_if_any(), count > 0) else {
-            return;
-        };
-        let id = self.id();
-        let empty = move || {
-            // Spares what the next owner has queued, if this domain was taken over meanwhile.
-            if self.id() == id {
-                state.empty();
-            }
-        };
-        let (object, what) = kind::called(empty, Urgency::Lazy);
-        let parcel = Parcel::Entry(CODE, Entry { object, what }, bytes);
-        self.env().state.deliver(parcel, Terms::of(Urgency::Lazy));
     }
 
     /// Takes the domain over for the caller, if it was abandoned and is at rest. Waits for no lock: the
@@ -315,6 +290,62 @@ impl Domain {
                 .store(self.env().registry.next_id(), Ordering::Release);
         }
         taken
+    }
+}
+
+impl State {
+    /// Applies settings. True: the worker, or a sleeping driver, has to check again.
+    pub fn apply(&'static self, settings: &Settings) -> bool {
+        let drained = settings.flags & DRAINED != 0;
+        self.flags.store(settings.flags, Ordering::Relaxed);
+        self.set_place(settings.place);
+        let mut core = self.lock();
+        let defer = core.engine.config().defer;
+        let before = (defer.lazy_ns, defer.prompt_ns, defer.drained);
+        if before != (settings.lazy_ns, settings.prompt_ns, drained) {
+            core.due_from = prim::now_ns(); // what is due by these, and was not
+            core.engine
+                .set_flush_times(settings.lazy_ns, settings.prompt_ns);
+            core.engine.set_drained(drained);
+        }
+        let asleep = core.engine.set_stall_ns(settings.stall_ns);
+        let over = core
+            .engine
+            .set_budget(settings.budget_bytes, settings.budget_count);
+        self.show_level(&core);
+        asleep | over
+    }
+
+    /// Sets whether other threads reclaim what this thread retires; `None`: the domain's setting.
+    pub fn offload_thread(&'static self, offload: Option<bool>) {
+        if let Some(queue) = self.own_queue_or_new() {
+            let mut core = queue.lock();
+            core.offload = offload;
+            queue.ask_soon(); // its next push applies it
+        }
+    }
+
+    /// Called after a change of settings: moves deadlines; owners apply the rest at their next push. `look`:
+    /// a sleeping driver may have new work, too.
+    pub fn settings_changed(&'static self, look: bool) {
+        let mut earliest: Option<u64> = None;
+        for queue in self.queues() {
+            let mut core = queue.lock();
+            queue.ask_soon();
+            let now = prim::now_ns();
+            let arm = core.cpu.retime(&mut self.lock().engine, now);
+            earliest = arm.or(earliest); // each is earlier than those before
+        }
+        if let Some(deadline) = earliest {
+            self.arm_alarm(deadline);
+        }
+        if look {
+            self.rouse_driver(false);
+            if self.held().0 > 0 {
+                self.kick_worker(); // the budget may be exceeded now
+            }
+        }
+        self.call_worker_if_interested(); // a stall may be due earlier
     }
 }
 

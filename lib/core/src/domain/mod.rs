@@ -2,17 +2,20 @@
 //!
 //! | | files |
 //! |---|---|
-//! | data | `life`, `state`, `settings`, `registry`, `env`, `host`, `report`, `statistics`, `error` |
+//! | data | `error`, `report`, `settings`, `counters`, `gate`, `tasks`, `waiters` |
+//! | a domain | `state`, `life`, `env`, `host`, `registry`, `statistics` |
 //! | a grace period | `driver`, `waiting`, `points`, `sections`, `stall` |
-//! | deferred work | `enqueue`, `sweep`, `run`, `barrier`, `tasks`, `budget` |
+//! | deferred work | `enqueue`, `sweep`, `run`, `barrier`, `budget` |
 //! | the worker | `pass` |
 
 pub mod barrier;
 pub mod budget;
+pub mod counters;
 pub mod driver;
 pub mod enqueue;
 pub mod env;
 pub mod error;
+pub mod gate;
 pub mod host;
 pub mod life;
 pub mod pass;
@@ -28,6 +31,7 @@ pub mod state;
 pub mod statistics;
 pub mod sweep;
 pub mod tasks;
+pub mod waiters;
 pub mod waiting;
 
 #[cfg(all(test, not(quiescent_model)))]

@@ -63,12 +63,12 @@ use quiescent_engine::credit::{Cause, Refill};
 use quiescent_engine::stall::Stalled;
 use quiescent_engine::{Interest, Look};
 
+use crate::domain::counters::is_late;
 use crate::domain::driver::{Drive, Turn};
 use crate::domain::env::{Env, Fenced};
 use crate::domain::error::SyncError;
 use crate::domain::settings::DRAINED;
 use crate::domain::state::State;
-use crate::domain::statistics::is_late;
 use crate::domain::sweep::{Sweep, Until};
 #[cfg(not(quiescent_model))]
 use crate::domain::tasks::Awaits;
@@ -263,7 +263,7 @@ impl Pass {
         {
             let done = |it: Awaits| it.is_some_and(|cookie| state.is_done(cookie));
             if state.tasks.any(done) {
-                let wake = || state.tasks.wake(state.env(), done);
+                let wake = || state.wake_tasks(done);
                 state.env().watched(|| "the waker of a task", wake);
             }
         }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use quiescent_engine::Seq;
 
-use crate::domain::barrier::Ticket;
 use crate::domain::error::SyncError;
+use crate::domain::gate::Ticket;
 use crate::domain::life::Domain;
 use crate::domain::sweep::Until;
 use crate::prim::{THREADS, full_fence};

@@ -1,10 +1,24 @@
 //! Events that a host reports to its program.
 
 use std::fmt;
+use std::panic::Location;
 use std::time::Duration;
 
 use crate::domain::error::Fullness;
-use crate::domain::stall::StallReport;
+use crate::reader::holdout::Holdout;
+
+mod json;
+
+/// Default time until a stall is reported, in nanoseconds.
+pub const DEFAULT_NS: u64 = if cfg!(debug_assertions) {
+    1_000_000_000
+} else {
+    quiescent_engine::stall::DEFAULT_NS
+};
+
+/// Default time until a grace period that readers block is reported, unless `Options::stall_after` or
+/// `set_stall_after` changes it: 21 s, and 1 s in a build with debug assertions.
+pub const STALL_AFTER: Duration = Duration::from_nanos(DEFAULT_NS);
 
 /// An event for the program: a callback or a destructor that misbehaves, stalled readers, or
 /// an exceeded budget.
@@ -81,5 +95,110 @@ impl fmt::Display for Report {
                 )
             }
         }
+    }
+}
+
+/// A grace period that has waited for too long, and the readers that block it.
+///
+/// [`Display`](fmt::Display) formats it as text, one line per reader; [`to_json`](StallReport::to_json) as
+/// JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StallReport {
+    /// The domain's name, if it has one (`Domain::set_name`).
+    pub domain: Option<&'static str>,
+    /// The number of the grace period: one more than the number that had ended before it
+    /// (`Statistics::grace_periods`, or that of the domain in question).
+    pub grace_period: u64,
+    /// Number of reports about this grace period so far, including this one.
+    pub report: u32,
+    /// The grace period has waited for at least this long.
+    pub age: Duration,
+    /// The readers that block it, at most 64 of them. Empty if all have left while the report was made.
+    pub readers: Vec<StalledReader>,
+    /// Number of further readers that block it.
+    pub more: usize,
+    /// Callbacks and objects that wait for this grace period or a later one.
+    pub queued: u64,
+    /// Their bytes, as in `Statistics::queued_bytes`.
+    pub queued_bytes: u64,
+}
+
+/// A reader that blocks a grace period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StalledReader {
+    /// The thread, and the number of its open sections.
+    pub holdout: Holdout,
+    /// The thread's state as reported by the kernel: `R` runs, `S` sleeps, `D` waits for a device, `T` or `t`
+    /// is stopped (for example by a debugger). None if it cannot be read, for example because the thread has
+    /// ended.
+    pub state: Option<char>,
+    /// The kernel function in which it waits, if it waits and the kernel reports it.
+    pub wait_channel: Option<String>,
+    /// Lower bound for the time it has been in its section: the time since it was first seen there. (Measured
+    /// with a clock that advances every few milliseconds.)
+    pub held_for: Duration,
+    /// The place where its section was opened. Always `None` without the feature `locations`.
+    pub location: Option<&'static Location<'static>>,
+}
+
+impl fmt::Display for StallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(domain) = self.domain {
+            write!(f, "domain {domain}: ")?;
+        }
+        write!(
+            f,
+            "grace period {} has waited for {} (report {}); {} queued behind it, {} bytes",
+            self.grace_period,
+            Seconds(self.age),
+            self.report,
+            self.queued,
+            self.queued_bytes
+        )?;
+        if self.readers.is_empty() {
+            f.write_str("; the blocking reader has left meanwhile")?;
+        }
+        for reader in &self.readers {
+            write!(f, "\n  {reader}")?;
+        }
+        if self.more > 0 {
+            write!(f, "\n  and {} others", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for StalledReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.holdout)?;
+        if let Some(state) = self.state {
+            write!(f, ", state {state}")?;
+        }
+        if let Some(channel) = &self.wait_channel {
+            write!(f, " in {channel}")?;
+        }
+        let held = Seconds(self.held_for);
+        let place = if self.holdout.inherited {
+            "seen here"
+        } else {
+            "in its section"
+        };
+        write!(f, ", {place} for at least {held}")?;
+        if let Some(location) = self.location {
+            write!(f, ", opened at {location}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A time in seconds with three decimals.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0.as_millis();
+        write!(f, "{}.{:03} s", ms / 1000, ms % 1000)
     }
 }

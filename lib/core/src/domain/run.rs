@@ -51,6 +51,7 @@ use crate::domain::env::{Env, Marked};
 use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
+use crate::domain::tasks::Awaits;
 #[cfg(all(debug_assertions, not(quiescent_model)))]
 use crate::prim;
 use crate::prim::Ordering;
@@ -85,6 +86,12 @@ impl State {
         count(&self.counters.panics);
         discard(payload);
         env.host.tell(Report::Panicked { name: name() });
+    }
+
+    /// Wakes the tasks whose `awaits` is accepted by `which`. A waker may poll directly, but must not wait
+    /// for the calling thread, which is busy.
+    pub fn wake_tasks(&self, which: impl Fn(Awaits) -> bool) {
+        (self.tasks.take(which)).for_each(|waker| wake(self.env(), waker));
     }
 }
 
@@ -122,7 +129,7 @@ fn dropped(payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
 
 /// Wakes a task.
 #[inline(never)]
-pub(super) fn wake(env: &Env, waker: Waker) {
+fn wake(env: &Env, waker: Waker) {
     catch(|| env.marked(|| waker.wake())).unwrap_or_else(discard);
 }
 

@@ -12,13 +12,15 @@ use quiescent_engine::barrier::Barrier;
 use quiescent_engine::budget::Level;
 use quiescent_engine::{CbList, Config, Global, Now, Seq};
 
-use crate::domain::barrier::Gate;
+use crate::domain::counters::Counters;
 use crate::domain::env::{Env, FenceTime, Fenced};
 use crate::domain::error::SyncError;
+use crate::domain::gate::Gate;
 use crate::domain::life::Domain;
-use crate::domain::statistics::Counters;
+use crate::domain::report;
+use crate::domain::settings::Settings;
 use crate::domain::tasks::Tasks;
-use crate::domain::waiting::WaitList;
+use crate::domain::waiters::WaitList;
 use crate::os::NO_MEMORY;
 use crate::prim::counters::{Counter, count, value};
 use crate::prim::fixed::Fixed;
@@ -28,6 +30,7 @@ use crate::prim::{
 };
 use crate::queue::block::Block;
 use crate::queue::common::Common;
+use crate::queue::meter::UNNAMED;
 use crate::queue::per_thread::Queue;
 use crate::reader::bitmap::UnderLock;
 use crate::reader::holdout::Holdout;
@@ -36,6 +39,11 @@ use crate::reader::set::{ReaderSet, View};
 
 /// No driver sleeps.
 pub const NO_SLEEPER: u32 = 0;
+
+/// Pending report: the budget is exceeded.
+pub const OVER_BUDGET: u32 = 1;
+/// Pending work: tasks whose barrier has ended have to be woken.
+pub const TASKS_WAIT: u32 = 2;
 
 /// The data that the lock protects.
 #[derive(Debug)]
@@ -87,9 +95,9 @@ pub struct State {
     refused: AtomicU32,
     /// A stall is being reported.
     pub telling: Teller,
-    /// Pending reports to the program: bits of [`budget`](crate::domain::budget).
+    /// Pending reports to the program: [`OVER_BUDGET`], [`TASKS_WAIT`].
     pub unreported: AtomicU32,
-    /// Who runs and frees, as in [`Settings`](crate::domain::settings::Settings).
+    /// Who runs and frees, as in [`Settings`].
     pub flags: AtomicU32,
     /// The budget level that the engine computed last, readable without the lock.
     pub level: Counter,
@@ -192,7 +200,7 @@ impl State {
     pub const fn config() -> Config {
         let mut config = Config::threads();
         config.leaf = LEAF_SLOTS as u32;
-        config.pace.stall_ns = crate::domain::stall::DEFAULT_NS;
+        config.pace.stall_ns = report::DEFAULT_NS;
         config.pool.workers = if cfg!(any(feature = "helpers", quiescent_model)) {
             2
         } else {
@@ -305,6 +313,12 @@ impl State {
         }
     }
 
+    /// True if one of these is set.
+    #[inline]
+    pub fn has(&self, flags: u32) -> bool {
+        self.flags.load(Ordering::Relaxed) & flags != 0
+    }
+
     // The worker.
 
     /// True if a reader's end may go unheard: that of a thread that executes fences, except by an `Srcu`,
@@ -362,6 +376,12 @@ impl State {
                 errno: errno.cast_signed(),
             }),
         }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::new(&State::config(), UNNAMED)
     }
 }
 

@@ -14,8 +14,6 @@ use std::task::Waker;
 
 use quiescent_engine::Seq;
 
-use crate::domain::env::Env;
-use crate::domain::run;
 use crate::prim::{Mutex, MutexGuard};
 
 /// What a task waits for: the end of the barrier in flight, or of the grace period of this cookie.
@@ -121,9 +119,9 @@ impl Tasks {
         self.lock().waiting.iter().any(|task| which(task.awaits))
     }
 
-    /// Wakes the tasks whose `awaits` is accepted by `which`; all tasks, if there is no memory for the
-    /// selection. A waker may poll directly, but must not wait for the calling thread, which is busy.
-    pub fn wake(&self, env: &Env, which: impl Fn(Awaits) -> bool) {
+    /// Takes the tasks whose `awaits` is accepted by `which` out of the list; all tasks, if there is no
+    /// memory for the selection.
+    pub fn take(&self, which: impl Fn(Awaits) -> bool) -> impl Iterator<Item = Waker> {
         let mut chosen: Vec<Task> = Vec::new();
         let mut short = false;
         loop {
@@ -142,8 +140,6 @@ impl Tasks {
             drop(list);
             short = chosen.try_reserve_exact(count).is_err();
         }
-        for task in chosen {
-            run::wake(env, task.waker);
-        }
+        chosen.into_iter().map(|task| task.waker)
     }
 }

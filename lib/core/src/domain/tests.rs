@@ -304,9 +304,9 @@ fn settings_reach_the_state() {
     assert!(!state.has(INLINE));
     (0..5).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
     let mut settings = Settings::new(&State::config(), 0);
-    assert!(!settings.apply(state));
+    assert!(!state.apply(&settings));
     settings.budget_count = 2;
-    assert!(settings.apply(state), "the budget is used up");
+    assert!(state.apply(&settings), "the budget is used up");
     let places = [(); 3].map(|()| program.domain().place);
     assert_eq!(places, [1, 2, 3].map(|n| SRCUS + n));
 }

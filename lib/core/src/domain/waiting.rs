@@ -10,23 +10,7 @@
 //!
 //! Only waiters check whether the driver is alive (rule R5): the checks are time-outs of waiters, not a
 //! timer.
-//!
-//! # The list of waiters
-//! The FIFO of `synchronize` callers that do not drive.
-//!
-//! The engine identifies waiters by position; here they are stack objects in a doubly linked list under the
-//! domain's lock. Each sleeps on its own word, so that the end of a grace period wakes exactly the waiters it
-//! satisfies, and a hand-over wakes exactly one.
-//!
-//! # Validity of the pointers
-//! A waiter is in the list only while its owner is inside the caller of [`Waiter::sleep`], which leaves in
-//! one of two ways: it takes the lock and unlinks itself, or it sees [`DONE`], which is written under the
-//! lock after the waiter was unlinked. After `DONE` is written no thread dereferences the waiter again: the
-//! wake-up that follows uses the address only.
 
-use std::cell::Cell;
-use std::ptr;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use quiescent_engine::{CpuId, Interest, Look, Pos};
@@ -34,9 +18,9 @@ use quiescent_engine::{CpuId, Interest, Look, Pos};
 use crate::domain::driver::{Drive, How, Turn};
 use crate::domain::error::SyncError;
 use crate::domain::state::{Core, NO_SLEEPER, State};
-use crate::domain::statistics::is_late;
+use crate::domain::waiters::{DONE, DRIVE, Waiter};
 use crate::prim::counters::count;
-use crate::prim::{self, AtomicU32, MutexGuard, Ordering, full_fence};
+use crate::prim::{self, MutexGuard, Ordering, full_fence};
 
 impl State {
     /// Waits for a full grace period.
@@ -192,206 +176,6 @@ fn drive_for(turn: &mut Turn<'static>, ticket: Pos, how: How) -> Option<Result<(
         Drive::Failed(error) => Some(Err(error)),
         Drive::Replaced => None,
         _ => Some(Err(SyncError::TimedOut { holdouts })),
-    }
-}
-
-/// Still waiting.
-pub const WAITING: u32 = 0;
-/// Satisfied, and out of the list.
-pub const DONE: u32 = 1;
-/// Asked to drive.
-pub const DRIVE: u32 = 2;
-
-/// Largest number of waiters woken between two holds of the lock.
-const BATCH: usize = 16;
-
-/// A sleeping caller of `synchronize`.
-#[derive(Debug)]
-pub struct Waiter {
-    /// The position that the engine has assigned.
-    pub ticket: Pos,
-    state: AtomicU32,
-    /// The time of the last change of the state, for a statistic only: the models do not see it.
-    changed: AtomicU64,
-    linked: Cell<bool>,
-    prev: Cell<*const Waiter>,
-    next: Cell<*const Waiter>,
-}
-
-impl Waiter {
-    pub fn new(ticket: Pos) -> Waiter {
-        Waiter {
-            ticket,
-            state: AtomicU32::new(WAITING),
-            changed: AtomicU64::new(0),
-            linked: Cell::new(false),
-            prev: Cell::new(ptr::null()),
-            next: Cell::new(ptr::null()),
-        }
-    }
-
-    /// Sleeps until another thread changes the state and wakes this one, or for `timeout`; returns the state,
-    /// and whether it had changed [long](is_late) before this thread ran again.
-    pub fn sleep(&self, timeout: Option<Duration>) -> (u32, bool) {
-        let state = self.state.load(Ordering::Acquire);
-        if state != WAITING {
-            return (state, false);
-        }
-        prim::futex_wait(&self.state, WAITING, timeout);
-        let state = self.state.load(Ordering::Acquire); // [WT-1]
-        let since = self.changed.load(Ordering::Relaxed);
-        (state, state != WAITING && is_late(since, prim::now_ns()))
-    }
-
-    /// Changes the state of a linked waiter, which may be freed from here on if it is [`DONE`].
-    fn change(&self, state: u32) {
-        self.changed.store(prim::now_ns(), Ordering::Relaxed);
-        self.state.store(state, Ordering::Release); // [WT-1]
-    }
-
-    /// True if it has been asked to drive. Resets the request.
-    pub fn take_drive(&self) -> bool {
-        let asked = self.state.load(Ordering::Acquire) == DRIVE;
-        if asked {
-            self.state.store(WAITING, Ordering::Relaxed);
-        }
-        asked
-    }
-}
-
-/// Addresses to wake once the lock is released.
-#[derive(Debug)]
-pub struct Wakes {
-    words: [*const AtomicU32; BATCH],
-    len: usize,
-}
-
-impl Wakes {
-    pub fn new() -> Wakes {
-        Wakes {
-            words: [ptr::null(); BATCH],
-            len: 0,
-        }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    fn is_full(&self) -> bool {
-        self.len == BATCH
-    }
-
-    fn push(&mut self, word: *const AtomicU32) {
-        self.words[self.len] = word;
-        self.len += 1;
-    }
-
-    /// Wakes them; returns how many. Call with no lock held.
-    #[inline(never)]
-    pub fn wake(&mut self) -> usize {
-        for &word in &self.words[..self.len] {
-            prim::futex_wake(word);
-        }
-        std::mem::replace(&mut self.len, 0)
-    }
-}
-
-/// The list. Positions ascend from head to tail.
-#[derive(Debug)]
-pub struct WaitList {
-    head: *const Waiter,
-    tail: *const Waiter,
-}
-
-// SAFETY: the pointers are dereferenced only under the lock that protects the list, and the waiters they
-// point to live while they are linked (see the module comment).
-unsafe impl Send for WaitList {}
-
-impl WaitList {
-    pub const fn new() -> WaitList {
-        WaitList {
-            head: ptr::null(),
-            tail: ptr::null(),
-        }
-    }
-
-    /// Inserts a waiter in order of tickets, unless it is already in the list. The position is the tail,
-    /// except for a waiter that has driven meanwhile and lost the role.
-    ///
-    /// # Safety
-    /// It must not move until it is out of the list.
-    pub unsafe fn link(&mut self, waiter: &Waiter) {
-        if waiter.linked.replace(true) {
-            return;
-        }
-        let mut before = self.tail;
-        // SAFETY: a linked waiter lives.
-        while let Some(later) = unsafe { before.as_ref() }
-            && later.ticket > waiter.ticket
-        {
-            before = later.prev.get();
-        }
-        waiter.prev.set(before);
-        // SAFETY: as above.
-        let after = match unsafe { before.as_ref() } {
-            Some(before) => before.next.replace(waiter),
-            None => std::mem::replace(&mut self.head, waiter),
-        };
-        waiter.next.set(after);
-        // SAFETY: as above.
-        match unsafe { after.as_ref() } {
-            Some(after) => after.prev.set(waiter),
-            None => self.tail = waiter,
-        }
-    }
-
-    /// Removes a waiter, if it is in the list.
-    pub fn unlink(&mut self, waiter: &Waiter) {
-        if !waiter.linked.replace(false) {
-            return;
-        }
-        // SAFETY: neighbours of a linked waiter are linked, so they live.
-        match unsafe { waiter.prev.get().as_ref() } {
-            Some(prev) => prev.next.set(waiter.next.get()),
-            None => self.head = waiter.next.get(),
-        }
-        // SAFETY: as above.
-        match unsafe { waiter.next.get().as_ref() } {
-            Some(next) => next.prev.set(waiter.prev.get()),
-            None => self.tail = waiter.prev.get(),
-        }
-    }
-
-    /// Removes waiters below `until` and marks them done; true if more remain.
-    pub fn finish(&mut self, until: Pos, wakes: &mut Wakes) -> bool {
-        loop {
-            // SAFETY: a linked waiter lives.
-            let Some(first) = (unsafe { self.head.as_ref() }) else {
-                return false;
-            };
-            if first.ticket >= until {
-                return false;
-            }
-            if wakes.is_full() {
-                return true;
-            }
-            self.unlink(first);
-            let word: *const AtomicU32 = &first.state;
-            first.change(DONE);
-            wakes.push(word);
-        }
-    }
-
-    /// Asks the first waiter to drive, if there is one. `wakes` must not be full.
-    pub fn hand_over(&mut self, wakes: &mut Wakes) -> bool {
-        // SAFETY: a linked waiter lives.
-        let Some(first) = (unsafe { self.head.as_ref() }) else {
-            return false;
-        };
-        first.change(DRIVE);
-        wakes.push(&first.state);
-        true
     }
 }
 

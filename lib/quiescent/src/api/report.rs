@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::tuning::in_ns;
 use crate::global::env;
 pub use crate::watch::report::{Report, on_report};
-pub use quiescent_core::domain::stall::{STALL_AFTER, StallReport, StalledReader};
+pub use quiescent_core::domain::report::{STALL_AFTER, StallReport, StalledReader};
 
 /// Sets the time after which a stall is reported, for the process's domain, including the grace period in
 /// flight. Zero: no reports.

@@ -15,11 +15,10 @@ use crate::watch::report;
 #[cfg(feature = "telemetry")]
 use crate::watch::telemetry;
 use quiescent_core::domain::env::{Env, Zeros};
-use quiescent_core::domain::host::Host;
+use quiescent_core::domain::host::{Host, StallReporter};
 use quiescent_core::domain::report::Report;
 #[cfg(feature = "helpers")]
 use quiescent_core::domain::run::turn_of_worker;
-use quiescent_core::domain::stall::StallReporter;
 use quiescent_core::domain::state::State;
 use quiescent_core::queue::meter::CountsOf;
 #[cfg(not(feature = "telemetry"))]

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use quiescent_core::domain::env::Env;
+use quiescent_core::domain::host::StallReporter;
 pub use quiescent_core::domain::report::Report;
-use quiescent_core::domain::stall::StallReporter;
 
 static REPORTER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use quiescent::statistics;
-use quiescent_core::domain::statistics::LATE_NS;
+use quiescent_core::domain::counters::LATE_NS;
 
 /// A thread that is replaced was starved for longer.
 const STARVED: Duration = Duration::from_millis(100);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quiescent_core::domain::stall::StallReport;
+use quiescent_core::domain::report::StallReport;
 use quiescent_core::prim;
 use quiescent_core::prim::Ordering::Relaxed;
 use quiescent_core::queue::kind::OWN;

@@ -5,7 +5,7 @@ mod alone;
 mod role;
 
 use super::*;
-use crate::domain::waiting::{DONE, WAITING, Waiter};
+use crate::domain::waiters::{DONE, WAITING, Waiter};
 use crate::prim::Counter;
 use crate::reader::counted::Counted;
 use crate::reader::set::DomainReaders;

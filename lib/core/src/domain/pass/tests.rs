@@ -7,7 +7,7 @@ mod due {
     use quiescent_engine::credit::Urgency;
 
     use super::*;
-    use crate::domain::statistics::LATE_NS;
+    use crate::domain::counters::LATE_NS;
     use crate::prim::counters::value;
     use crate::queue::kind::CODE;
     use crate::testing::{Program, counter, counting, program};

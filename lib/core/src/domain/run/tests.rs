@@ -12,13 +12,12 @@ use quiescent_engine::credit::{Cause, Urgency};
 use quiescent_engine::pool::TurnId;
 use quiescent_engine::{Interest, Lane};
 
-use crate::domain::budget::{OVER_BUDGET, TASKS_WAIT};
 use crate::domain::driver::How;
 use crate::domain::enqueue;
-use crate::domain::error::{Fullness, Refusal};
+use crate::domain::error::Refusal;
 use crate::domain::report::Report;
 use crate::domain::run::{turn_of_overflow, turn_of_worker};
-use crate::domain::state::State;
+use crate::domain::state::{OVER_BUDGET, State, TASKS_WAIT};
 use crate::domain::sweep::{Sweep, Until};
 use crate::prim::Ordering;
 use crate::prim::counters::value;
@@ -256,7 +255,7 @@ fn a_report_has_the_amount_that_exceeded_the_budget() {
         .domain()
         .set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 3));
     (0..4).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
-    let full = Fullness::of(&state.lock());
+    let full = state.lock().fullness();
     assert_eq!((full.held_callbacks, full.budget_callbacks), (4, 3));
     state.put(CODE, counting(counter()), Urgency::Lazy);
     let refused = state.try_deliver(CODE, counting(counter()), 64);

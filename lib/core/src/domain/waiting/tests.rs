@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use quiescent_engine::Interest;
 
+use crate::domain::counters::LATE_NS;
 use crate::domain::env::FenceTime;
 use crate::domain::state::{Core, State};
-use crate::domain::statistics::LATE_NS;
-use crate::domain::waiting::{Waiter, Wakes};
+use crate::domain::waiters::{Waiter, Wakes};
 use crate::prim::MutexGuard;
 use crate::prim::counters::value;
 use crate::testing::program;
@@ -170,77 +170,4 @@ fn a_waiter_that_is_woken_late_counts_for_the_process() {
     let late = Duration::from_nanos(2 * LATE_NS);
     assert!((0..20).any(|_| late_when_woken(late) == 1));
     assert!((0..20).any(|_| late_when_woken(Duration::ZERO) == 0));
-}
-
-/// The list of waiters.
-mod list {
-    use crate::domain::waiting::*;
-
-    #[test]
-    fn finish_unlinks_only_earlier_waiters() {
-        let waiters: Vec<Waiter> = (0..40).map(Waiter::new).collect();
-        let mut list = WaitList::new();
-        for waiter in &waiters {
-            // SAFETY: the vector does not move before the list is gone.
-            unsafe { list.link(waiter) };
-        }
-        list.unlink(&waiters[3]);
-        let mut wakes = Wakes::new();
-        let mut rounds = 0;
-        while list.finish(30, &mut wakes) {
-            rounds += 1;
-            wakes.wake();
-        }
-        assert_eq!(rounds, 1, "29 waiters, 16 a round");
-        let done = |w: &Waiter| w.state.load(Ordering::Relaxed) == DONE;
-        assert!(
-            waiters
-                .iter()
-                .all(|w| done(w) == (w.ticket < 30 && w.ticket != 3))
-        );
-        wakes.wake();
-        assert!(list.hand_over(&mut wakes));
-        assert!(waiters[30].take_drive() && !waiters[31].take_drive());
-        // A waiter that is linked again gets its old place: at the front, in the middle, at the end.
-        for back in [30, 35, 39] {
-            list.unlink(&waiters[back]);
-            // SAFETY: as above.
-            unsafe { list.link(&waiters[back]) };
-            let (mut order, mut at) = (Vec::new(), list.head);
-            // SAFETY: as above.
-            while let Some(waiter) = unsafe { at.as_ref() } {
-                order.push(waiter.ticket);
-                at = waiter.next.get();
-            }
-            assert_eq!(order, (30..40).collect::<Vec<_>>());
-        }
-        for waiter in &waiters[30..] {
-            list.unlink(waiter);
-        }
-        assert!(list.head.is_null() && list.tail.is_null());
-    }
-
-    #[test]
-    fn relinked_waiters_are_sorted_by_ticket() {
-        let waiters: Vec<Waiter> = (0..5).map(Waiter::new).collect();
-        for order in [
-            [0, 1, 2, 3, 4],
-            [1, 2, 4, 3, 0],
-            [4, 3, 2, 1, 0],
-            [2, 0, 4, 1, 3],
-        ] {
-            let mut list = WaitList::new();
-            for n in order {
-                // SAFETY: the vector does not move before the list is gone.
-                unsafe { list.link(&waiters[n]) };
-            }
-            let mut wakes = Wakes::new();
-            for until in 1..=5 {
-                waiters[until - 1].state.store(WAITING, Ordering::Relaxed);
-                assert!(!list.finish(until as Pos, &mut wakes));
-                assert_eq!(wakes.wake(), 1, "{order:?}: the one below {until}");
-            }
-            assert!(list.head.is_null() && list.tail.is_null());
-        }
-    }
 }
