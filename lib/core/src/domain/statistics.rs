@@ -29,6 +29,7 @@ macro_rules! statistics {
         }
 
         impl $name {
+            #[doc(hidden)]
             pub fn of(domain: &'static Domain) -> $name {
                 let $held = domain.held();
                 let $it = &Look::at(domain);
@@ -37,6 +38,7 @@ macro_rules! statistics {
 
             $(
                 /// Calls `each` with each published figure: its name in two parts, and its value.
+                #[doc(hidden)]
                 pub fn publish(domain: &'static Domain, each: &mut dyn FnMut(&str, &str, u64)) {
                     let $it = &Look::at(domain);
                     $($value.publish(stringify!($field), each);)*
