@@ -56,7 +56,7 @@ future! {
 
 #[cfg(not(quiescent_model))]
 future! {
-    /// Resolves after a full grace period of its domain. Made by [`grace_period`],
+    /// Resolves after a full grace period of its domain. Made by [`grace_period`](crate::grace_period),
     /// [`RcuDomain::grace_period`](crate::RcuDomain::grace_period) and
     /// [`Cookie::wait_async`](crate::Cookie::wait_async).
     ///
