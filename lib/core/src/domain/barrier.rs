@@ -194,7 +194,7 @@ impl State {
     /// program.
     pub fn end(&'static self, core: MutexGuard<'_, Core>) {
         if self.end_quietly(core) {
-            self.wake_tasks(|awaits| awaits.is_none());
+            self.wake_tasks(&|awaits| awaits.is_none());
         }
     }
 
@@ -228,7 +228,7 @@ impl State {
         let mut core = self.lock();
         core.gate.stopped = true;
         self.open(core);
-        self.wake_tasks(|_| true); // includes those that a failed thread was to wake
+        self.wake_tasks(&|_| true); // includes those that a failed thread was to wake
     }
 }
 

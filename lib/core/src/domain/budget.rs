@@ -218,7 +218,7 @@ impl State {
         if news & TASKS_WAIT != 0 {
             self.env().watched(
                 || "the waker of a task",
-                || self.wake_tasks(|awaits| awaits.is_none()),
+                || self.wake_tasks(&|awaits| awaits.is_none()),
             );
         }
         if news & OVER_BUDGET == 0 {

@@ -263,7 +263,7 @@ impl Pass {
         {
             let done = |it: Awaits| it.is_some_and(|cookie| state.is_done(cookie));
             if state.tasks.any(done) {
-                let wake = || state.wake_tasks(done);
+                let wake = || state.wake_tasks(&done);
                 state.env().watched(|| "the waker of a task", wake);
             }
         }

@@ -90,7 +90,8 @@ impl State {
 
     /// Wakes the tasks whose `awaits` is accepted by `which`. A waker may poll directly, but must not wait
     /// for the calling thread, which is busy.
-    pub fn wake_tasks(&self, which: impl Fn(Awaits) -> bool) {
+    #[inline(never)]
+    pub fn wake_tasks(&self, which: &dyn Fn(Awaits) -> bool) {
         (self.tasks.take(which)).for_each(|waker| wake(self.env(), waker));
     }
 }

@@ -121,7 +121,8 @@ impl Tasks {
 
     /// Takes the tasks whose `awaits` is accepted by `which` out of the list; all tasks, if there is no
     /// memory for the selection.
-    pub fn take(&self, which: impl Fn(Awaits) -> bool) -> impl Iterator<Item = Waker> {
+    #[inline(never)]
+    pub fn take(&self, which: &dyn Fn(Awaits) -> bool) -> impl Iterator<Item = Waker> {
         let mut chosen: Vec<Task> = Vec::new();
         let mut short = false;
         loop {

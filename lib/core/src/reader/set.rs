@@ -123,6 +123,7 @@ impl Host for View<'_> {
         }
     }
 
+    #[inline(never)]
     fn occupied(&self, group: usize) -> u64 {
         match self.0 {
             ReaderSet(DomainReaders::Threads, threads) => threads.slots.occupied(group, self.1),
