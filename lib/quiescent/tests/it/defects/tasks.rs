@@ -111,6 +111,26 @@ fn a_waker_waits_for_another_grace_period() {
     });
 }
 
+#[test]
+fn a_task_whose_grace_period_has_not_ended_is_not_woken() {
+    isolated(|| {
+        let [first, started, later] = [(); 3].map(|()| Bell::new());
+        let inside = Reader::inside("inside");
+        let (mut one, mut other) = (grace_period(), grace_period());
+        assert!(started.poll(&mut other).is_pending());
+        // The grace period waits for that reader. The next one will wait for this one.
+        let inside_next = Reader::inside("inside, too");
+        let mut next = grace_period();
+        assert!(later.poll(&mut next).is_pending());
+        assert!(first.poll(&mut one).is_pending()); // after it: tasks are woken in this order
+        inside.end();
+        until("it is woken", || first.rung() == 1);
+        assert_eq!((started.rung(), later.rung()), (1, 0));
+        inside_next.end();
+        until("so is the next", || later.rung() == 1);
+    });
+}
+
 /// Polls a future with one waker, then with another, then drops it: it keeps the last one, and then none.
 /// `kind` makes the future while a reader is in its way.
 fn keeps_one_waker<F: Future + Unpin + Clone>(mut future: F) {
