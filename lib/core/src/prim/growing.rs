@@ -42,6 +42,18 @@ impl<T: 'static, const FIRST: u32, const LEAVES: usize> Growing<T, FIRST, LEAVES
         Some(unsafe { &*first.add(at) })
     }
 
+    /// The leaves that exist.
+    #[inline]
+    pub fn leaves(&self) -> impl Iterator<Item = &[T]> {
+        let leaves = self.leaves.iter().enumerate();
+        leaves.filter_map(|(leaf, first)| {
+            let first = first.load(Ordering::Acquire); // [SP-1]
+            let size = (FIRST as usize) << leaf;
+            // SAFETY: a leaf of this size, which lives forever, and is only changed by atomics.
+            (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts(first, size) })
+        })
+    }
+
     /// All places of all leaves that exist, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let mut from = (0, 0);

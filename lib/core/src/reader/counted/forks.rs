@@ -84,7 +84,7 @@ impl Counted {
     /// no such section begins or ends meanwhile.
     pub fn forget_sent(&self) -> u64 {
         let forget = |count: usize| {
-            let open = self.sum(|tally| tally.sent.open(count));
+            let open = self.sum(|tally, count| tally.sent.open(count), count);
             self.inherited[count].store(0, Ordering::Relaxed);
             self.unregistered.sent.initialize();
             self.unregistered.sent.unlocks[count].fetch_add(open, Ordering::AcqRel);
@@ -102,7 +102,7 @@ impl Counted {
     /// thread that has begun more than it has ended, until there are as many as are open.
     pub fn begun_on(&self, count: usize) -> impl Iterator<Item = (Origin, u64)> {
         let mut left = self
-            .sum(|tally| tally.sent.open(count))
+            .sum(|tally, count| tally.sent.open(count), count)
             .cast_signed()
             .max(0);
         let mut take = move |most: i64| {
