@@ -191,7 +191,7 @@ unsafe fn guard(wait: RawFd, path: &CString) -> ! {
         {}
         let pause = libc::timespec {
             tv_sec: 0,
-            tv_nsec: PAUSE.subsec_nanos().into(),
+            tv_nsec: PAUSE.subsec_nanos() as libc::c_long,
         };
         for _ in 0..TRIES {
             if libc::rmdir(path.as_ptr()) == 0 || *libc::__errno_location() != libc::EBUSY {

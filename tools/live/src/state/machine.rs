@@ -174,11 +174,12 @@ pub fn coarse_tick_ns() -> Option<u64> {
 }
 
 /// `MEMBARRIER_CMD_QUERY` of membarrier(2): the commands that there are, a bit each.
+#[allow(clippy::useless_conversion, reason = "a `long` has 32 bits elsewhere")]
 fn membarrier() -> Result<i64, String> {
     // SAFETY: membarrier takes three plain numbers.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, 0, 0, 0) };
     match result {
-        0.. => Ok(result),
+        0.. => Ok(i64::from(result)),
         _ => Err(std::io::Error::last_os_error().to_string()),
     }
 }
