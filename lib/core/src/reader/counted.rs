@@ -341,10 +341,8 @@ impl Counted {
     #[inline(never)]
     fn sum(&self, of: fn(&Tally, usize) -> u64, count: usize) -> u64 {
         let mut sum = of(&self.unregistered, count);
-        for leaf in self.of_threads.leaves() {
-            for tally in leaf {
-                sum = sum.wrapping_add(of(tally, count));
-            }
+        for tally in self.of_threads.leaves().flatten() {
+            sum = sum.wrapping_add(of(tally, count));
         }
         sum
     }
