@@ -42,21 +42,16 @@ impl<T: 'static, const FIRST: u32, const LEAVES: usize> Growing<T, FIRST, LEAVES
         Some(unsafe { &*first.add(at) })
     }
 
-    /// The places of a leaf: none, if it does not exist.
-    #[inline]
-    fn leaf(&self, leaf: usize) -> &[T] {
-        let first = self.leaves[leaf].load(Ordering::Acquire); // [SP-1]
-        if first.is_null() {
-            return &[];
-        }
-        // SAFETY: a leaf of this size, which lives forever, and is only changed by atomics.
-        unsafe { std::slice::from_raw_parts(first, (FIRST as usize) << leaf) }
-    }
-
-    /// All leaves.
+    /// The leaves that exist.
     #[inline]
     pub fn leaves(&self) -> impl Iterator<Item = &[T]> {
-        (0..LEAVES).map(|leaf| self.leaf(leaf))
+        let leaves = self.leaves.iter().enumerate();
+        leaves.filter_map(|(leaf, first)| {
+            let first = first.load(Ordering::Acquire); // [SP-1]
+            let size = (FIRST as usize) << leaf;
+            // SAFETY: a leaf of this size, which lives forever, and is only changed by atomics.
+            (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts(first, size) })
+        })
     }
 
     /// All places of all leaves that exist, with their numbers.
@@ -68,11 +63,13 @@ impl<T: 'static, const FIRST: u32, const LEAVES: usize> Growing<T, FIRST, LEAVES
     /// The next place, from one of a leaf on. One function for all loops: none is on a hot path.
     #[inline(never)]
     fn next(&self, (leaf, at): &mut (usize, usize)) -> Option<(u32, &T)> {
-        while *leaf < LEAVES {
-            let number = ((FIRST as usize) << *leaf) - FIRST as usize + *at;
-            if let Some(place) = self.leaf(*leaf).get(*at) {
+        while let Some(first) = self.leaves.get(*leaf) {
+            let (first, size) = (first.load(Ordering::Acquire), (FIRST as usize) << *leaf);
+            let (here, number) = (*at, size - FIRST as usize + *at);
+            if !first.is_null() && here < size {
                 *at += 1;
-                return Some((number as u32, place));
+                // SAFETY: a leaf of this size, which lives forever.
+                return Some((number as u32, unsafe { &*first.add(here) }));
             }
             (*leaf, *at) = (*leaf + 1, 0);
         }
