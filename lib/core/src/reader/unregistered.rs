@@ -143,8 +143,8 @@ impl Unregistered {
     }
 }
 
-/// Sections on one side of which the next one aborts the process: half of what a side can count.
-const MOST_SECTIONS: u64 = 1 << (usize::BITS / 2 - 1);
+/// Sections on one side of which the next one aborts the process: three quarters of what a side can count.
+const MOST_SECTIONS: u64 = 3 << (usize::BITS / 2 - 2);
 
 /// Open sections of a thread without a record; each half of the word counts those on one side of the two
 /// counters.
@@ -177,8 +177,8 @@ impl OpenSections {
 
     /// Adds a section; returns its side. `newcomers` is the side for a thread that has none open.
     ///
-    /// Aborts the process where a side has half the sections that its half of the word can count (32 768 on
-    /// 32-bit systems): forgotten guards would make it 0 while guards exist.
+    /// Aborts the process where a side has three quarters of the sections that its half of the word can count
+    /// (49 152 on 32-bit systems): forgotten guards would make it 0 while guards exist.
     pub fn join(&self, newcomers: u32) -> u32 {
         let side = match self.count() {
             0 => newcomers,

@@ -7,7 +7,7 @@ use quiescent::Guard;
 use super::*;
 
 /// The places of a thread's records in the last of so many domains are pages of their own.
-const MANY: usize = 4200;
+const MANY: usize = 4200 * (8 / size_of::<usize>());
 static DOMAINS: [Domain; MANY] = [const { Domain::new() }; MANY];
 
 /// A section of the last domain, in a thread that has not read in any.
