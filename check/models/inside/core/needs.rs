@@ -1,6 +1,8 @@
 //! Tests that need what a system may lack.
 
 use std::io::Write;
+use std::path::Path;
+use std::process::Command;
 
 use super::HAS;
 
@@ -50,6 +52,19 @@ pub fn fence() -> bool {
 /// and with threads of its own.
 pub fn emulated() -> bool {
     std::env::var_os("QUIESCENT_TEST_RUNNER").is_some()
+}
+
+/// A command that runs a program built for this system: through the words of `QUIESCENT_TEST_RUNNER`, if that
+/// is set (qemu, which does not run what its programs execute).
+pub fn command(program: &Path) -> Command {
+    let runner = std::env::var("QUIESCENT_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let Some(first) = words.next() else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(first);
+    command.args(words).arg(program);
+    command
 }
 
 /// The calling test ends early, for want of this.

@@ -65,7 +65,7 @@ pub fn aborts(name: &str, body: impl FnOnce()) {
     if std::env::var_os(ABORTS).is_some() {
         return body();
     }
-    let mut again = std::process::Command::new(std::env::current_exe().expect("this program"));
+    let mut again = crate::os::needs::command(&std::env::current_exe().expect("this program"));
     again
         .args([name, "--exact", "--nocapture"])
         .env(ABORTS, "1");

@@ -13,7 +13,6 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -53,22 +52,9 @@ extern "C" fn at_once() {
     unsafe { libc::setenv(c"RUST_TEST_THREADS".as_ptr(), threads.as_ptr(), 0) };
 }
 
-/// A command that runs a program built for this system: through the words of `QUIESCENT_TEST_RUNNER`, if that
-/// is set (qemu, which does not run what its programs execute).
-pub fn command(program: &Path) -> Command {
-    let runner = std::env::var("QUIESCENT_TEST_RUNNER").unwrap_or_default();
-    let mut words = runner.split_whitespace();
-    let Some(first) = words.next() else {
-        return Command::new(program);
-    };
-    let mut command = Command::new(first);
-    command.args(words).arg(program);
-    command
-}
-
 /// A command that runs this program once more.
 pub fn once_more() -> Command {
-    command(&std::env::current_exe().expect("the path of this binary"))
+    needs::command(&std::env::current_exe().expect("the path of this binary"))
 }
 
 /// Runs `body` in a process of its own.

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::common::isolated::command;
 use crate::common::until;
+use quiescent_core::os::needs::command;
 
 /// The program that cargo has built beside this test.
 fn program(name: &str) -> PathBuf {
