@@ -50,6 +50,8 @@ pub struct Queued {
     /// There is an owner that queues within its credit, without saying so at once. (For
     /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
+    /// Its owner is about to run some of it: at the end of its section.
+    pub owes: bool,
     /// Its owner is not to reclaim: it starts no grace period, and others consume.
     pub offload: bool,
     /// If its credit lasts, the owner may queue this number before it calls again, and checks the bytes of
@@ -281,6 +283,7 @@ impl Cpu {
     fn ignores(&self, own: &Queued, batch: u64) -> bool {
         let list = &self.lists[Lane::Own as usize];
         self.owner_runs
+            && !own.owes
             && list.ready() >= batch
             && own.freed_to == Some(list.head())
             && own.end.wrapping_sub(list.end()) > batch / 16

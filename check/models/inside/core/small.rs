@@ -27,3 +27,6 @@ pub const RECORD_LEAVES: usize = 4;
 pub const TABLE_LEAVES: usize = 1;
 /// Largest number of entries taken out of a queue at once.
 pub const MAX_EXTRACT: usize = 2;
+
+/// Destructors that a thread owes before the end of a section runs them: so many share a slow path.
+pub const FEW_OWED: u32 = 1;

@@ -212,6 +212,25 @@ fn a_barrier_against_an_owner_that_runs_destructors() {
     });
 }
 
+/// The same where it runs at the end of a section what it owes. `[RUN-1]`
+#[test]
+fn a_barrier_against_an_owner_that_owes() {
+    check("barrier and owner that owes", 1, 1, || {
+        let world = reclaiming(Domain::patient(1));
+        let owner = world.owner_that_owes();
+        world.domain.enter();
+        let worker = world.serving();
+        world.begin(1);
+        rcu::barrier();
+        world.expect_returned(0);
+        world.reopen();
+        branching(false);
+        owner.join();
+        worker.end(&world);
+        world.finish_patient();
+    });
+}
+
 /// The same where the owner does nothing afterwards that would report: it finds that it was asked. `[RUN-1]`
 #[test]
 fn a_barrier_against_an_owner_that_stays() {

@@ -26,6 +26,7 @@
 //! again whenever a callback has been run, and every 10 ms, since memory that owners free themselves causes
 //! no notification.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use quiescent_engine::budget::Held;
@@ -191,13 +192,18 @@ impl State {
     }
 
     /// The calling thread has queued callbacks faster than they are run: it yields its CPU once. This is no
-    /// wait: it continues if no other thread is runnable. Not inside a section of any domain, which would
-    /// only last longer, nor in a callback.
+    /// wait: it continues if no other thread is runnable. Inside a section of any domain, which would only
+    /// last longer, it does so at the end; in a callback it does not.
     #[cold]
+    #[inline(never)]
     pub fn give_way(&'static self) {
         let local = self.env().local();
-        if local.in_callback() || self.env().threads.in_any_section(&local) {
+        if local.in_callback() {
             return;
+        }
+        if self.env().threads.in_any_section(&local) {
+            let owes = self.env().pass_on(&local);
+            return local.gives_way.store(owes, Relaxed);
         }
         count(&self.counters.gave_way);
         #[cfg(not(quiescent_model))]

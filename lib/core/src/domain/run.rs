@@ -23,9 +23,21 @@
 //! Inside a section of that thread (the code may take a lock whose holder waits for readers), inside another
 //! callback or destructor, in a thread that hands reclaiming off. The thread checks this *before* it pops,
 //! because a popped entry cannot be put back. Entries that it does not pop stay queued: it pops them in a
-//! later call, or the worker takes them. The worker does so at the deadline, near the budget, or when the
-//! owner has queued for some time and has run no entry of a batch that is done
+//! later call or at the end of its section, or the worker takes them. The worker does so at the deadline,
+//! near the budget, or when the owner has queued for some time and has run no entry of a batch that is done
 //! ([`Cpu::refill`](quiescent_engine::Cpu::refill)).
+//!
+//! ## At the end of a section
+//! A thread that retires inside a section *owes* the destructors that it would have run outside: one or two
+//! for each call, and a yield of its CPU if the budget asks for one. When it owes [`FEW_OWED`] of them, it
+//! marks the word of an open section, beside the flag that each unlock tests. The end of the outermost
+//! section of that word, or its `repin`, pays ([`settle`](Env::settle)): it pops under the lock, once for
+//! several entries, so no take-over comes in between. If the thread is in a section of another domain then,
+//! the mark goes to that section's word. An `Srcu`'s section has no word: the debt is forgotten, the entries
+//! stay queued.
+//!
+//! The mark contains the generation of its section. So a signal handler that reads between the end of the
+//! section and the test of the flag does not pay; nor does a thread that unwinds, or that ends.
 //!
 //! While such code runs, its thread is marked as running a callback, so what the code retires is only queued.
 //!
@@ -40,6 +52,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 
 use quiescent_engine::credit::{Queued, Urgency};
@@ -52,10 +65,8 @@ use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::domain::tasks::Awaits;
-#[cfg(all(debug_assertions, not(quiescent_model)))]
-use crate::prim;
-use crate::prim::Ordering;
 use crate::prim::counters::{add, count};
+use crate::prim::{self, FEW_OWED, Ordering};
 use crate::queue::intrusive::{self, Head, RunHead};
 use crate::queue::kind::{self, CODE, OWN};
 use crate::queue::lane::Entry;
@@ -296,14 +307,25 @@ fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
     lane.push::<true>(entry, bytes, true, help, pop, pop_last);
 }
 
-/// The thread is inside a section or a callback, or it has read in a domain of the program.
-#[cold]
+/// The thread is inside a section or a callback, or it has read in a domain of the program. Inside a section
+/// it owes what it would have run outside.
 #[inline(never)]
 fn own_inside(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
-    if !queue.is_dummy() && State::of(queue).may_run(local) {
+    let runs_none = local.in_callback() || queue.is_dummy();
+    let noted = local.noted_section();
+    if !runs_none && noted.is_none() && State::of(queue).may_run(local) {
         return push_own(local, queue, entry, bytes);
     }
     push_code(queue, OWN, entry, bytes, Urgency::Lazy);
+    if runs_none || !queue.lanes[OWN].has_done() {
+        return;
+    }
+    if local.owe(queue, queue.lanes[OWN].step.load(Ordering::Relaxed)) >= FEW_OWED {
+        match noted {
+            Some(word) => word.owe(),
+            None => _ = State::of(queue).env().pass_on(local),
+        }
+    }
 }
 
 /// Queues a closure that its owner runs.
@@ -314,6 +336,79 @@ pub fn own_call(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64, 
         true => own(local, queue, entry, bytes),
         false => push_code(queue, OWN, entry, bytes, urgency),
     }
+}
+
+impl Env {
+    /// A section that is open now makes its thread run what it owes, at its end. False: there is none that
+    /// could, and the debt is forgotten.
+    #[inline(never)]
+    pub fn pass_on(&self, local: &Local) -> bool {
+        let open = local.noted_section().or_else(|| {
+            let record = self.threads.own_slot(local)?.open_record()?;
+            Some(&record.words.reader)
+        });
+        match open {
+            Some(word) => word.owe(),
+            None => forget_debt(local),
+        }
+        open.is_some()
+    }
+
+    /// The outermost section of a word has ended, and its thread owes destructors: it runs them, unless it is
+    /// in another section. While the thread unwinds it runs none, since a second panic would end the process.
+    #[cold]
+    #[inline(never)]
+    pub fn settle(&'static self, local: &Local) {
+        if local.in_callback() || self.threads.in_any_section(local) {
+            self.pass_on(local);
+            return;
+        }
+        if std::thread::panicking() || local.exits.load(Relaxed) != 0 {
+            return forget_debt(local);
+        }
+        #[cfg(not(quiescent_model))]
+        crate::os::keeping_errno(|| self.pay(local));
+        #[cfg(quiescent_model)]
+        self.pay(local);
+    }
+
+    fn pay(&'static self, local: &Local) {
+        if local.gives_way.load(Relaxed) {
+            local.gives_way.store(false, Relaxed);
+            self.state.give_way();
+        }
+        while let Some((queue, mut owed)) = local.take_owing() {
+            while owed > 0 {
+                match run_owed(local, queue, owed) {
+                    0 => break,
+                    ran => owed -= ran,
+                }
+            }
+        }
+    }
+}
+
+/// The thread owes nothing: what it does not run stays queued.
+#[inline(never)]
+pub fn forget_debt(local: &Local) {
+    while local.take_owing().is_some() {}
+    local.gives_way.store(false, Relaxed);
+}
+
+/// Runs done entries of the thread's own queue, up to `most`; returns how many. The lock is taken once for
+/// several, and not held while they run.
+fn run_owed(local: &Local, queue: &'static Queue, most: u32) -> u32 {
+    let mut places = [Entry::NONE; 2 * FEW_OWED as usize];
+    let most = places.len().min(most as usize);
+    let count = queue.pop_code(&queue.lock(), places.get_mut(..most).unwrap_or_default());
+    if count > 0 {
+        local.enter_callback();
+        for entry in places.iter().take(count) {
+            run_next(queue, *entry);
+        }
+        finish_run(local, queue);
+    }
+    count as u32
 }
 
 /// Runs the entries that the owner of `queue` has popped from its own lane, on the owner's thread, inside a
@@ -327,18 +422,23 @@ fn run_popped(local: &Local, queue: &'static Queue, popped: [Option<Entry>; 2]) 
     local.enter_callback();
     run_one(queue, first);
     if let Some(second) = second {
-        run_second(queue, second);
+        run_next(queue, second);
     }
+    finish_run(local, queue);
+}
+
+/// The thread runs no more of what it had popped.
+#[inline(always)]
+fn finish_run(local: &Local, queue: &'static Queue) {
     local.leave_callback();
     if queue.lanes[OWN].end_running() {
         State::of(queue).report_run(queue); // [RUN-1]
     }
 }
 
-/// Unless the first one has forked, and this is the child: the parent runs the second one.
-#[cold]
+/// Unless one before it has forked, and this is the child: the parent runs it.
 #[inline(never)]
-fn run_second(queue: &'static Queue, entry: Entry) {
+fn run_next(queue: &'static Queue, entry: Entry) {
     if !queue.lanes[OWN].running().is_empty() {
         run_one(queue, entry);
     }

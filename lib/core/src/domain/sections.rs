@@ -11,6 +11,7 @@ use quiescent_engine::CpuId;
 use crate::domain::env::Env;
 use crate::domain::error::InitError;
 use crate::domain::life::Domain;
+use crate::domain::run;
 use crate::domain::state::{Core, State};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::per_thread::Queue;
@@ -112,15 +113,17 @@ impl Domain {
         }
     }
 
-    /// Ends a section and begins another, if a driver waits for that; returns the new word. Only for an
-    /// outermost section.
+    /// Ends a section and begins another, if a driver waits for that or the thread owes destructors; returns
+    /// the new word. Only for an outermost section.
     #[cfg_attr(feature = "locations", track_caller)]
     #[cold]
     #[inline(never)]
     pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
         self.env().answer_if_asked(local, reader);
         let unregistered = &self.reader_records().unregistered;
-        if !ReaderWords::is_in_the_way(reader, unregistered, &local.unregistered_elsewhere) {
+        if !ReaderWords::is_in_the_way(reader, unregistered, &local.unregistered_elsewhere)
+            && !reader.is_about_to_settle()
+        {
             return reader;
         }
         if word::end(reader) {
@@ -142,6 +145,9 @@ impl Domain {
                 None => reader.flag.store(FLAG_CLEAR, Ordering::Release),
             }
         }
+        if reader.settles() {
+            self.env().settle(local);
+        }
     }
 }
 
@@ -156,14 +162,17 @@ impl Env {
         if let Some(reader) = self.threads.close(local, reader) {
             self.state.wake_driver(reader);
         }
+        if reader.settles() {
+            self.settle(local);
+        }
     }
 
-    /// A driver waits, or the word is a sink: ends the section and begins another, if it is an outermost one
-    /// that a driver waits for.
+    /// The word is flagged: ends the section and begins another, if it is an outermost one that a driver waits
+    /// for, or whose thread owes destructors.
     #[cfg_attr(feature = "locations", track_caller)]
     pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
         self.answer_if_asked(local, reader);
-        if !self.threads.is_in_the_way(local, reader) {
+        if !self.threads.is_in_the_way(local, reader) && !reader.is_about_to_settle() {
             return reader;
         }
         if word::end(reader) {
@@ -206,6 +215,7 @@ impl Env {
             let rounds = local.exits.fetch_add(1, Relaxed) + 1;
             return rounds >= EXIT_ROUNDS; // then the slot remains a named holdout forever
         }
+        run::forget_debt(&local); // its queues are the next thread's
         for queue in slot.queues.iter() {
             State::of(queue).leave_queue(queue);
         }

@@ -52,6 +52,24 @@ pub use portable::*;
 ))]
 pub use system::*;
 
+/// Runs `f`; the thread's `errno` is what it was before. (Elsewhere nothing relies on it across a call of
+/// ours.)
+#[cfg(not(quiescent_model))]
+pub fn keeping_errno(f: impl FnOnce()) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the place of this thread's errno.
+    let errno = unsafe { libc::__errno_location() };
+    #[cfg(target_os = "linux")]
+    // SAFETY: as above; it is readable and writable at any time.
+    let before = unsafe { errno.read() };
+    f();
+    #[cfg(target_os = "linux")]
+    // SAFETY: as above.
+    unsafe {
+        errno.write(before)
+    };
+}
+
 /// The system's number for "there is no memory", in an error that may pass.
 pub const NO_MEMORY: i32 = if cfg!(windows) { 8 } else { 12 };
 

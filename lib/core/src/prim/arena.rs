@@ -30,6 +30,7 @@ struct Chunk {
 static NOW: AtomicPtr<Chunk> = AtomicPtr::new(std::ptr::null_mut());
 
 /// `size` bytes of zeros, aligned to [`ALIGN`]; `None` without memory.
+#[inline(never)]
 pub fn zeroed(size: usize) -> Option<NonNull<u8>> {
     let size = size.checked_next_multiple_of(ALIGN)?;
     if size >= LARGE {

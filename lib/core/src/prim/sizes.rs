@@ -33,3 +33,6 @@ pub const FIRST_RECORDS: u32 = 2;
 pub const RECORD_LEAVES: usize = 16;
 /// Leaves of a slot's table: enough for millions of domains.
 pub const TABLE_LEAVES: usize = 20;
+
+/// Destructors that a thread owes before the end of a section runs them: so many share a slow path.
+pub const FEW_OWED: u32 = 4;

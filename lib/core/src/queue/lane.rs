@@ -75,6 +75,11 @@ use std::ops::Range;
 use crate::prim::{AtomicPtr, AtomicU32, AtomicU64, BLOCK, Ordering, light_fence};
 pub use crate::queue::block::{Block, Entry};
 
+/// Bits of the number of entries of code that an owner runs, in the word that says so.
+const RUN_BITS: u32 = 4;
+/// The largest number that fits.
+pub const MOST_RUN: usize = (1 << RUN_BITS) - 1;
+
 /// Entries that the owner has popped, all of them in one block.
 #[derive(Clone, Copy, Debug)]
 pub struct Popped {
@@ -125,7 +130,7 @@ pub struct LaneWords {
     pub published: AtomicU64,
     /// `head` at that time.
     pub freed: AtomicU64,
-    /// The popped code that its owner runs: its position times 4, and its number; 0 for none.
+    /// The popped code that its owner runs: its position times 16, and its number; 0 for none.
     running: AtomicU64,
 }
 
@@ -222,6 +227,12 @@ impl LaneWords {
         self.step.store(step, Ordering::Relaxed);
     }
 
+    /// True if something is done that the owner may pop.
+    #[inline(always)]
+    pub fn has_done(&self) -> bool {
+        self.head.load(Ordering::Relaxed) < self.until.load(Ordering::Relaxed)
+    }
+
     /// Pushes an entry and pops nothing. True: the slow path is needed.
     #[inline(always)]
     pub fn push_only(&self, entry: Entry, bytes: u64) -> bool {
@@ -238,7 +249,8 @@ impl LaneWords {
     /// `[RUN-1]`
     #[inline(always)]
     pub fn set_running(&self, at: u64, count: u64) {
-        self.running.store(at << 2 | count, Ordering::Relaxed);
+        self.running
+            .store(at << RUN_BITS | count, Ordering::Relaxed);
     }
 
     /// It runs them no more. True: a taker asks for a report. Only the owner calls this. `[RUN-1]`
@@ -252,7 +264,8 @@ impl LaneWords {
     /// What the owner runs, for a taker: behind its load of the head. `[RUN-1]`
     pub fn running(&self) -> Range<u64> {
         let running = self.running.load(Ordering::Acquire);
-        running >> 2..(running >> 2) + (running & 3)
+        let at = running >> RUN_BITS;
+        at..at + (running & MOST_RUN as u64)
     }
 
     /// Publishes the new end; true if the slow path is needed.
@@ -339,7 +352,7 @@ impl LaneWords {
         let head = self.head.load(Ordering::Relaxed);
         let until = self.until.load(Ordering::Relaxed);
         let count = places.len().min(until.saturating_sub(head) as usize);
-        for (place, at) in places[..count].iter_mut().zip(head..) {
+        for (place, at) in places.iter_mut().zip(head..head + count as u64) {
             *place = self.popped(at);
         }
         let next = head + count as u64;

@@ -48,13 +48,13 @@ use quiescent_engine::owner::blocks_of;
 
 use crate::prim::fixed::Fixed;
 use crate::prim::linked::{Linked, List, OfSlot};
-use crate::prim::{AtomicPtr, BLOCK, Mutex, MutexGuard, Ordering};
+use crate::prim::{AtomicPtr, BLOCK, FEW_OWED, Mutex, MutexGuard, Ordering};
 use crate::queue::block::Block;
 use crate::queue::chain::{Chain, Garbage, Spares, end_of_block};
 use crate::queue::common::Common;
 use crate::queue::intrusive::{Head, Heads, RunHead};
 use crate::queue::kind::{BLOCK_LANES, CODE, HEAD, OWN, PLAIN};
-use crate::queue::lane::{Entry, LaneWords, Popped};
+use crate::queue::lane::{Entry, LaneWords, MOST_RUN, Popped};
 use crate::queue::meter::{Cursor, Meter};
 use crate::queue::parcel::{Callback, Parcel};
 
@@ -77,6 +77,10 @@ pub struct Queue {
     pub others: List<Queue>,
     /// The queues of the same slot in other domains, created before this one.
     of_slot: List<Queue, OfSlot>,
+    /// Destructors that its owner is to run when its sections are over. Only the owner changes these two.
+    pub owed: std::sync::atomic::AtomicU32,
+    /// The next queue out of which its owner is to run some.
+    pub next_owing: std::sync::atomic::AtomicPtr<Queue>,
     pub common: Fixed<Common>,
     /// The state of its domain, whose type this layer does not know.
     pub state: Fixed<()>,
@@ -208,6 +212,8 @@ impl Queue {
                 parked: crate::prim::parked::Parked::new(),
                 others: List::new(),
                 of_slot: List::new(),
+                owed: std::sync::atomic::AtomicU32::new(0),
+                next_owing: std::sync::atomic::AtomicPtr::new(ptr::null_mut()),
                 // SAFETY: the caller's promise.
                 common: unsafe { Fixed::new(common) },
                 // SAFETY: the caller's promise.
@@ -301,6 +307,8 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
+                owes: lane == OWN
+                    && self.owed.load(std::sync::atomic::Ordering::Relaxed) >= FEW_OWED,
                 offload: hands_off || (lane == OWN && core.workers_run),
                 reach: (u64::from(words.ahead.load(Ordering::Relaxed)) + 1) * BLOCK as u64,
                 running: 0,
@@ -419,21 +427,28 @@ impl Queue {
     // The lane of code that its owner runs, under the lock: the owner pops entries, and takers find out which
     // it is running.
 
-    /// Pops up to two entries of code that the caller, the owner, then runs. No taker can claim them, because
-    /// the caller holds the lock.
+    /// Pops up to two entries of code that the caller, the owner, then runs.
     #[inline(never)]
     pub fn pop_own(&self, core: &QueueCore) -> [Option<Entry>; 2] {
+        let mut places = [Entry::NONE; 2];
+        let count = self.pop_code(core, &mut places);
+        std::array::from_fn(|n| (n < count).then_some(places[n]))
+    }
+
+    /// The same for as many as there are places; returns how many. No taker can claim them, because the
+    /// caller holds the lock.
+    pub fn pop_code(&self, core: &QueueCore, places: &mut [Entry]) -> usize {
+        debug_assert!(places.len() <= MOST_RUN);
         let words = &self.lanes[OWN];
         if core.chains[OWN].taken {
-            return [None; 2];
+            return 0;
         }
         let at = words.head.load(Ordering::Relaxed);
-        let mut places = [Entry::NONE; 2];
-        let count = words.pop_many(&mut places);
+        let count = words.pop_many(places);
         if count > 0 {
             words.set_running(at, count as u64);
         }
-        std::array::from_fn(|n| (n < count).then_some(places[n]))
+        count
     }
 
     /// The owner was asked for a report, and has run the entries that a taker found it running: returns them,

@@ -8,7 +8,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::queue::common::Common;
 use crate::queue::per_thread::Queue;
@@ -37,6 +37,10 @@ pub struct Local {
     pub exits: AtomicUsize,
     /// Number of nested callbacks that the thread is running.
     callbacks: AtomicUsize,
+    /// The queues out of which the thread is to run destructors when its sections are over: a list.
+    owing: AtomicPtr<Queue>,
+    /// It is to yield its CPU when its sections are over.
+    pub gives_way: AtomicBool,
 }
 
 impl Local {
@@ -64,6 +68,8 @@ impl Local {
             counted: CountedHere(AtomicUsize::new(0)),
             exits: AtomicUsize::new(0),
             callbacks: AtomicUsize::new(0),
+            owing: AtomicPtr::new(std::ptr::null_mut()),
+            gives_way: AtomicBool::new(false),
         }
     }
 
@@ -104,6 +110,42 @@ impl Local {
     #[cfg(feature = "fork")]
     pub fn forked(&self, dummy: &'static Queue) {
         self.set_queue(dummy);
+        self.owing.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// The thread is to run so many destructors more out of `queue`, its own, when its sections are over.
+    /// Returns how many these are now.
+    pub fn owe(&self, queue: &'static Queue, more: u32) -> u32 {
+        let owed = queue.owed.load(Ordering::Relaxed);
+        let now = owed.saturating_add(more);
+        queue.owed.store(now, Ordering::Relaxed);
+        if owed == 0 {
+            let first = self.owing.load(Ordering::Relaxed);
+            queue.next_owing.store(first, Ordering::Relaxed);
+            let queue = std::ptr::from_ref(queue).cast_mut();
+            self.owing.store(queue, Ordering::Relaxed);
+        }
+        now
+    }
+
+    /// Takes a queue out of the list, with the number of its destructors.
+    pub fn take_owing(&self) -> Option<(&'static Queue, u32)> {
+        // SAFETY: null, or a queue; queues live forever.
+        let queue: &'static Queue = unsafe { self.owing.load(Ordering::Relaxed).as_ref() }?;
+        let next = queue.next_owing.load(Ordering::Relaxed);
+        self.owing.store(next, Ordering::Relaxed);
+        let owed = queue.owed.load(Ordering::Relaxed);
+        queue.owed.store(0, Ordering::Relaxed);
+        Some((queue, owed))
+    }
+
+    /// The word of a section that is open on this thread, if the thread has noted it: the process's, or that
+    /// of the domain in which it has read last.
+    pub fn noted_section(&self) -> Option<&'static Reader> {
+        // SAFETY: a record; records live forever.
+        let record: &'static ReaderRecord = unsafe { &*self.record.load(Ordering::Relaxed) };
+        let words = [self.reader(), &record.words.reader];
+        words.into_iter().find(|word| word.is_plainly_inside())
     }
 
     /// The tally that the thread has noted, if it belongs to these counts. (The niche of a reference would

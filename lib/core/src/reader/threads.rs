@@ -24,7 +24,7 @@ use crate::prim::{
 };
 use crate::queue::per_thread::{Queue, QueuePlace};
 use crate::reader::bitmap::{LeafMap, UnderLock};
-use crate::reader::table::Table;
+use crate::reader::table::{ReaderRecord, Table};
 use crate::reader::tally::Tally;
 use crate::reader::unregistered::{RESERVED, Unregistered};
 use crate::reader::word::Reader;
@@ -107,13 +107,18 @@ impl Slot {
         self.words.is_inside()
     }
 
+    /// A record of its thread in whose domain a section is open. O(domains in which it has read).
+    #[inline(never)]
+    pub fn open_record(&self) -> Option<&'static ReaderRecord> {
+        let mut records = self.records.records();
+        records.find(|record| record.words.is_inside())
+    }
+
     /// True if a section of any domain is open; of an `Srcu`, one that ends on its thread.
+    #[inline(never)]
     pub fn is_inside_somewhere(&self) -> bool {
         self.is_inside()
-            || self
-                .records
-                .records()
-                .any(|record| record.words.is_inside())
+            || self.open_record().is_some()
             || self.tallies.iter().any(Tally::is_inside_here)
     }
 }

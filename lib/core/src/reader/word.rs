@@ -46,10 +46,18 @@
 //! fence of RD-1 is a full one, and RD-4 is in the place of RD-3.
 
 use std::panic::Location;
+use std::sync::atomic::AtomicU16;
+use std::sync::atomic::Ordering::Relaxed;
 
 use quiescent_engine::Seen;
 
 use crate::prim::{AtomicU32, AtomicU64, Ordering, light_fence, store_and_fence};
+
+/// Half of the word that an unlock tests beside the flag. (Models have no atomics of 16 bits.)
+#[cfg(not(quiescent_model))]
+type AskWord = AtomicU16;
+#[cfg(quiescent_model)]
+type AskWord = AtomicU32;
 
 /// An outermost section: generation + 1 and nesting + 1 in one addition.
 pub const OUTERMOST: u64 = GENERATION + 1;
@@ -93,6 +101,9 @@ pub const SINK_OVERFLOW: u32 = 2;
 /// This is the sink of the unregistered readers' first counter; the next value is the second's.
 pub const SINK_UNREGISTERED: u32 = 3;
 
+/// Marks a debt of destructors.
+const OWES: u16 = 1 << 15;
+
 /// A reader word and its wake flag.
 #[derive(Debug)]
 #[repr(C)]
@@ -103,7 +114,10 @@ pub struct Reader {
     pub(crate) flag: AtomicU32,
     /// Not 0: the thread is asked for a fence ([`asking`](crate::prim::asking)). Beside the flag, so that an
     /// unlock tests both with one instruction; a word of its own, so that no driver is woken for a question.
-    ask: AtomicU32,
+    ask: AskWord,
+    /// Not 0: its thread is to run destructors when the section of this generation ends: [`OWES`] and the low
+    /// bits of the generation. Only its thread, and handlers on it, use it.
+    owed: AtomicU16,
     /// Drivers may ask for fences. Most scenarios have no such driver, and are explored without this test.
     #[cfg(quiescent_model)]
     asks: std::sync::atomic::AtomicBool,
@@ -119,7 +133,8 @@ impl Reader {
             Reader {
                 word: AtomicU64::new(word),
                 flag: AtomicU32::new(flag),
-                ask: AtomicU32::new(0),
+                ask: AskWord::new(0),
+                owed: AtomicU16::new(0),
                 #[cfg(quiescent_model)]
                 asks: std::sync::atomic::AtomicBool::new(false),
                 #[cfg(feature = "locations")]
@@ -189,6 +204,44 @@ impl Reader {
         self.ask.store(0, Ordering::Relaxed);
     }
 
+    /// Its thread, which is inside a section of this word, is to run destructors at the end of the outermost
+    /// one.
+    pub fn owe(&self) {
+        let section = generation(self.word.load(Ordering::Relaxed)) as u16;
+        self.owed.store(section | OWES, Relaxed);
+    }
+
+    /// True if its thread is to run destructors at the end of the outermost section.
+    #[inline(always)]
+    pub fn owes(&self) -> bool {
+        self.owed.load(Relaxed) != 0
+    }
+
+    /// A section of this word has ended. True, once, if its thread is to run destructors now.
+    ///
+    /// Not in a signal handler that has read between the end of that section and the test of the flag in the
+    /// code that it interrupted: the handler's section has another generation.
+    #[inline(never)]
+    pub fn settles(&self) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        if nesting(word) != 0 || !self.owes() {
+            return false;
+        }
+        let owed = self.owed.load(Relaxed);
+        self.forgive();
+        owed == generation(word) as u16 | OWES
+    }
+
+    /// The same question before an outermost section of this word ends.
+    pub fn is_about_to_settle(&self) -> bool {
+        self.owes() && self.nesting() == 1
+    }
+
+    /// Its thread owes nothing.
+    pub fn forgive(&self) {
+        self.owed.store(0, Relaxed);
+    }
+
     /// Sets whether its thread executes fences. No section is open.
     pub fn set_fenced(&self, fenced: bool) {
         let word = self.word.load(Ordering::Relaxed);
@@ -207,6 +260,13 @@ impl Reader {
     #[inline(always)]
     pub fn is_plainly_outside(&self) -> bool {
         self.word.load(Ordering::Relaxed) & NESTING == 0
+    }
+
+    /// True if a section is open, judged fast: false also in fenced mode and beyond the limit.
+    #[inline(always)]
+    pub fn is_plainly_inside(&self) -> bool {
+        let nesting = self.word.load(Ordering::Relaxed) & NESTING;
+        nesting != 0 && nesting & NEST_LIMIT == 0
     }
 
     /// The result of a scan, for the engine. `[RD-2]`
@@ -296,8 +356,8 @@ fn begin_fenced(reader: &'static Reader, word: u64) -> bool {
     true
 }
 
-/// True if the wake flag of this reader word is set, or its thread is asked for a fence. A relaxed load and a
-/// test of both words.
+/// True if the wake flag of this reader word is set, or its thread is asked for a fence, or owes destructors.
+/// A relaxed load and a test of all three.
 ///
 /// Assembly, because the compiler emits three instructions on x86-64 instead of one, and five on aarch64
 /// instead of two: it does not fold an atomic load into a comparison, nor two into one, and this is on the
@@ -348,7 +408,7 @@ pub fn is_flagged(reader: &Reader) -> bool {
         not(quiescent_model)
     )))]
     {
-        reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR || reader.is_asked()
+        reader.flag.load(Ordering::Relaxed) != FLAG_CLEAR || reader.is_asked() || reader.owes()
     }
 }
 
@@ -357,8 +417,8 @@ pub fn is_flagged(reader: &Reader) -> bool {
 #[inline]
 fn unlikely() {}
 
-/// Closes a section in this word. True if its flag is set (a driver waits, or the word is a sink), or if a
-/// driver asks for a fence.
+/// Closes a section in this word. True if its flag is set (a driver waits, or the word is a sink), if a driver
+/// asks for a fence, or if the thread owes destructors.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
 pub fn end(reader: &'static Reader) -> bool {

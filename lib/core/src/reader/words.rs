@@ -156,6 +156,7 @@ impl ReaderWords {
         let outside = word - nesting(word);
         self.reader.word.store(outside, Ordering::Release);
         self.reader.flag.store(FLAG_CLEAR, Ordering::Relaxed);
+        self.reader.forgive();
         self.overflow.store(0, Ordering::Relaxed);
     }
 }

@@ -1,5 +1,6 @@
 //! Destructors in place: where those of retired values run, where they never run, and what waits for them.
 
+mod ends;
 mod settings;
 #[cfg(target_os = "linux")]
 mod unrecorded;
@@ -146,41 +147,16 @@ fn never_inside_a_section_of_the_only_domain() {
             (0..10).for_each(|_| drop(cell.store(Noted(nothing))));
             let before = here();
             assert!(before > 1000);
-            INSIDE.set(true);
-            read(|_| (0..10).for_each(|_| drop(cell.store(Noted(nothing)))));
-            INSIDE.set(false);
-            assert_eq!(here(), before);
+            read(|_| {
+                INSIDE.set(true);
+                (0..10).for_each(|_| drop(cell.store(Noted(nothing))));
+                assert_eq!(here(), before);
+                INSIDE.set(false);
+            });
+            assert!((before + 1..=before + 20).contains(&here()), "at its end");
         }
         barrier();
         assert_eq!(statistics().callback_panics, 0, "inside a section");
-    });
-}
-
-/// A thread that retires inside sections only does not run anything: the worker does.
-#[test]
-fn the_worker_runs_what_is_always_retired_inside() {
-    isolated(|| {
-        begin();
-        let hour = Duration::from_secs(3600);
-        tuning::set_flush_times(tuning::FlushTimes {
-            lazy: hour,
-            prompt: hour,
-        });
-        let cell = noted();
-        INSIDE.set(true);
-        let mut stored = 0;
-        until("the worker comes", || {
-            for _ in 0..1000 {
-                read(|_| drop(cell.store(Noted(nothing))));
-                stored += 1;
-            }
-            synchronize();
-            elsewhere() > 0
-        });
-        assert_eq!(here(), 0);
-        barrier();
-        assert_eq!(elsewhere(), stored);
-        INSIDE.set(false); // the last one, which the cell drops
     });
 }
 

@@ -193,6 +193,21 @@ impl World {
         })
     }
 
+    /// The same with a destructor that it owes, and runs at the end of a section.
+    pub fn owner_that_owes(self: &Rc<World>) -> JoinHandle<()> {
+        self.thread(|world| {
+            let guard = rcu::read_lock();
+            world.retire_long(0);
+            drop(guard);
+            world.pass_on();
+            world.retire_code(1); // drives in passing
+            let guard = rcu::read_lock();
+            world.retire_code(2); // owes one
+            drop(guard); // runs the first
+            world.wait_reopened();
+        })
+    }
+
     fn handle(&self, thing: usize) -> Handle {
         assert!(
             !self.things.things[thing].retired.replace(true),

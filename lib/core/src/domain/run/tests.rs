@@ -205,9 +205,11 @@ fn a_thread_yields_only_where_it_may_be_waited_for() {
     assert_eq!(yields(), 1);
     let section = program.lock();
     state.give_way();
+    assert_eq!(yields(), 1, "not inside");
     program.unlock(section);
+    assert_eq!(yields(), 2, "but at its end");
     program.env.marked(|| state.give_way());
-    assert_eq!(yields(), 1);
+    assert_eq!(yields(), 2);
     state
         .domain()
         .set(|it| (it.budget_bytes, it.budget_count) = (u64::MAX, 2));

@@ -109,6 +109,7 @@ impl Queue {
         core.owned = false;
         core.offload = None;
         core.chosen = None;
+        self.owed.store(0, std::sync::atomic::Ordering::Relaxed);
         if !run_code {
             core.heads.abandon();
         }

@@ -148,6 +148,7 @@ fn report_contains_the_owner_s_progress() {
         offload: false,
         reach: 4 * N,
         running: 0,
+        owes: false,
     };
     assert_eq!(queued[PLAIN], plain);
     assert_eq!(
