@@ -66,7 +66,9 @@ use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::domain::tasks::Awaits;
 use crate::prim::counters::{add, count};
-use crate::prim::{self, FEW_OWED, Ordering};
+#[cfg(all(debug_assertions, not(quiescent_model)))]
+use crate::prim;
+use crate::prim::{FEW_OWED, Ordering};
 use crate::queue::intrusive::{self, Head, RunHead};
 use crate::queue::kind::{self, CODE, OWN};
 use crate::queue::lane::Entry;
@@ -311,21 +313,36 @@ fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
 /// it owes what it would have run outside.
 #[inline(never)]
 fn own_inside(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
+    let reader = local.reader();
+    if local.in_callback() || !reader.is_plainly_inside() {
+        return own_elsewhere(local, queue, entry, bytes);
+    }
+    if owes_enough(local, queue) {
+        reader.owe();
+    }
+    push_code(queue, OWN, entry, bytes, Urgency::Lazy); // last, so that it needs no frame
+}
+
+/// Not in a section of the process's domain.
+#[cold]
+#[inline(never)]
+fn own_elsewhere(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
     let runs_none = local.in_callback() || queue.is_dummy();
-    let noted = local.noted_section();
-    if !runs_none && noted.is_none() && State::of(queue).may_run(local) {
+    if !runs_none && State::of(queue).may_run(local) {
         return push_own(local, queue, entry, bytes);
     }
     push_code(queue, OWN, entry, bytes, Urgency::Lazy);
-    if runs_none || !queue.lanes[OWN].has_done() {
-        return;
+    if !runs_none && owes_enough(local, queue) {
+        State::of(queue).env().pass_on(local);
     }
-    if local.owe(queue, queue.lanes[OWN].step.load(Ordering::Relaxed)) >= FEW_OWED {
-        match noted {
-            Some(word) => word.owe(),
-            None => _ = State::of(queue).env().pass_on(local),
-        }
-    }
+}
+
+/// The thread, which is in a section, owes what one call outside would have run now. True if that and what it
+/// owed before are worth the slow path of an unlock.
+#[inline(always)]
+fn owes_enough(local: &Local, queue: &'static Queue) -> bool {
+    let lane = &queue.lanes[OWN];
+    lane.has_done() && local.owe(queue, lane.step.load(Ordering::Relaxed)) >= FEW_OWED
 }
 
 /// Queues a closure that its owner runs.
@@ -359,7 +376,7 @@ impl Env {
     #[cold]
     #[inline(never)]
     pub fn settle(&'static self, local: &Local) {
-        if local.in_callback() || self.threads.in_any_section(local) {
+        if !local.may_run() && (local.in_callback() || self.threads.in_any_section(local)) {
             self.pass_on(local);
             return;
         }

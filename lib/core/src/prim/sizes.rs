@@ -34,5 +34,6 @@ pub const RECORD_LEAVES: usize = 16;
 /// Leaves of a slot's table: enough for millions of domains.
 pub const TABLE_LEAVES: usize = 20;
 
-/// Destructors that a thread owes before the end of a section runs them: so many share a slow path.
-pub const FEW_OWED: u32 = 4;
+/// Destructors that a thread owes before the end of a section runs them: so many share a slow path. As many
+/// blocks as the cache of a thread in glibc's allocator holds of one size: with more it would call the arena.
+pub const FEW_OWED: u32 = 7;

@@ -352,8 +352,10 @@ impl LaneWords {
         let head = self.head.load(Ordering::Relaxed);
         let until = self.until.load(Ordering::Relaxed);
         let count = places.len().min(until.saturating_sub(head) as usize);
+        let block = self.head_block.load(Ordering::Relaxed);
         for (place, at) in places.iter_mut().zip(head..head + count as u64) {
-            *place = self.popped(at);
+            // SAFETY: as in `popped`; `until` is in the block of `head`, or at its end.
+            *place = unsafe { (*block).get(at) };
         }
         let next = head + count as u64;
         if count != 0 {
