@@ -50,6 +50,8 @@ pub struct Queued {
     /// There is an owner that queues within its credit, without saying so at once. (For
     /// [`taken`](Cpu::taken): it was faster than the taker.)
     pub credit: bool,
+    /// The process has grown while these wait: a grace period is worth it, and the owner runs two at a time.
+    pub grown: bool,
     /// Its owner is about to run some of it: at the end of its section.
     pub owes: bool,
     /// Its owner is not to reclaim: it starts no grace period, and others consume.
@@ -153,7 +155,7 @@ impl Cpu {
         let is_code_batch = code_done.fills(batches[Lane::Code as usize]);
         let cause = match urgency {
             Urgency::Hurry => Some(Cause::Hurry),
-            _ if full => Some(Cause::Batch),
+            _ if full || own.grown => Some(Cause::Batch),
             _ if near => Some(Cause::Budget),
             _ => None,
         };
@@ -181,7 +183,7 @@ impl Cpu {
         let arm = self.set_deadline(global, now.ns);
         let mut credit = Lane::ALL.map(|lane| {
             let (idle, batch) = (idle[lane as usize], batches[lane as usize]);
-            self.new_credit(lane, near, idle, batch)
+            self.new_credit(lane, near || (own.grown && lane == Lane::Own), idle, batch)
         });
         self.lend(global, queued, &mut credit);
         Refill {

@@ -67,7 +67,7 @@ impl State {
         // cache lines take longer to arrive.
         self.env().answer_at_push();
         let words = &queue.lanes[lane];
-        let crossed = words.cross(&self.root_seq);
+        let crossed = words.cross(&self.root_seq, queue.most_to_stop(lane));
         #[cfg(quiescent_model)]
         crate::prim::witness::helped(crossed);
         if crossed {

@@ -65,13 +65,14 @@ use crate::domain::report::Report;
 use crate::domain::state::State;
 use crate::domain::sweep::Until;
 use crate::domain::tasks::Awaits;
-use crate::prim::counters::{add, count};
-#[cfg(all(debug_assertions, not(quiescent_model)))]
+#[cfg(not(quiescent_model))]
 use crate::prim;
+use crate::prim::counters::{add, count};
 use crate::prim::{FEW_OWED, Ordering};
 use crate::queue::intrusive::{self, Head, RunHead};
 use crate::queue::kind::{self, CODE, OWN};
-use crate::queue::lane::Entry;
+use crate::queue::lane::{Entry, Popped};
+use crate::queue::look::Found;
 use crate::queue::parcel::Name;
 use crate::queue::per_thread::{Queue, QueueCore};
 use crate::reader::local::Local;
@@ -303,7 +304,7 @@ pub fn own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
 #[inline(always)]
 fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
     let lane = &queue.lanes[OWN];
-    let help = |popped| help_code(queue, OWN, (entry, bytes), popped, Urgency::Lazy);
+    let help = |popped| help_own(queue, entry, bytes, popped);
     let pop = |at| run_popped(local, queue, [Some(lane.popped(at)), None]);
     let pop_last = |at, next| run_popped(local, queue, lane.popped_last(at, next));
     lane.push::<true>(entry, bytes, true, help, pop, pop_last);
@@ -320,7 +321,46 @@ fn own_inside(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
     if owes_enough(local, queue) {
         reader.owe();
     }
-    push_code(queue, OWN, entry, bytes, Urgency::Lazy); // last, so that it needs no frame
+    if queue.lanes[OWN].push_only(entry, bytes) {
+        help_own(queue, entry, bytes, Popped::NOTHING); // last, so that it needs no frame
+    }
+}
+
+/// A push to the lane of destructors needs help. Often it only stops: see [`look`](crate::queue::look).
+#[cold]
+#[inline(never)]
+fn help_own(queue: &'static Queue, entry: Entry, bytes: u64, popped: Popped) {
+    let found = stop(queue);
+    let words = &queue.lanes[OWN];
+    if found == Found::Nothing && words.pass(queue.most_to_stop(OWN)) {
+        return State::of(queue).consume(queue, OWN, words.popped_before(popped));
+    }
+    let urgency = match found {
+        Found::Backlog => Urgency::Hurry,
+        Found::Growth | Found::Nothing => Urgency::Lazy,
+    };
+    if found != Found::Nothing {
+        queue.lower_limits(); // the owner takes the lock, also at the end of a block
+    }
+    help_code(queue, OWN, (entry, bytes), popped, urgency);
+}
+
+/// The owner looks at the memory of the process, if it is time.
+#[cfg(not(quiescent_model))]
+fn stop(queue: &'static Queue) -> Found {
+    let words = &queue.lanes[OWN];
+    let [head, end, done] =
+        [&words.head, &words.end, &words.done].map(|it| it.load(Ordering::Relaxed));
+    let ready = if words.has_done() { done - head } else { 0 };
+    match queue.is_dummy() {
+        true => Found::Nothing,
+        false => queue.look.stop(end, head, ready, prim::resident),
+    }
+}
+
+#[cfg(quiescent_model)]
+fn stop(_: &'static Queue) -> Found {
+    Found::Nothing
 }
 
 /// Not in a section of the process's domain.
@@ -331,7 +371,9 @@ fn own_elsewhere(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64)
     if !runs_none && State::of(queue).may_run(local) {
         return push_own(local, queue, entry, bytes);
     }
-    push_code(queue, OWN, entry, bytes, Urgency::Lazy);
+    if queue.lanes[OWN].push_only(entry, bytes) {
+        help_own(queue, entry, bytes, Popped::NOTHING);
+    }
     if !runs_none && owes_enough(local, queue) {
         State::of(queue).env().pass_on(local);
     }

@@ -14,7 +14,7 @@ pub use super::lock::{Mutex, MutexGuard};
 pub use super::tsan::{Mutex, MutexGuard};
 pub use crate::os::{
     coarse_ns, doze, futex_wait, futex_wake, futex_wake_all, heavy_fence, map, now_ns, of_thread,
-    register_heavy_fence, thread_id, thread_name, unmap,
+    register_heavy_fence, resident, thread_id, thread_name, unmap,
 };
 use crate::prim::arena;
 

@@ -38,6 +38,9 @@
 //! owner's words; it is dereferenced after the exchange only. If the exchange fails, a taker may have freed
 //! the next block as well, unless it contains `end`; the owner takes the lock, and gets a new address.
 //!
+//! The lane of destructors has *stops* inside a block, where its owner may look at the memory of the process
+//! ([`look`](crate::queue::look)): it raises the limit there in the same way.
+//!
 //! Bytes are checked here too: when the bytes of its credit are used up, the owner takes the lock.
 //!
 //! # Popped entries
@@ -284,8 +287,10 @@ impl LaneWords {
     /// If a grace period of another thread has ended since the last call of the engine, the owner calls the
     /// engine: the grace period may have covered something of ours, and what was pushed since has no stamp.
     /// Then the interval between calls is halved, each time.
+    ///
+    /// The lane continues there for at most `most` entries.
     #[inline]
-    pub fn cross(&self, published: &AtomicU64) -> bool {
+    pub fn cross(&self, published: &AtomicU64, most: u64) -> bool {
         let end = self.end.load(Ordering::Relaxed);
         let reach = self.reach.load(Ordering::Relaxed);
         let next = self.next.load(Ordering::Relaxed);
@@ -298,13 +303,11 @@ impl LaneWords {
             self.ahead.store(ahead / 2, Ordering::Relaxed);
             return false;
         }
-        if end >= reach || next.is_null() || is_spent {
+        let is_inside = !end.is_multiple_of(BLOCK as u64);
+        if end >= reach || next.is_null() || is_spent || is_inside {
             return false;
         }
-        let limit = reach.min(end + BLOCK as u64);
-        let order = (Ordering::AcqRel, Ordering::Relaxed);
-        let raised = (self.limit).compare_exchange(end, limit, order.0, order.1); // [RET-3]
-        if raised.is_err() {
+        if !self.raise(end, reach.min(end + most.min(BLOCK as u64))) {
             return false;
         }
         self.block.store(next, Ordering::Relaxed);
@@ -313,6 +316,27 @@ impl LaneWords {
         let behind = unsafe { (*next).behind() };
         self.next.store(behind, Ordering::Relaxed);
         true
+    }
+
+    /// A push needs help. If it only reached a stop inside a block, the lane continues there for `most`
+    /// entries. Only the owner calls this. True: what was popped is the owner's.
+    pub fn pass(&self, most: u64) -> bool {
+        let end = self.end.load(Ordering::Relaxed);
+        let is_spent = self.left.load(Ordering::Relaxed).cast_signed() < 0;
+        let block = end.next_multiple_of(BLOCK as u64);
+        let limit = self
+            .reach
+            .load(Ordering::Relaxed)
+            .min(block)
+            .min(end + most);
+        !is_spent && end < limit && self.raise(end, limit)
+    }
+
+    /// Raises the limit from `end`, where it still is. True: no thread had lowered it.
+    fn raise(&self, end: u64, limit: u64) -> bool {
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        let raised = (self.limit).compare_exchange(end, limit, order.0, order.1); // [RET-3]
+        raised.is_ok()
     }
 
     /// The entries that [`push`](LaneWords::push) has popped before it took the slow path, and that are the

@@ -6,6 +6,7 @@ pub mod common;
 pub mod intrusive;
 pub mod kind;
 pub mod lane;
+pub mod look;
 pub mod meter;
 pub mod parcel;
 pub mod per_thread;

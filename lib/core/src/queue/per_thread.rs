@@ -55,6 +55,7 @@ use crate::queue::common::Common;
 use crate::queue::intrusive::{Head, Heads, RunHead};
 use crate::queue::kind::{BLOCK_LANES, CODE, HEAD, OWN, PLAIN};
 use crate::queue::lane::{Entry, LaneWords, MOST_RUN, Popped};
+use crate::queue::look::Look;
 use crate::queue::meter::{Cursor, Meter};
 use crate::queue::parcel::{Callback, Parcel};
 
@@ -77,6 +78,8 @@ pub struct Queue {
     pub others: List<Queue>,
     /// The queues of the same slot in other domains, created before this one.
     of_slot: List<Queue, OfSlot>,
+    /// How its owner looks at the memory of the process.
+    pub look: Look,
     /// Destructors that its owner is to run when its sections are over. Only the owner changes these two.
     pub owed: std::sync::atomic::AtomicU32,
     /// The next queue out of which its owner is to run some.
@@ -212,6 +215,7 @@ impl Queue {
                 parked: crate::prim::parked::Parked::new(),
                 others: List::new(),
                 of_slot: List::new(),
+                look: Look::new(),
                 owed: std::sync::atomic::AtomicU32::new(0),
                 next_owing: std::sync::atomic::AtomicPtr::new(ptr::null_mut()),
                 // SAFETY: the caller's promise.
@@ -307,6 +311,7 @@ impl Queue {
                 bytes: chain.spent(words),
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
+                grown: lane == OWN && self.look.has_grown(),
                 owes: lane == OWN
                     && self.owed.load(std::sync::atomic::Ordering::Relaxed) >= FEW_OWED,
                 offload: hands_off || (lane == OWN && core.workers_run),
@@ -334,6 +339,7 @@ impl Queue {
         garbage: &mut Garbage,
     ) {
         let consumes = core.owned && !core.cpu.is_hurried() && !core.hands_off;
+        self.look.set_gone(core.cpu.list(Lane::Own).head());
         for (lane, credit) in credit.iter().enumerate().take(BLOCK_LANES) {
             let which = Lane::ALL[lane];
             let head = core.cpu.list(which).head();
@@ -378,12 +384,21 @@ impl Queue {
             words.freed.store(head, Ordering::Relaxed);
             self.linked[lane].store(chain.end(), std::sync::atomic::Ordering::Relaxed);
             let reach = if room { reach.min(chain.end()) } else { 0 };
-            let limit = reach.min(end_of_block(end));
+            let block = reach.min(end_of_block(end));
+            let limit = block.min(end + self.most_to_stop(lane));
             words
                 .reach
-                .store(if waits { limit } else { reach }, Ordering::Relaxed);
+                .store(if waits { block } else { reach }, Ordering::Relaxed);
             words.limit.store(limit, Ordering::Relaxed);
             core.cursor.credit(self.meter(), lane, limit > end);
+        }
+    }
+
+    /// Entries of a lane up to the next stop. (Models have none: their blocks are as short.)
+    pub fn most_to_stop(&self, lane: usize) -> u64 {
+        match lane == OWN && cfg!(not(quiescent_model)) {
+            true => self.look.stride(),
+            false => BLOCK as u64,
         }
     }
 

@@ -180,6 +180,19 @@ pub fn of_thread<'t>(thread: u32, file: &str, text: &'t mut [u8]) -> Option<&'t 
         .map(|chunk| chunk.valid())
 }
 
+/// Bytes of this process that are resident; none without `/proc`.
+pub fn resident() -> Option<u64> {
+    let mut text = [0; 64];
+    let pages: u64 = of_thread(thread_id(), "statm", &mut text)?
+        .split(' ')
+        .nth(1)?
+        .parse()
+        .ok()?;
+    // SAFETY: takes a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Some(pages * u64::try_from(page).ok()?)
+}
+
 /// The file that a descriptor leads to; `None` for a bad one.
 fn status(descriptor: i32) -> Option<libc::stat> {
     // SAFETY: plain data, filled in by the call before it is read.

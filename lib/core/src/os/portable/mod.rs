@@ -81,6 +81,11 @@ pub fn coarse_ns() -> u64 {
     now_ns()
 }
 
+/// Bytes of this process that are resident: not known.
+pub fn resident() -> Option<u64> {
+    None
+}
+
 /// Alignment of [`map`].
 const PAGE: usize = 4096;
 

@@ -203,7 +203,7 @@ fn the_owner_moves_to_the_next_block() {
     ] {
         let own = at_the_end();
         set(&own.lane.reach, reach);
-        assert!(own.lane.cross(&published)); // 0 bytes left are not exceeded
+        assert!(own.lane.cross(&published, N)); // 0 bytes left are not exceeded
         assert_eq!(get(&own.lane.limit), limit);
         assert_eq!(own.block(), own.blocks[1]);
         assert_eq!(own.lane.next.load(Ordering::Relaxed), own.blocks[2]);
@@ -230,18 +230,51 @@ fn the_owner_takes_the_lock() {
         let own = at_the_end();
         change(&own);
         let limit = get(&own.lane.limit);
-        assert!(!own.lane.cross(&published), "{why}");
+        assert!(!own.lane.cross(&published, N), "{why}");
         assert_eq!((get(&own.lane.limit), own.block()), (limit, own.blocks[0]));
         assert_eq!(own.lane.ahead.load(Ordering::Relaxed), 8, "{why}");
     }
     // A grace period of another thread has ended: fewer blocks from now on.
     let own = at_the_end();
     set(&published, 4);
-    assert!(!own.lane.cross(&published));
+    assert!(!own.lane.cross(&published, N));
     assert_eq!(own.lane.ahead.load(Ordering::Relaxed), 4);
     assert_eq!((get(&own.lane.limit), own.block()), (N, own.blocks[0]));
     set(&own.lane.published, 4);
-    assert!(own.lane.cross(&published));
+    assert!(own.lane.cross(&published, N));
+}
+
+/// Inside a block the owner goes on to its next stop, at most to the end of the block and of its credit.
+#[test]
+fn a_stop_is_passed_unless_the_limit_was_lowered() {
+    let stopped = || {
+        let own = Own::new(2).queued(7);
+        set(&own.lane.reach, 2 * N);
+        set(&own.lane.limit, 7);
+        own
+    };
+    for (reach, most, limit) in [(2 * N, 4, 11), (2 * N, 10 * N, N), (9, 4, 9)] {
+        let own = stopped();
+        set(&own.lane.reach, reach);
+        assert!(own.lane.pass(most));
+        assert_eq!((get(&own.lane.limit), own.block()), (limit, own.blocks[0]));
+    }
+    let own = stopped();
+    set(&own.lane.limit, 0);
+    assert!(
+        !own.lane.pass(4) && get(&own.lane.limit) == 0,
+        "a taker is here"
+    );
+    let own = stopped();
+    set(&own.lane.left, 1_u64.wrapping_neg());
+    assert!(!own.lane.pass(4), "bytes");
+    let own = stopped();
+    set(&own.lane.reach, 7);
+    assert!(!own.lane.pass(4), "the end of its credit");
+    assert!(
+        !stopped().lane.cross(&AtomicU64::new(0), N),
+        "not at the end of a block"
+    );
 }
 
 #[test]
