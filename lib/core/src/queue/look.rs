@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::prim;
 
 /// Most entries between two stops.
-pub const FARTHEST: u64 = 16;
+pub const FARTHEST: u64 = 32;
 /// The time between two stops at a slower pace, in nanoseconds.
 const STOPS_NS: u64 = 250_000;
 /// An owner that queues an entry in less than this (nanoseconds) reads the coarse clock at its stops.

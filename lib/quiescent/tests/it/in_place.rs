@@ -1,6 +1,7 @@
 //! Destructors in place: where those of retired values run, where they never run, and what waits for them.
 
 mod ends;
+mod looks;
 mod settings;
 #[cfg(target_os = "linux")]
 mod unrecorded;

@@ -1,0 +1,76 @@
+//! Values whose memory is not declared: their owner looks at the memory of the process.
+
+use super::*;
+
+static ALIVE: AtomicU64 = AtomicU64::new(0);
+
+/// A value that owns so much memory, and has written to it.
+struct Owns(#[expect(dead_code, reason = "it only takes memory")] Vec<u8>);
+
+impl Owns {
+    fn new(kib: usize) -> Owns {
+        ALIVE.fetch_add(1, Ordering::Relaxed);
+        Owns(vec![1; kib << 10])
+    }
+}
+
+impl Drop for Owns {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The most of them that were alive while `number` were stored one after the other.
+fn most_alive(cell: &RcuCell<Owns>, number: u64, kib: usize) -> u64 {
+    let stored = (0..number).map(|_| {
+        drop(cell.store(Owns::new(kib)));
+        ALIVE.load(Ordering::Relaxed)
+    });
+    stored.max().unwrap_or(0)
+}
+
+#[test]
+fn large_values_are_freed_long_before_a_batch() {
+    needs!(fence);
+    needs!(linux);
+    isolated(|| {
+        let cell = RcuCell::new(Owns::new(0));
+        let most = most_alive(&cell, 300, 4 << 10);
+        assert!(most <= 100, "{most} values of 4 MiB");
+        let flushes = statistics().flushes;
+        assert!(flushes.batch > 0 && flushes.budget == 0, "{flushes:?}");
+    });
+}
+
+/// After small ones, of which many wait in front of them.
+#[test]
+fn large_values_after_many_small_ones_are_found_too() {
+    needs!(fence);
+    needs!(linux);
+    isolated(|| {
+        let cell = RcuCell::new(Owns::new(0));
+        most_alive(&cell, 50_000, 0);
+        let small = ALIVE.load(Ordering::Relaxed);
+        let most = most_alive(&cell, 300, 4 << 10);
+        assert!(most <= small + 150, "{most}, and {small} small ones");
+    });
+}
+
+/// They wait for their batch: no grace period is asked for.
+#[test]
+fn small_values_stay_lazy() {
+    needs!(fence);
+    needs!(linux);
+    isolated(|| {
+        let cell = RcuCell::new(Owns::new(0));
+        most_alive(&cell, 3, 0); // the thread has a queue
+        let before = statistics().flushes;
+        for _ in 0..100 {
+            most_alive(&cell, 10, 0);
+            thread::sleep(Duration::from_micros(300));
+        }
+        let after = statistics().flushes;
+        assert_eq!((before.batch, before.hurry), (after.batch, after.hurry));
+        assert_eq!(ALIVE.load(Ordering::Relaxed), 1004);
+    });
+}
