@@ -13,6 +13,12 @@ use crate::global::env;
 /// A guard contains a [handle](Handle) to its domain: it borrows the domain, or keeps it alive
 /// ([`read_owned`](crate::Domain::read_owned)).
 ///
+/// # Destructors
+/// The end of the outermost section, or a [`repin`](Guard::repin) of it, may drop values of any type that this
+/// thread has [retired](crate::Retired) inside sections: at most two for each of them. So drop the guard before
+/// you take a lock that such a destructor takes, and do not declare it after the lock's guard; or have the
+/// worker run the destructor ([`on_worker`](crate::Retired::on_worker)).
+///
 /// # Forgotten guards
 /// Forgetting a guard is safe, but its section never ends. Every later grace period of its domain waits for
 /// this thread for ever, also after the thread has ended; [`holdouts`](crate::stats::holdouts) names the
@@ -90,7 +96,8 @@ impl<D: Handle> Guard<D> {
     /// Lets a waiting grace period proceed. What was read under this guard before may no longer be used (the
     /// borrow checker enforces this); the section continues.
     ///
-    /// For long loops. Without a waiting grace period this loads one word of the thread's own: two
+    /// For long loops. It may drop values as the end of a section may. Without a waiting grace period and
+    /// without such values this loads one word of the thread's own: two
     /// instructions. A driver that waits flags the reader a few microseconds after its grace period has
     /// started; then this call ends the section and opens a new one. It does nothing while the thread has
     /// another guard of the same domain. (In an [`Srcu`](crate::Srcu) it always ends the section and opens a

@@ -12,9 +12,11 @@
 //!
 //! # Destructors
 //! A value with `Drop` is dropped inside a later `retire` or `store` of the thread that retired it, at most
-//! two values a call. A destructor never runs inside a section of that thread (the sections of an
+//! two values a call; a thread that retires inside a section drops as many at the end of its outermost section
+//! (or at its [`repin`](crate::Guard::repin)), a few at a time. A destructor never runs inside a section of that thread (the sections of an
 //! [`Srcu`](crate::Srcu) belong to no thread, and do not count), nor inside another destructor or callback:
-//! what these retire is only queued. A panic is contained and [reported](crate::report::on_report).
+//! what these retire is only queued. Nor does one run at the end of a section in a signal handler, while the
+//! thread unwinds, or while it ends; `errno` is kept there. A panic is contained and [reported](crate::report::on_report).
 //! Waiting for a grace period inside a destructor is refused, as in callbacks.
 //!
 //! **A destructor must not take a lock that is held while something is retired**: a thread that holds it and
@@ -136,7 +138,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// handlers.
     ///
     /// Outside of sections and callbacks this call may run the destructors of one or two values that were
-    /// retired before. **So hold no lock here that a destructor of a retired value takes**, or have the
+    /// retired before; inside a section, the end of the outermost one may. **So hold no lock here that a destructor of a retired value takes**, or have the
     /// worker run it ([`on_worker`](Retired::on_worker)).
     #[doc(alias = "kfree_rcu")]
     #[doc(alias = "defer_destroy")]
