@@ -138,8 +138,8 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// handlers.
     ///
     /// Outside of sections and callbacks this call may run the destructors of one or two values that were
-    /// retired before; inside a section, the end of the outermost one may. **So hold no lock here that a destructor of a retired value takes**, or have the
-    /// worker run it ([`on_worker`](Retired::on_worker)).
+    /// retired before; inside a section, the end of the outermost one may. **So hold no lock here that a
+    /// destructor of a retired value takes**, or have the worker run it ([`on_worker`](Retired::on_worker)).
     #[doc(alias = "kfree_rcu")]
     #[doc(alias = "defer_destroy")]
     #[inline(always)]

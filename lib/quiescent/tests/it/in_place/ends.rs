@@ -1,8 +1,10 @@
 //! What is retired inside sections runs at the end of the outermost one.
 
+use std::cell::RefCell;
+
 use super::*;
 
-/// Most entries in queues that a thread which retires at full speed leaves behind, besides those of a section.
+/// Most entries that a thread which retires at full speed leaves in queues, besides those of a section.
 const MOST: u64 = 4096;
 
 /// One after the other, in one section each.
@@ -199,12 +201,12 @@ fn a_thread_that_ends_leaves_its_debt() {
     needs!(fence);
     isolated(|| {
         thread_local! {
-            static KEPT: std::cell::RefCell<Vec<quiescent::Guard>> = const { std::cell::RefCell::new(Vec::new()) };
+            static KEPT: RefCell<Vec<quiescent::Guard>> = const { RefCell::new(Vec::new()) };
         }
         static MADE: AtomicU64 = AtomicU64::new(0);
         for _ in 0..50 {
             on_thread("ends inside", || {
-                KEPT.with_borrow_mut(Vec::len_and_push);
+                KEPT.with_borrow_mut(|kept| kept.push(read_lock()));
                 let cell = noted();
                 for _ in 0..4000 {
                     drop(cell.store(Noted(nothing)));
@@ -219,17 +221,6 @@ fn a_thread_that_ends_leaves_its_debt() {
         });
         assert_eq!(statistics().queued, 0);
     });
-}
-
-/// A guard is pushed on the list of a thread-local.
-trait Keep {
-    fn len_and_push(&mut self);
-}
-
-impl Keep for Vec<quiescent::Guard> {
-    fn len_and_push(&mut self) {
-        self.push(read_lock());
-    }
 }
 
 #[test]
