@@ -270,6 +270,8 @@ impl Pass {
         if state.unreported.load(Ordering::Acquire) != 0 {
             state.deliver_reports();
         }
+        #[cfg(feature = "helpers")]
+        state.report_owners();
         if !code && state.code_is_ready() {
             state.env().host.ready();
         }
@@ -479,7 +481,12 @@ impl State {
                 nap = Some(now.saturating_add(nap_ns(naps))); // [RD-4]
             }
         }
-        let look_at = at.into_iter().chain(report).chain(nap).min();
+        #[cfg(feature = "helpers")]
+        let owners = self.next_look_at_owners();
+        #[cfg(not(feature = "helpers"))]
+        let owners = None;
+        let look_at = at.into_iter().chain(report).chain(nap).chain(owners);
+        let look_at = look_at.min();
         self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
     }
 

@@ -47,6 +47,18 @@ pub enum Report {
         /// How long it has been running.
         running: Duration,
     },
+    /// A thread is in a destructor inside a call of `retire` or `store`, or at the end of a section, and has
+    /// not returned for this long: it may wait for a lock that it holds itself. Noticed when the worker takes
+    /// the thread's queue over, at the flush time at the latest, and reported a second after that. The
+    /// remedy is to have the worker run such destructors: `Retired::on_worker`, or a setting of the domain.
+    StuckInPlace {
+        /// The type of the value that is being dropped, or of the first of some that are.
+        name: &'static str,
+        /// The thread: its id for the kernel, and its name if it has one.
+        thread: (u32, Option<String>),
+        /// How long it has been seen there.
+        running: Duration,
+    },
     /// Readers have blocked a grace period for too long (`set_stall_after`).
     Stalled(StallReport),
     /// More is queued than the budget (`set_budget`) allows: `retire` does not wait. Reported on the worker
@@ -78,6 +90,19 @@ impl fmt::Display for Report {
                  for what it waits for",
                 running.as_secs(),
                 running.subsec_millis() / 100
+            ),
+            Report::StuckInPlace {
+                name,
+                thread,
+                running,
+            } => write!(
+                f,
+                "thread {} ({}) has been in the destructor of {name} for {} in a call of retire or store, or \
+                 at the end of a section: look for a lock that it holds itself, or have the worker run such \
+                 destructors: on_worker()",
+                thread.0,
+                thread.1.as_deref().unwrap_or("no name"),
+                Seconds(*running)
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),
             Report::OverBudget {

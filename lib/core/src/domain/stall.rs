@@ -21,10 +21,16 @@ use std::time::Duration;
 
 use quiescent_engine::stall::Stalled;
 
+#[cfg(feature = "helpers")]
+use crate::domain::report::Report;
 use crate::domain::report::{StallReport, StalledReader};
 use crate::domain::state::State;
 use crate::prim;
+#[cfg(feature = "helpers")]
+use crate::queue::kind;
 use crate::reader::holdout::Holdout;
+#[cfg(feature = "helpers")]
+use crate::reader::threads::Slot;
 
 /// The largest number of readers named in a report.
 const MOST: usize = 64;
@@ -96,6 +102,49 @@ impl State {
             });
         }
         self.telling.end();
+    }
+}
+
+/// A destructor that its owner has been seen in for so long is reported.
+#[cfg(feature = "helpers")]
+const STUCK_NS: u64 = 1_000_000_000;
+
+/// Owners that a taker has found in destructors of their own lane, which may wait for a lock that the owner
+/// holds. Nothing is paid for it before: the worker takes a queue over at its deadline, and finds the owner.
+#[cfg(feature = "helpers")]
+impl State {
+    /// When such an owner is to be looked at again.
+    pub(super) fn next_look_at_owners(&'static self) -> Option<u64> {
+        let since = self
+            .queues()
+            .filter_map(|queue| queue.stays_since(&queue.lock()));
+        since.min().map(|since| since.saturating_add(STUCK_NS))
+    }
+
+    /// Reports them, once each. Called with no lock held.
+    pub fn report_owners(&'static self) {
+        for queue in self.queues() {
+            let mut core = queue.lock();
+            let now = prim::now_ns();
+            let since = queue.stays_since(&core);
+            let Some(since) = since.filter(|since| now >= since.saturating_add(STUCK_NS)) else {
+                continue;
+            };
+            let Some(entry) = queue.report_stay(&mut core) else {
+                continue;
+            };
+            drop(core);
+            let owns = |slot: &&Slot| slot.queues.iter().any(|it| std::ptr::eq(it, queue));
+            let owner = self.env().threads.slots.claimed().find(owns);
+            let thread = owner.map_or(0, Slot::thread);
+            // SAFETY: an entry of a lane of code.
+            let name = (unsafe { kind::kind(entry.what) }.name)();
+            self.env().host.tell(Report::StuckInPlace {
+                name,
+                thread: (thread, prim::thread_name(thread)),
+                running: Duration::from_nanos(now - since),
+            });
+        }
     }
 }
 

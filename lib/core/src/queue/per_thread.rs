@@ -175,6 +175,8 @@ pub struct QueueCore {
     pub workers_run: bool,
     /// What the owner was running when a taker came, until it reports.
     out: Range<Pos>,
+    /// When a taker found them (coarse, in nanoseconds); 0: they were reported as not returned.
+    out_since: u64,
 }
 
 // SAFETY: the blocks are dereferenced under the queue's lock, or by the owner as the module comment
@@ -211,6 +213,7 @@ impl Queue {
                     hands_off: false,
                     workers_run: false,
                     out: 0..0,
+                    out_since: 0,
                 }),
                 parked: crate::prim::parked::Parked::new(),
                 others: List::new(),
@@ -484,7 +487,25 @@ impl Queue {
             return 0;
         }
         core.out = running.clone();
+        core.out_since = crate::prim::coarse_ns();
         running.end - running.start
+    }
+
+    /// The owner still runs what a taker has found it running: the time of that. None once it was reported.
+    #[cfg(feature = "helpers")]
+    pub fn stays_since(&self, core: &QueueCore) -> Option<u64> {
+        let stays = !core.out.is_empty() && self.lanes[OWN].running() == core.out;
+        (stays && core.out_since != 0).then_some(core.out_since)
+    }
+
+    /// The same is about to be reported, once: the first of what the owner runs.
+    #[cfg(feature = "helpers")]
+    pub fn report_stay(&self, core: &mut QueueCore) -> Option<Entry> {
+        core.out_since = 0;
+        let block = core.chains[OWN].block_of(core.out.start);
+        // SAFETY: the block of what its owner has popped last stays while the owner is attached, and these
+        // are in that block.
+        (core.owned && !block.is_null()).then(|| unsafe { (*block).get(core.out.start) })
     }
 
     /// The cell in which its owner finds it without a lock; none for a queue of the process's domain, whose

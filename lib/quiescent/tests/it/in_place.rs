@@ -289,6 +289,35 @@ fn a_barrier_and_a_drain_wait_for_a_running_destructor() {
     });
 }
 
+/// As where it waits for a lock that the caller of `store` holds.
+#[test]
+fn a_destructor_that_does_not_return_is_reported() {
+    needs!(fence);
+    isolated(|| {
+        on_report(remember);
+        let short = tuning::FlushTimes {
+            lazy: SHORT,
+            prompt: SHORT,
+        };
+        tuning::set_flush_times(short);
+        let returned = flag();
+        thread::scope(|scope| {
+            let (gate, owner) = stuck_owner(scope, returned);
+            until("it is reported", || {
+                let reports = REPORTS.lock().expect("no panic");
+                let is_it = |text: &String| text.contains("Waits") && text.contains("on_worker");
+                reports.iter().any(is_it)
+            });
+            let reports = REPORTS.lock().expect("no panic").len();
+            thread::sleep(SHORT * 50);
+            assert_eq!(REPORTS.lock().expect("no panic").len(), reports, "once");
+            gate.open();
+            until("it returns", || returned.load(Ordering::Acquire));
+            owner.thread().unpark();
+        });
+    });
+}
+
 /// In the child it is not run.
 #[test]
 fn a_fork_forgets_what_others_run() {

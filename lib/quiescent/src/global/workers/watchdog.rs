@@ -16,6 +16,7 @@ use crate::global::workers::overflow::Overflow;
 use crate::global::workers::roles::{Role, STUCK, Stuck, WATCHED, WORKER};
 use crate::watch::report::{self, Report};
 use quiescent_core::domain::run::turn_of_worker;
+use quiescent_core::domain::state::State;
 use quiescent_core::os::Timer;
 use quiescent_core::prim;
 use quiescent_core::prim::counters::{count, uncount};
@@ -179,6 +180,8 @@ impl Watch {
         self.role.take(role);
         env().end_turns(turn_of_worker(stuck.number));
         self.tell(&stuck);
+        // The callback may wait for a thread that waits for itself.
+        env().states().for_each(State::report_owners);
         WORKERS.serve(role);
     }
 
