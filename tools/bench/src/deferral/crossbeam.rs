@@ -47,9 +47,13 @@ impl<T: Value> Swap for Pointer<T> {
 
     #[inline(always)]
     fn replace(&self, value: T) {
-        let guard = pin();
-        let old = self.0.swap(Owned::new(value), Ordering::AcqRel, &guard);
-        // SAFETY: no reader finds it any more, and only this thread replaces.
+        self.replace_inside(value, &mut pin());
+    }
+
+    #[inline(always)]
+    fn replace_inside(&self, value: T, guard: &mut Guard) {
+        let old = self.0.swap(Owned::new(value), Ordering::AcqRel, guard);
+        // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
         unsafe { guard.defer_destroy(old) };
     }
 }

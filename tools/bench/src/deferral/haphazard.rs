@@ -47,7 +47,7 @@ impl<T: Value> Swap for Pointer<T> {
     #[inline(always)]
     fn replace(&self, value: T) {
         if let Some(old) = self.0.swap(Box::new(value)) {
-            // SAFETY: no reader finds it any more, and only this thread replaces.
+            // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
             unsafe { old.retire() };
         }
     }

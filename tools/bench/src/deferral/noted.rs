@@ -18,7 +18,7 @@ use std::time::Duration;
 /// A block that reports when it is freed.
 #[derive(Debug)]
 pub(super) struct Noted {
-    handed_over: u64,
+    pub(super) handed_over: u64,
     _rest: MaybeUninit<[u64; 7]>,
 }
 

@@ -61,8 +61,17 @@ impl<T: Value, const GUARD: bool> Swap for Pointer<T, GUARD> {
     fn replace(&self, value: T) {
         let new = Box::into_raw(Box::new(value));
         let old = self.1.swap(new, Ordering::AcqRel);
-        // SAFETY: no reader finds it any more, and only this thread replaces.
+        // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
         unsafe { Boxed::retire(&self.0, old) };
+    }
+
+    /// By the guard: the collector may free at once what is retired without one, whatever guard there is.
+    #[inline(always)]
+    fn replace_inside(&self, value: T, held: &mut Self::Held) {
+        let new = Box::into_raw(Box::new(value));
+        let old = held.swap(self.1, new, Ordering::AcqRel);
+        // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
+        unsafe { held.defer_retire(old, reclaim::boxed) };
     }
 }
 

@@ -15,7 +15,7 @@ use crate::measure::{clock, freed, order, process, threads};
 use crate::subjects::ReaderControl;
 use crate::subjects::pool::MOST_THREADS;
 use quiescent_report::OURS;
-use quiescent_report::rows::{Figure, MEBIBYTE, MILLION, Samples, samples};
+use quiescent_report::rows::{Figure, MEBIBYTE, MILLION, samples};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::verdict::{self, Target};
 use quiescent_report::{Control, Error, Report};
@@ -271,12 +271,10 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
     let rounds =
         (0..options.rounds).flat_map(|round| order::round(todo.len(), round, options.seed));
     let cells = rounds.map(|place| cell(&todo[place])).collect();
-    let mut samples = Samples::default();
-    waves::run(
+    let samples = waves::run(
         &options.program,
         "bench flood",
         waves::plan(cells, 1),
-        &mut samples,
         control,
     )?;
     let mut report = Report::new("bench flood", options.seed);

@@ -15,7 +15,7 @@ use crate::measure::once::Ask;
 use crate::measure::once::Question;
 use crate::measure::waves::{self, Cell};
 use quiescent_report::OURS;
-use quiescent_report::rows::{Figure, Samples};
+use quiescent_report::rows::Figure;
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::verdict;
 use quiescent_report::verdict::Target;
@@ -127,14 +127,7 @@ pub fn run(options: &IdleOptions, control: Control<'_>) -> Result<Report, Error>
             });
         }
     }
-    let mut samples = Samples::default();
-    waves::run(
-        &options.program,
-        "bench idle",
-        vec![wave],
-        &mut samples,
-        control,
-    )?;
+    let samples = waves::run(&options.program, "bench idle", vec![wave], control)?;
     let mut report = Report::new("bench idle", options.seed);
     report.option("compare", options.compare);
     report.option("ms", options.ms);

@@ -14,7 +14,7 @@ use crate::measure::{freed, process, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
 use quiescent_report::rows::MEBIBYTE;
-use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::rows::{Figure, samples};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::verdict;
 use quiescent_report::verdict::Target;
@@ -235,14 +235,7 @@ pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error
         }
     };
     let waves = waves::plan(todo.iter().map(cell).collect(), CAPACITY);
-    let mut samples = Samples::default();
-    waves::run(
-        &options.program,
-        "bench stall",
-        waves,
-        &mut samples,
-        control,
-    )?;
+    let samples = waves::run(&options.program, "bench stall", waves, control)?;
     let mut report = Report::new("bench stall", options.seed);
     report.option("compare", options.compare);
     report.option("objects", options.objects);

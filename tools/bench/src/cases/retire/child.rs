@@ -3,13 +3,15 @@
 use super::RetireCase;
 use crate::deferral::pace::Pace;
 use crate::deferral::rest;
+use crate::deferral::swap::Content;
 use crate::deferral::{self, Blocks, Deferring};
 use crate::measure::once::Question;
-use crate::measure::threads;
-use crate::measure::{clock, process};
+use crate::measure::{clock, freed, process, threads};
 use hdrhistogram::Histogram;
+use quiescent_report::OURS;
 use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// What is asked.
@@ -80,6 +82,11 @@ fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
             let beside = subject.beside(content).ok_or_else(absent)?;
             let swap = |n| (beside.update)(&mut Pace::count(n));
             all_in(subject, &swap, ask.case, objects, 1)
+        }
+        RetireCase::Section(place, content, producers) => {
+            let beside = subject.beside(content).ok_or_else(absent)?;
+            let retire = beside.retire_in(place).ok_or_else(absent)?;
+            section(subject, &retire, (ask.case, content), objects, producers)
         }
         RetireCase::AtRest => {
             let before = objects.min(BEFORE_REST);
@@ -204,6 +211,58 @@ fn all_in(
     }
     for (metric, bytes) in [("peak_rss_bytes", peak_rss), ("start_rss_bytes", start_rss)] {
         figures.extend(bytes.map(|bytes| Figure::new(&name, metric, "bytes", bytes as f64)));
+    }
+    Ok(figures)
+}
+
+/// Objects between two looks at what is queued; batches are not a divisor of it.
+const LOOK: u64 = 4093;
+/// How often this library reported something.
+static REPORTS: AtomicU64 = AtomicU64::new(0);
+
+/// [`all_in`], and what was queued meanwhile: by this library's count, or by those that destructors make.
+fn section(
+    subject: Deferring,
+    retire: &(dyn Fn(u64) + Sync),
+    (case, content): (RetireCase, Content),
+    objects: u64,
+    producers: u64,
+) -> Result<Vec<Figure>, String> {
+    let ours = subject.name == OURS;
+    let (freed_before, made, most) = (freed::count(), AtomicU64::new(0), AtomicU64::new(0));
+    let watched = |mut left: u64| {
+        while left > 0 {
+            let now = left.min(LOOK);
+            retire(now);
+            left -= now;
+            let made = made.fetch_add(now, Relaxed) + now;
+            let queued = match ours {
+                true => quiescent::statistics().queued,
+                false => made.saturating_sub(freed::count() - freed_before),
+            };
+            most.fetch_max(queued, Relaxed);
+        }
+    };
+    quiescent::report::on_report(|_| _ = REPORTS.fetch_add(1, Relaxed));
+    let counted = || {
+        let now = quiescent::statistics();
+        let reports = REPORTS.load(Relaxed);
+        [now.over_budget, now.worker_passes, reports]
+    };
+    let before = counted();
+    let mut figures = all_in(subject, &watched, case, objects, producers)?;
+    let figure = |metric, unit, value: u64| Figure::new(&case.name(), metric, unit, value as f64);
+    if ours || content == Content::Dropped {
+        figures.push(figure("backlog", "objects", most.into_inner()));
+    }
+    if ours {
+        let change = counted().into_iter().zip(before);
+        let names = ["over_budget", "worker_passes", "reports"].into_iter();
+        figures.extend(
+            names
+                .zip(change)
+                .map(|(name, (now, before))| figure(name, name, now - before)),
+        );
     }
     Ok(figures)
 }

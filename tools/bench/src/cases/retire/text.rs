@@ -1,7 +1,7 @@
 //! The report of `bench retire` as text: one table a question.
 
-use super::round::{ABOVE_BARE, ABOVE_EMPTY};
-use super::{is_of_objects, is_of_values};
+use super::round::{ABOVE_BARE, ABOVE_EMPTY, INSIDE_RATIO};
+use super::{is_of_objects, is_of_sections, is_of_values};
 use quiescent_report::Report;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
 use quiescent_report::text::cases::{self, Column};
@@ -44,6 +44,27 @@ pub fn text(report: &Report) -> String {
         (
             "The same above making and dropping the value alone",
             cases::of_cases(report, ABOVE_BARE, 1.0, is_of_values),
+        ),
+        (
+            "Read in a section, replaced, and retired in that section (inside) or after it: CPU ns a value",
+            cases::of_cases(report, "cpu_ns", 1.0, is_of_sections),
+        ),
+        (
+            "Retired inside, times the same outside in the same round",
+            cases::of_cases(report, INSIDE_RATIO, 1.0, any),
+        ),
+        (
+            "Meanwhile: the most that was queued; how often quiescent was over its budget",
+            cases::of_metrics(
+                report,
+                is_of_sections,
+                &[
+                    Column("most queued", "backlog"),
+                    Column("over budget", "over_budget"),
+                    Column("worker passes", "worker_passes"),
+                    Column("reports", "reports"),
+                ],
+            ),
         ),
         (
             "Million objects a second",

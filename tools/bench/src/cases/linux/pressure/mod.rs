@@ -16,7 +16,6 @@ use crate::measure::once::Ask;
 use crate::measure::waves::{self, Cell};
 use child::PressureAsk;
 use quiescent_report::OURS;
-use quiescent_report::rows::Samples;
 use quiescent_report::text::cases;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -84,14 +83,7 @@ pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Er
     };
     let cells = (0..options.rounds).flat_map(|_| HOLDERS.map(cell));
     let waves = waves::plan(cells.collect(), 1);
-    let mut samples = Samples::default();
-    waves::run(
-        &options.program,
-        "bench pressure",
-        waves,
-        &mut samples,
-        control,
-    )?;
+    let samples = waves::run(&options.program, "bench pressure", waves, control)?;
     let mut report = Report::new("bench pressure", options.seed);
     report.option("rounds", options.rounds);
     report.option("objects", options.objects);
