@@ -74,12 +74,6 @@ impl Peer for Owned {
     fn read(&self, held: &mut Self::Held) -> u64 {
         self.cell.load(held).0
     }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.enter()
-    }
 }
 
 pub(super) fn at_hand() -> Subject {

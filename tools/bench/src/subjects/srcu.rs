@@ -28,12 +28,6 @@ impl Peer for Borrowed {
     fn read(&self, held: &mut Self::Held) -> u64 {
         self.0.load(held).0
     }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.enter()
-    }
 }
 
 static SHARED: LazyLock<Arc<Srcu>> = LazyLock::new(Arc::default);
@@ -64,12 +58,6 @@ impl Peer for Owned {
     fn read(&self, held: &mut Self::Held) -> u64 {
         self.cell.load(held).0
     }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.enter()
-    }
 }
 
 /// [`Borrowed`] and [`Owned`] with guards that may be sent.
@@ -93,12 +81,6 @@ macro_rules! sent {
             #[inline(always)]
             fn read(&self, held: &mut Self::Held) -> u64 {
                 self.0.$cell.load(held).0
-            }
-
-            #[inline(always)]
-            fn repin(&self, held: Self::Held) -> Self::Held {
-                drop(held);
-                self.enter()
             }
         }
     };

@@ -59,81 +59,73 @@ impl Question for BarrierAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
-    }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let barrier = subject
-        .barrier
-        .ok_or_else(|| format!("{} has no barrier for all threads", subject.name))?;
-    let verb = subject.verb(&ask.verb)?;
-    let share = ask.objects.div_ceil(ask.threads.max(1));
-    let (done, is_done) = channel();
-    let mut threads = Vec::new();
-    for _ in 0..ask.threads {
-        let (go, orders) = channel::<()>();
-        let done = done.clone();
-        let thread = threads::spawn("producer", move || {
-            (subject.attach)();
-            let _ = done.send(());
-            while orders.recv().is_ok() {
-                if share > 0 {
-                    (verb.many)(share);
-                }
+        let subject = deferral::find(&self.subject)?;
+        let barrier = subject
+            .barrier
+            .ok_or_else(|| format!("{} has no barrier for all threads", subject.name))?;
+        let verb = subject.verb(&self.verb)?;
+        let share = self.objects.div_ceil(self.threads.max(1));
+        let (done, is_done) = channel();
+        let mut threads = Vec::new();
+        for _ in 0..self.threads {
+            let (go, orders) = channel::<()>();
+            let done = done.clone();
+            let thread = threads::spawn("producer", move || {
+                (subject.attach)();
                 let _ = done.send(());
-            }
-            (subject.finish)();
-            (subject.detach)();
-        })?;
-        threads.push((go, thread));
-    }
-    drop(done);
-    let all_ready = || -> Result<(), String> {
-        let ready = threads
-            .iter()
-            .map(|_| is_done.recv().map_err(|_| threads::DIED));
-        ready.collect::<Result<(), _>>().map_err(String::from)
-    };
-    all_ready()?;
-    let mut took = Vec::new();
-    // The first call is not measured: some libraries start their thread in it.
-    for call in 0..=ask.calls {
-        for (go, _) in &threads {
-            go.send(()).map_err(|_| threads::DIED)?;
+                while orders.recv().is_ok() {
+                    if share > 0 {
+                        (verb.many)(share);
+                    }
+                    let _ = done.send(());
+                }
+                (subject.finish)();
+                (subject.detach)();
+            })?;
+            threads.push((go, thread));
         }
+        drop(done);
+        let all_ready = || -> Result<(), String> {
+            let ready = threads
+                .iter()
+                .map(|_| is_done.recv().map_err(|_| threads::DIED));
+            ready.collect::<Result<(), _>>().map_err(String::from)
+        };
         all_ready()?;
-        let begin = Instant::now();
-        barrier();
-        let us = begin.elapsed().as_nanos() as f64 / 1_000.0;
-        if call > 0 {
-            took.push(us);
+        let mut took = Vec::new();
+        // The first call is not measured: some libraries start their thread in it.
+        for call in 0..=self.calls {
+            for (go, _) in &threads {
+                go.send(()).map_err(|_| threads::DIED)?;
+            }
+            all_ready()?;
+            let begin = Instant::now();
+            barrier();
+            let us = begin.elapsed().as_nanos() as f64 / 1_000.0;
+            if call > 0 {
+                took.push(us);
+            }
         }
+        for (go, thread) in threads {
+            drop(go);
+            thread.join().map_err(|_| threads::DIED)?;
+        }
+        (subject.settle)();
+        let case = self.case();
+        let figure = |metric, percent| {
+            let us = stats::percentile(&took, percent);
+            us.map(|us| Figure::new(&case, metric, "us", us))
+        };
+        let figures = [
+            ("latency_us", 50.0),
+            ("latency_us_p99", 99.0),
+            ("latency_us_max", 100.0),
+        ];
+        Ok(figures
+            .into_iter()
+            .filter_map(|(metric, percent)| figure(metric, percent))
+            .collect())
     }
-    for (go, thread) in threads {
-        drop(go);
-        thread.join().map_err(|_| threads::DIED)?;
-    }
-    (subject.settle)();
-    let case = ask.case();
-    let figure = |metric, percent| {
-        let us = stats::percentile(&took, percent);
-        us.map(|us| Figure::new(&case, metric, "us", us))
-    };
-    let figures = [
-        ("latency_us", 50.0),
-        ("latency_us_p99", 99.0),
-        ("latency_us_max", 100.0),
-    ];
-    Ok(figures
-        .into_iter()
-        .filter_map(|(metric, percent)| figure(metric, percent))
-        .collect())
 }
 
 /// What to measure.
@@ -274,8 +266,8 @@ mod tests {
         for subject in deferral::all() {
             for ask in options.asks(&subject) {
                 match subject.barrier {
-                    Some(_) => assert_eq!(measure(&ask).unwrap().len(), 3, "{}", subject.name),
-                    None => assert!(measure(&ask).unwrap_err().contains("no barrier")),
+                    Some(_) => assert_eq!(ask.measure().unwrap().len(), 3, "{}", subject.name),
+                    None => assert!(ask.measure().unwrap_err().contains("no barrier")),
                 }
             }
         }

@@ -64,18 +64,10 @@ impl Question for IdleAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
+        let subject = deferral::find(&self.subject)?;
+        let rest = rest::watch(subject, self.blocks, Duration::from_millis(self.ms))?;
+        Ok(rest.figures(self.case()))
     }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &IdleAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let rest = rest::watch(subject, ask.blocks, Duration::from_millis(ask.ms))?;
-    Ok(rest.figures(ask.case()))
 }
 
 /// What to measure.
@@ -210,7 +202,7 @@ mod tests {
                     blocks,
                     ms: 1,
                 };
-                let figures = measure(&ask).unwrap();
+                let figures = ask.measure().unwrap();
                 assert!(figures.len() >= 3 && figures.iter().all(|f| f.case == ask.case()));
             }
         }

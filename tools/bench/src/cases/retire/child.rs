@@ -46,52 +46,44 @@ impl Question for RetireAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
-    }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let objects = ask.objects.max(1);
-    if !ask.case.is_for(&subject) {
-        let case = ask.case.name();
-        return Err(format!("{} is not measured in `{case}`", subject.name));
-    }
-    let absent = || format!("{} has no such loop", subject.name);
-    match ask.case {
-        RetireCase::Push => push(subject, objects),
-        RetireCase::Latency => latency(subject, objects),
-        RetireCase::Enqueue(producers) => enqueue(subject, objects, producers),
-        RetireCase::AllIn(producers) => {
-            all_in(subject, &subject.all_in, ask.case, objects, producers)
+        let subject = deferral::find(&self.subject)?;
+        let objects = self.objects.max(1);
+        if !self.case.is_for(&subject) {
+            let case = self.case.name();
+            return Err(format!("{} is not measured in `{case}`", subject.name));
         }
-        RetireCase::Empty(producers) => all_in(subject, &|_| (), ask.case, 0, producers),
-        RetireCase::Drop => {
-            let owning = subject.owning.ok_or_else(absent)?;
-            all_in(subject, &owning, ask.case, objects, 1)
-        }
-        RetireCase::Call => {
-            let call = subject.call.ok_or_else(absent)?;
-            all_in(subject, &call, ask.case, objects, 1)
-        }
-        RetireCase::Swap(content) => {
-            let beside = subject.beside(content).ok_or_else(absent)?;
-            let swap = |n| (beside.update)(&mut Pace::count(n));
-            all_in(subject, &swap, ask.case, objects, 1)
-        }
-        RetireCase::Section(place, content, producers) => {
-            let beside = subject.beside(content).ok_or_else(absent)?;
-            let retire = beside.retire_in(place).ok_or_else(absent)?;
-            section(subject, &retire, (ask.case, content), objects, producers)
-        }
-        RetireCase::AtRest => {
-            let before = objects.min(BEFORE_REST);
-            let rest = rest::watch(subject, before, Duration::from_millis(ask.rest_ms))?;
-            Ok(rest.figures(&RetireCase::AtRest.name()))
+        let absent = || format!("{} has no such loop", subject.name);
+        match self.case {
+            RetireCase::Push => push(subject, objects),
+            RetireCase::Latency => latency(subject, objects),
+            RetireCase::Enqueue(producers) => enqueue(subject, objects, producers),
+            RetireCase::AllIn(producers) => {
+                all_in(subject, &subject.all_in, self.case, objects, producers)
+            }
+            RetireCase::Empty(producers) => all_in(subject, &|_| (), self.case, 0, producers),
+            RetireCase::Drop => {
+                let owning = subject.owning.ok_or_else(absent)?;
+                all_in(subject, &owning, self.case, objects, 1)
+            }
+            RetireCase::Call => {
+                let call = subject.call.ok_or_else(absent)?;
+                all_in(subject, &call, self.case, objects, 1)
+            }
+            RetireCase::Swap(content) => {
+                let beside = subject.beside(content).ok_or_else(absent)?;
+                let swap = |n| (beside.update)(&mut Pace::count(n));
+                all_in(subject, &swap, self.case, objects, 1)
+            }
+            RetireCase::Section(place, content, producers) => {
+                let beside = subject.beside(content).ok_or_else(absent)?;
+                let retire = beside.retire_in(place).ok_or_else(absent)?;
+                section(subject, &retire, (self.case, content), objects, producers)
+            }
+            RetireCase::AtRest => {
+                let before = objects.min(BEFORE_REST);
+                let rest = rest::watch(subject, before, Duration::from_millis(self.rest_ms))?;
+                Ok(rest.figures(&RetireCase::AtRest.name()))
+            }
         }
     }
 }
@@ -283,10 +275,10 @@ mod tests {
                     rest_ms: 1,
                 };
                 if !case.is_for(&subject) {
-                    assert!(measure(&ask).unwrap_err().contains("not measured"));
+                    assert!(ask.measure().unwrap_err().contains("not measured"));
                     continue;
                 }
-                let figures = measure(&ask).unwrap();
+                let figures = ask.measure().unwrap();
                 assert!(figures.iter().all(|figure| figure.value.is_finite()));
                 assert!(
                     figures
@@ -307,6 +299,6 @@ mod tests {
             objects: 1,
             rest_ms: 0,
         };
-        assert!(measure(&ask).unwrap_err().contains("no such library"));
+        assert!(ask.measure().unwrap_err().contains("no such library"));
     }
 }
