@@ -49,6 +49,7 @@ mod seize;
 pub mod swap;
 
 pub use loops::{bare, malloc_free};
+pub use quiescent::dropped;
 use swap::{Content, Place, Swaps};
 
 /// One library that reclaims later.

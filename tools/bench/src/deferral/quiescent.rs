@@ -6,7 +6,7 @@
 use super::loops::{Block, Boxed, deferring, owning};
 use super::noted::{self, HandOver, Noted};
 use super::swap::{LONG, Library, Swap, Swaps, Text, Value, shared};
-use super::{Deferring, RETIRE, Verb};
+use super::{BLOCK, Deferring, RETIRE, Verb};
 use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
 use std::marker::PhantomData;
@@ -193,43 +193,41 @@ impl<const HURRY: bool> HandOver for Call<HURRY> {
     }
 }
 
-/// A verb for objects that own a long `String`: behind a stalled reader only.
-const fn weighed(verb: Verb) -> Verb {
+/// A verb whose objects do not report their end.
+const fn silent<H: HandOver>(name: &'static str) -> Verb {
     Verb {
         silent: Some(held),
-        bytes: LONG as u64,
+        ..noted::verb::<H>(name)
+    }
+}
+
+/// One that only differs at a limit.
+const fn limited<H: HandOver>(name: &'static str, bytes: u64) -> Verb {
+    Verb {
+        bytes,
         trickled: false,
-        ..verb
+        ..silent::<H>(name)
     }
 }
 
 const VERBS: &[Verb] = &[
-    Verb {
-        silent: Some(held),
-        ..noted::verb::<Plain<Retire>>(RETIRE)
-    },
-    Verb {
-        silent: Some(held),
-        ..noted::verb::<Plain<NoReclaim>>("retire_no_reclaim")
-    },
-    Verb {
-        silent: Some(held),
-        trickled: false,
-        ..noted::verb::<Plain<TryRetire>>("try_retire")
-    },
-    Verb {
-        silent: Some(held),
-        trickled: false,
-        ..noted::verb::<Plain<RetireWait>>("retire_wait")
-    },
-    weighed(noted::verb::<Weighed<Retire>>("retire 64 kib")),
-    weighed(noted::verb::<Weighed<TryRetire>>("try_retire 64 kib")),
+    silent::<Plain<Retire>>(RETIRE),
+    silent::<Plain<NoReclaim>>("retire_no_reclaim"),
+    limited::<Plain<TryRetire>>("try_retire", BLOCK),
+    limited::<Plain<RetireWait>>("retire_wait", BLOCK),
+    limited::<Weighed<Retire>>("retire 64 kib", LONG as u64),
+    limited::<Weighed<TryRetire>>("try_retire 64 kib", LONG as u64),
     noted::verb::<Call<false>>("call"),
     Verb {
         massed: false, // a wake-up each
         ..noted::verb::<Call<true>>("call_hurry")
     },
 ];
+
+/// Retires blocks with a destructor; only `bench flood` asks for it.
+pub fn dropped() -> Verb {
+    noted::verb::<Quiescent>("drop")
+}
 
 /// A thread registers at its first section.
 fn attach() {

@@ -21,7 +21,6 @@ use quiescent_report::verdict::{self, Target};
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -137,40 +136,15 @@ impl Question for FloodAsk {
 /// [`RETIRE`], where the worker frees.
 const OFFLOADED: &str = "offloaded";
 
-/// A block of 64 bytes with a destructor.
-struct Dropped([u64; 8]);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        freed::note(self.0[0]);
-    }
-}
-
-#[inline(never)]
-fn retire_dropped(n: u64) {
-    for _ in 0..n {
-        let object = NonNull::from(Box::leak(Box::new(Dropped([0; 8]))));
-        // SAFETY: from a box, not shared, and retired once.
-        unsafe { quiescent::Retired::from_raw(object).retire() };
-    }
-}
-
 /// The ways to retire that are this library's only.
 fn own_verbs() -> [Verb; 2] {
     let subject = deferral::find(OURS).expect("it is always there");
     let retire = subject.verb(RETIRE).expect("it has that");
-    [
-        Verb {
-            name: "drop",
-            many: retire_dropped,
-            silent: None,
-            ..retire
-        },
-        Verb {
-            name: OFFLOADED,
-            ..retire
-        },
-    ]
+    let offloaded = Verb {
+        name: OFFLOADED,
+        ..retire
+    };
+    [deferral::dropped(), offloaded]
 }
 
 /// What is measured of these subjects.

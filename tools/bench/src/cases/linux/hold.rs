@@ -279,12 +279,9 @@ pub fn tables(report: &Report) -> String {
         ("Grace periods", COUNTED[0], 1.0),
         ("Wake-ups of workers", COUNTED[1], 1.0),
     ] {
-        let table = of(metric, scale);
-        if !table.is_empty() {
-            text += &format!("{title}\n\n{}\n", table.fitted());
-        }
+        text += &of(metric, scale).titled(title);
     }
-    text
+    text.trim_start().to_string() + "\n"
 }
 
 /// The report as text.

@@ -151,16 +151,10 @@ pub fn text(report: &Report) -> String {
         (NOTHING_QUEUED, "Nothing was ever queued"),
         (DRAINED, "Queued once, and everything freed since"),
     ] {
-        let table = cases::of_metrics(report, |of| of == case, &COLUMNS);
-        if !table.is_empty() {
-            text += &format!(
-                "{title}: what happened in {} s\n\n{}\n",
-                seconds(report),
-                table.fitted()
-            );
-        }
+        let title = format!("{title}: what happened in {} s", seconds(report));
+        text += &cases::of_metrics(report, |of| of == case, &COLUMNS).titled(&title);
     }
-    text + &verdict::section(&targets(report))
+    text.trim_start().to_string() + "\n" + &verdict::section(&targets(report))
 }
 
 fn seconds(report: &Report) -> f64 {

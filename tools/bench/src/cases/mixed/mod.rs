@@ -204,11 +204,7 @@ pub fn text(report: &Report) -> String {
     };
     let mut text =
         String::from("Reads beside updates: median [min..max] over rounds, a process each\n");
-    let mut add = |title: &str, table: Table| {
-        if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.fitted());
-        }
-    };
+    let mut add = |title: &str, table: Table| text += &table.titled(title);
     for configs in [false, true] {
         let what = if configs {
             "; a config of 1000 settings"

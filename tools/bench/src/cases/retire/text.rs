@@ -101,9 +101,7 @@ pub fn text(report: &Report) -> String {
         "Reclaiming a 64-byte block later: median [min..max] over rounds, a process each\n",
     );
     for (title, table) in parts {
-        if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.fitted());
-        }
+        text += &table.titled(title);
     }
     text
 }

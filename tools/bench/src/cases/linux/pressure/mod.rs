@@ -108,10 +108,7 @@ pub fn text(report: &Report) -> String {
         ("To the first object freed", "first_free_us"),
         ("To the last one", "last_free_us"),
     ] {
-        let table = cases::by_case(report, metric);
-        if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.fitted());
-        }
+        text += &cases::by_case(report, metric).titled(title);
     }
     text
 }

@@ -210,17 +210,11 @@ pub fn text(report: &Report) -> String {
     );
     text += &cases::of_cases(report, read::METRIC, 1.0, |_| true).fitted();
     let counted = cases::of_cases(report, instructions::METRIC, 1.0, |_| true);
-    if !counted.is_empty() {
-        text += "\nInstructions a section\n\n";
-        text += &counted.fitted();
-    }
+    text += &counted.titled("Instructions a section");
     text += "\nGrace periods, us: median [min..max] of the rounds' medians\n\n";
     text += &cases::of_cases(report, LATENCY, 1.0, is_sync).fitted();
     let fences = cases::of_cases(report, "fences", 1.0, is_sync);
-    if !fences.is_empty() {
-        text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
-        text += &fences.fitted();
-    }
+    text += &fences.titled("Process-wide fences (membarrier calls) a grace period");
     text += "\nReaders that may sleep, over those that must not:\n";
     for (case, metric, most) in TARGETS {
         if let Some(row) = report.find(SRCU, case, &format!("{metric}_ratio")) {

@@ -337,11 +337,7 @@ pub fn text(report: &Report) -> String {
     text += &of("latency_us").fitted();
     text += "\n99th percentile of a round, us\n\n";
     text += &of("latency_us_p99").fitted();
-    let fences = of("fences");
-    if !fences.is_empty() {
-        text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
-        text += &fences.fitted();
-    }
+    text += &of("fences").titled("Process-wide fences (membarrier calls) a grace period");
     let unmeasured = report.options.get("unmeasured").and_then(|u| u.as_array());
     for name in unmeasured
         .into_iter()
