@@ -145,7 +145,7 @@ impl Question for HoldAsk {
         let stores = ran.results[0].0.max(1) as f64;
         let mut figures = vec![
             figure("held", "values", buffer::most_held() as f64),
-            figure("cpu_us", "us/store", cpu_us / stores),
+            figure(CPU, "us/store", cpu_us / stores),
         ];
         if subject.name == OURS {
             let of = |(name, change): (&'static str, u64)| figure(name, name, change as f64);
@@ -157,6 +157,8 @@ impl Question for HoldAsk {
     }
 }
 
+/// CPU time of a store.
+pub const CPU: &str = "cpu_us";
 /// What this library counts about itself.
 const COUNTED: [&str; 2] = ["grace_periods", "wakeups"];
 
@@ -259,27 +261,26 @@ pub fn measure(options: &HoldOptions, control: Control<'_>) -> Result<Report, Er
     Ok(report)
 }
 
+/// Whether it is a case of this measurement.
+pub fn is_row(case: &str) -> bool {
+    ROWS.iter().any(|row| row.name() == case)
+}
+
 /// The report as tables.
 pub fn tables(report: &Report) -> String {
-    let rows = ROWS.map(Row::name);
-    let of = |metric, scale| {
-        cases::of_cases(report, metric, scale, |case| {
-            rows.iter().any(|it| it == case)
-        })
-    };
     let mut text = String::new();
     for (title, metric, scale) in [
         (
-            "Large values in a cell, nobody declares a weight: peak resident memory, MiB",
+            "Large values in a cell, no weight declared: peak resident memory, MiB",
             "peak_rss_bytes",
             MEBIBYTE,
         ),
         ("Old values that were held, at most", "held", 1.0),
-        ("CPU us a store, making the value included", "cpu_us", 1.0),
+        ("CPU us a store, making the value included", CPU, 1.0),
         ("Grace periods", COUNTED[0], 1.0),
         ("Wake-ups of workers", COUNTED[1], 1.0),
     ] {
-        text += &of(metric, scale).titled(title);
+        text += &cases::of_cases(report, metric, scale, is_row).titled(title);
     }
     text.trim_start().to_string() + "\n"
 }

@@ -6,7 +6,7 @@
 //! not measured in a case has no bar there.
 
 use quiescent_bench::cases::sync::SyncCase;
-use quiescent_bench::cases::{mixed, retire, trickle};
+use quiescent_bench::cases::{hold, mixed, retire, trickle};
 use quiescent_report::Report;
 use quiescent_report::html::chart::{Bars, Panel};
 use quiescent_report::html::{Markup, html};
@@ -122,6 +122,16 @@ const GROUPS: [QuestionGroup; 5] = [
                 linear: false,
             },
             Question {
+                title: "A value that is retired inside a section, or after it: CPU time",
+                about: "read, replaced, retired, freed; the same calls in another order; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/object",
+                wanted: retire::is_of_sections,
+                unit: "ns a value",
+                scale: 1.0,
+                linear: false,
+            },
+            Question {
                 title: "All in: throughput",
                 about: "longer is better",
                 metric: "ops_per_s",
@@ -140,6 +150,16 @@ const GROUPS: [QuestionGroup; 5] = [
                 unit: "MiB",
                 scale: MEBIBYTE,
                 linear: true,
+            },
+            Question {
+                title: "Peak memory where large values are replaced and no weight is declared",
+                about: "nothing reads, except where it says so; shorter is better",
+                metric: "peak_rss_bytes",
+                of: "bytes",
+                wanted: hold::is_row,
+                unit: "MiB",
+                scale: MEBIBYTE,
+                linear: false,
             },
         ],
     },
