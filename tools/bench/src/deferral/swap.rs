@@ -1,7 +1,7 @@
 //! A cell whose value is read by some threads and replaced by another: the loops of Rust libraries.
 //!
-//! What is in the cell is a [`Content`]: a block with a destructor or without one, a short or a long `String`,
-//! a map of 1000 settings, as programs that swap their configuration have, or a buffer of any size. Each turn
+//! What is in the cell is a [`Content`]: a block with a destructor or without, a short or a long `String`, a
+//! map of 1000 settings, as programs that swap their configuration have, or a buffer of any size. Each turn
 //! of an update makes a new value, puts it in the place of the one before, and retires that one in the
 //! library's usual way; or it reads the value first, in a section, and retires inside that section or after
 //! it ([`Place`]). [`BARE`] does the same without a library: it drops the value before at once.

@@ -1,4 +1,5 @@
-//! `bench idle`, `trickle`, `flood`, `stall`, `hold` and `barrier` as a user or a script runs them, in tiny runs.
+//! `bench idle`, `trickle`, `flood`, `stall`, `hold` and `barrier` as a user or a script runs them, in tiny
+//! runs.
 //!
 //! No test asserts a time or the size of a figure: the commands measure these, their tests do not.
 

@@ -1,10 +1,9 @@
-//! `bench hold`: what a cell of large values costs that are replaced now and then, when no weight is declared.
+//! `bench hold`: what a cell costs whose large values are replaced now and then, when no weight is declared.
 //!
 //! A thread makes a value, puts it in the place of the one before, and retires that one, so many times a
 //! second. Nothing reads, except in the row that says so. A row is a case of [`ROWS`], such as `4 MiB 100/s`;
-//! each has a process of its own, because peak memory is a property of a process. The processes of a row run
-//! at the same time: they sleep most of the time, so that they do not disturb each other. A row with a reader
-//! in a loop has the machine to itself.
+//! each has a process of its own, because peak memory is a property of a process. Processes sleep most of the
+//! time, so several run at once; one with a reader in a loop has the machine to itself.
 //!
 //! Measured: peak resident memory; the most old values that were held when one more was made; CPU time of a
 //! store, the making of the value included (`malloc-free`: made and dropped); for this library grace periods
@@ -199,7 +198,7 @@ impl HoldOptions {
 /// Those beside it.
 pub const PEERS: [&str; 4] = ["arc-swap", "crossbeam-epoch", "seize", BARE];
 
-/// Bytes a second that the processes of a wave store together: a quarter of what one CPU can.
+/// Bytes a second that the processes of a wave store together, at most: half of what one CPU can.
 const CAPACITY: u64 = 2 << 30;
 
 /// Measures and reports. When stopped, the report has what was measured until then.
@@ -250,11 +249,11 @@ pub fn measure(options: &HoldOptions, control: Control<'_>) -> Result<Report, Er
     report.option("ms", options.ms);
     report.option(
         "method",
-        "a fresh process a subject, row and round, those of a row at the same time, alone beside a reader; \
-         one thread stores values of so many bytes so often a second, no weight is declared; small: a million \
+        "a fresh process a subject, row and round, several at the same time, those with a reader alone; one \
+         thread stores values of so many bytes so often a second, no weight is declared; small: a million \
          values of 32 bytes before, as fast as possible; held: old values when one more is made, the most; \
-         peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the value and the final barrier \
-         included",
+         peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the value and the final \
+         barrier included",
     );
     deferral::note(&mut report, options.compare);
     report.rows = samples.rows(&subjects, &ROWS.map(Row::name));

@@ -12,9 +12,9 @@
 //! * `call 1t`: the same by `call_rcu` and its like: a callback an object
 //! * `string 64 b 1t`, `string 64 kib 1t`, `config 1t`: a cell whose value is replaced and retired: a
 //!   `String`, a map of 1000 settings; fewer of the larger ones ([`RetireCase::objects`])
-//! * `inside block 1t`, `outside block 1t`, … `drop`, `string 64 b`, `drop 2t`: a cell whose value is read in a
-//!   section, replaced, and retired in that section or after it: the same calls in another order. Beside the
-//!   time: `inside_ratio`, the most that was queued (`backlog`), and how often this library was over its
+//! * `inside block 1t`, `outside block 1t`, … `drop`, `string 64 b`, `drop 2t`: a cell whose value is read in
+//!   a section, replaced, and retired in that section or after it: the same calls in another order. Beside
+//!   the time: `inside_ratio`, the most that was queued (`backlog`), and how often this library was over its
 //!   budget, reported something, or had a worker pass
 //! * `empty 1t`, `empty 2t`: the process of `all-in` with no object: what its memory is compared with
 //! * `at rest`: everything is reclaimed, nothing is retired: wake-ups of the library's threads, timers
@@ -340,8 +340,8 @@ fn describe(report: &mut Report, options: &RetireOptions) {
          making, latencies contain the clock; enqueue: thread CPU of the call, all blocks made ahead (4 \
          million at most); all-in, drop, call, string, config: process CPU an object from the first malloc \
          to the end of the final barrier, half as many short strings, 1/80 long ones, 1/8000 configs; \
-         inside, outside: the same, half as many, each after a read in a section of the same thread that ends \
-         after the retiring or before it, backlog the most at a look every 4093 objects, inside_ratio within \
+         inside, outside: the same, half as many, each after a read in a section of the same thread that \
+         ends after the retiring or before it, backlog the most at a look every 4093 objects, inside_ratio within \
          a round; \
          peak_rss_bytes is VmHWM, start_rss_bytes the same before the first object; above_malloc_free_ns, \
          above_empty_bytes: less malloc-free's, less empty's of the same round; at rest: voluntary context \
