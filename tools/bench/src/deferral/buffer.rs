@@ -1,25 +1,27 @@
 //! Values that own as much as is asked for, and are counted: those of `bench hold`.
 //!
 //! The size belongs to the measuring process, so that it may change while a cell is in use. A buffer is
-//! written from end to end when it is made. All of them count those that are alive in one place: one thread
-//! makes them, and no figure here is of a time as short as that.
+//! written from end to end when it is made. Those of the size of now that are alive are counted in one place:
+//! one thread makes them, and no figure here is of a time as short as that.
 
 use super::swap::Value;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
 static BYTES: AtomicUsize = AtomicUsize::new(0);
-static ALIVE: AtomicU64 = AtomicU64::new(0);
-static MOST: AtomicU64 = AtomicU64::new(0);
+static ALIVE: AtomicI64 = AtomicI64::new(0);
+static MOST: AtomicI64 = AtomicI64::new(0);
 
-/// Has buffers made from now on own so many bytes.
+/// Has buffers made from now on own so many bytes, and counts these from 0.
 pub fn set_bytes(bytes: usize) {
     BYTES.store(bytes, Relaxed);
+    ALIVE.store(0, Relaxed);
+    MOST.store(0, Relaxed);
 }
 
-/// The most old values that were held whenever one more was made: without the one in the cell, and without
-/// the new one.
-pub fn most_held() -> u64 {
-    MOST.load(Relaxed).saturating_sub(2)
+/// The most old values of that size that were held whenever one more was made: without the one in the cell,
+/// and without the new one.
+pub fn most_held() -> i64 {
+    (MOST.load(Relaxed) - 2).max(0)
 }
 
 /// A value that owns so many bytes, which it does not declare.
@@ -41,7 +43,9 @@ impl Value for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        ALIVE.fetch_sub(1, Relaxed);
+        if self.0.len() == BYTES.load(Relaxed) {
+            ALIVE.fetch_sub(1, Relaxed);
+        }
     }
 }
 
@@ -50,16 +54,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_alive_are_counted_and_their_size_may_change() {
+    fn those_of_the_size_of_now_are_counted() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        let sizes = [3, 0, 5].map(|bytes| {
-            set_bytes(bytes);
-            Buffer::new(0)
-        });
-        assert_eq!(sizes.each_ref().map(Value::read), [3, 0, 5]);
-        assert!(most_held() >= 1);
-        let alive = ALIVE.load(Relaxed);
-        drop(sizes);
-        assert_eq!(alive - ALIVE.load(Relaxed), 3);
+        set_bytes(3);
+        let small = Buffer::new(0);
+        set_bytes(5);
+        let large = [0; 4].map(Buffer::new);
+        assert_eq!((small.read(), large[3].read()), (3, 5));
+        drop((small, large));
+        assert_eq!((ALIVE.load(Relaxed), most_held()), (0, 2));
+        set_bytes(0);
+        assert_eq!(most_held(), 0);
     }
 }

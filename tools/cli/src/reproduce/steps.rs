@@ -117,7 +117,7 @@ impl Run<'_> {
     fn sync(&mut self) -> Result<(), Error> {
         let options = sync_options(self.options);
         self.absorb(sync::run(&options, self.control))?;
-        self.idle = sync::idle(&options, 300)?;
+        self.idle = Some(sync::idle(&options, 300)?);
         Ok(())
     }
 

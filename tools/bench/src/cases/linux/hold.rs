@@ -174,8 +174,6 @@ pub struct HoldOptions {
     pub program: PathBuf,
     /// Beside [`PEERS`], not only quiescent.
     pub compare: bool,
-    /// Rounds.
-    pub rounds: u64,
     /// How long values are stored, in ms.
     pub ms: u64,
     /// Printed with the results: many are measured at the same time, so there is no order.
@@ -188,7 +186,6 @@ impl HoldOptions {
         HoldOptions {
             program,
             compare: false,
-            rounds: 1,
             ms: 4_000,
             seed: 1,
         }
@@ -204,7 +201,7 @@ const CAPACITY: u64 = 2 << 30;
 /// Measures and reports. When stopped, the report has what was measured until then.
 ///
 /// # Errors
-/// [`Error::Usage`] for no rounds or no time; [`Error::Failed`] when a measuring process cannot be started,
+/// [`Error::Usage`] for no time; [`Error::Failed`] when a measuring process cannot be started,
 /// dies or hangs.
 pub fn run(options: &HoldOptions, control: Control<'_>) -> Result<Report, Error> {
     let mut report = measure(options, control)?;
@@ -217,8 +214,8 @@ pub fn run(options: &HoldOptions, control: Control<'_>) -> Result<Report, Error>
 /// # Errors
 /// As [`run`].
 pub fn measure(options: &HoldOptions, control: Control<'_>) -> Result<Report, Error> {
-    if options.rounds == 0 || options.ms == 0 {
-        let text = "0 rounds or no time measure nothing: give 1 round or more, 4 seconds or more";
+    if options.ms == 0 {
+        let text = "no time: give 3 seconds or more";
         return Err(Error::Usage(text.into()));
     }
     let peers = PEERS
@@ -239,21 +236,21 @@ pub fn measure(options: &HoldOptions, control: Control<'_>) -> Result<Report, Er
             row.bytes as u64 * row.rate
         },
     };
-    let rows = (0..options.rounds).flat_map(|_| ROWS);
-    let cells = rows.flat_map(|row| subjects.iter().map(move |subject| cell(row, subject)));
+    let cells = ROWS
+        .into_iter()
+        .flat_map(|row| subjects.iter().map(move |subject| cell(row, subject)));
     let waves = waves::plan(cells.collect(), CAPACITY);
     let samples = waves::run(&options.program, "bench hold", waves, control)?;
     let mut report = Report::new("bench hold", options.seed);
     report.option("compare", options.compare);
-    report.option("rounds", options.rounds);
     report.option("ms", options.ms);
     report.option(
         "method",
-        "a fresh process a subject, row and round, several at the same time, those with a reader alone; one \
+        "a fresh process a subject and row, several at the same time, those with a reader alone; one \
          thread stores values of so many bytes so often a second, no weight is declared; small: a million \
-         values of 32 bytes before, as fast as possible; held: old values when one more is made, the most; \
-         peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the value and the final \
-         barrier included",
+         values of 32 bytes before, as fast as possible; held: the most old values of that size when one more \
+         is made; peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the value and the \
+         final barrier included",
     );
     deferral::note(&mut report, options.compare);
     report.rows = samples.rows(&subjects, &ROWS.map(Row::name));
@@ -321,14 +318,11 @@ mod tests {
 
     #[test]
     fn nothing_to_do_is_a_usage_error() {
-        for (rounds, ms) in [(0, 1), (1, 0)] {
-            let options = HoldOptions {
-                rounds,
-                ms,
-                ..HoldOptions::new("true".into())
-            };
-            nonsense(|control| run(&options, control));
-        }
+        let options = HoldOptions {
+            ms: 0,
+            ..HoldOptions::new("true".into())
+        };
+        nonsense(|control| run(&options, control));
     }
 
     #[test]

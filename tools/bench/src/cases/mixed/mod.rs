@@ -25,7 +25,7 @@ use crate::deferral::swap::Content;
 use crate::measure::once::{self, Ask};
 use crate::subjects::pool::MOST_THREADS;
 use child::MixedAsk;
-use quiescent_report::rows::Samples;
+use quiescent_report::rows::{MEBIBYTE, Samples};
 use quiescent_report::text::{Table, cases};
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -188,8 +188,8 @@ fn describe(report: &mut Report, options: &MixedOptions) {
     deferral::note(report, options.compare);
 }
 
-/// Whether a case is of reads, or of updates.
-fn is_of(case: &str, name: &str) -> bool {
+/// Whether this is a case of reads, or of updates, with any content, rate and number of readers.
+pub fn is_of(case: &str, name: &str) -> bool {
     let rest = name.strip_prefix(case);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
@@ -197,7 +197,6 @@ fn is_of(case: &str, name: &str) -> bool {
 /// The report as text.
 pub fn text(report: &Report) -> String {
     const READS: &str = "CPU ns a read, the loop included";
-    const MIB: f64 = (1 << 20) as f64;
     let config = |name: &str| name.contains(Content::Config.name());
     let of = |case: &'static str, configs: bool| {
         move |name: &str| is_of(case, name) && config(name) == configs
@@ -238,7 +237,7 @@ pub fn text(report: &Report) -> String {
         );
         add(
             &format!("Peak memory of the process, MiB{what}"),
-            cases::of_cases(report, "peak_rss_bytes", MIB, update()),
+            cases::of_cases(report, "peak_rss_bytes", MEBIBYTE, update()),
         );
     }
     text

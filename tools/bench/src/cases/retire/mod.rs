@@ -341,8 +341,8 @@ fn describe(report: &mut Report, options: &RetireOptions) {
          million at most); all-in, drop, call, string, config: process CPU an object from the first malloc \
          to the end of the final barrier, half as many short strings, 1/80 long ones, 1/8000 configs; \
          inside, outside: the same, half as many, each after a read in a section of the same thread that \
-         ends after the retiring or before it, backlog the most at a look every 4093 objects, inside_ratio within \
-         a round; \
+         ends after the retiring or before it, backlog the most at a look every 4093 objects, inside_ratio \
+         within a round; \
          peak_rss_bytes is VmHWM, start_rss_bytes the same before the first object; above_malloc_free_ns, \
          above_empty_bytes: less malloc-free's, less empty's of the same round; at rest: voluntary context \
          switches of all threads but the caller",

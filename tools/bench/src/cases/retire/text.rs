@@ -54,12 +54,15 @@ pub fn text(report: &Report) -> String {
             cases::of_cases(report, INSIDE_RATIO, 1.0, any),
         ),
         (
-            "Meanwhile: the most that was queued; how often quiescent was over its budget",
+            "The most that was queued meanwhile",
+            cases::of_cases(report, "backlog", 1.0, is_of_sections),
+        ),
+        (
+            "How often quiescent was over its budget, had a pass of a worker, reported something",
             cases::of_metrics(
                 report,
                 is_of_sections,
                 &[
-                    Column("most queued", "backlog"),
                     Column("over budget", "over_budget"),
                     Column("worker passes", "worker_passes"),
                     Column("reports", "reports"),

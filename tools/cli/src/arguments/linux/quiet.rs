@@ -98,9 +98,6 @@ pub struct Hold {
     /// How long values are stored in each process
     #[arg(long, value_name = "S", default_value = "4", value_parser = seconds, allow_negative_numbers = true)]
     pub seconds: u64,
-    /// Rounds over all subjects and rows, a process each
-    #[arg(long, value_name = "N", default_value = "1", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
 }
 
 #[derive(Debug, Args)]

@@ -70,7 +70,6 @@ fn bench_stall(options: &Stall) -> Result<u8, Error> {
 fn bench_hold(options: &Hold) -> Result<u8, Error> {
     let wanted = HoldOptions {
         compare: options.compare,
-        rounds: options.rounds,
         ms: options.seconds,
         seed: options.measured.common.seed,
         ..HoldOptions::new(this_program()?)

@@ -46,7 +46,7 @@ const GROUPS: [QuestionGroup; 5] = [
                 about: "lock and unlock, without the cost of the loop; shorter is better",
                 metric: "cpu_ns",
                 of: "ns/pair",
-                wanted: |case| !is(mixed::READ, case),
+                wanted: |case| !mixed::is_of(mixed::READ, case),
                 unit: "ns a pair",
                 scale: 1.0,
                 linear: true,
@@ -171,7 +171,7 @@ const GROUPS: [QuestionGroup; 5] = [
                 about: "the loop included; shorter is better",
                 metric: "cpu_ns",
                 of: "ns/pair",
-                wanted: |case| is(mixed::READ, case),
+                wanted: |case| mixed::is_of(mixed::READ, case),
                 unit: "ns a read",
                 scale: 1.0,
                 linear: true,
@@ -236,12 +236,6 @@ fn never_freed(report: &Report, panel: &mut Panel) {
             panel.notes.push((row.name.clone(), note));
         }
     }
-}
-
-/// A case of `bench mixed`, with any number of readers.
-fn is(case: &str, name: &str) -> bool {
-    let rest = name.strip_prefix(case);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 pub(super) fn body(report: &Report) -> Option<Markup> {

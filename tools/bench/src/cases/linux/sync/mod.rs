@@ -249,33 +249,25 @@ pub struct Idle {
 }
 
 /// Lets a process with two registered threads of our own subject do nothing for `ms`, and looks at the
-/// counters. `None` when our own subject is not in this build.
+/// counters.
 ///
 /// # Errors
 /// [`Error::Failed`] as for [`run`].
-pub fn idle(options: &SyncOptions, ms: u64) -> Result<Option<Idle>, Error> {
-    let ours = |subject: &Subject| {
-        subject
-            .waiting
-            .is_some_and(|waiting| waiting.counters.is_some())
-    };
-    let Some(subject) = subjects::named(OURS).filter(ours) else {
-        return Ok(None);
-    };
+pub fn idle(options: &SyncOptions, ms: u64) -> Result<Idle, Error> {
     let two = SyncOptions {
         threads: 1,
         ..options.clone()
     };
-    let mut child = Child::start(&two, subject.name, SyncCase::OtherAsleep, false)?;
+    let mut child = Child::start(&two, OURS, SyncCase::OtherAsleep, false)?;
     match child.ask(&Ask::Idle { ms })? {
         Answer::Idle {
             before,
             after,
             threads,
-        } => Ok(Some(Idle {
+        } => Ok(Idle {
             change: after.since(before),
             threads: threads.saturating_sub(2),
-        })),
+        }),
         other => Err(child.confused(&other)),
     }
 }
