@@ -87,10 +87,9 @@ fn note_missing(found: &mut Reproduced) {
         }
     }
     for absent in absent {
-        found.notes.push(format!(
-            "{} is not in this build: {}",
-            absent.name, absent.remedy
-        ));
+        let (name, remedy) = (absent.name, absent.remedy);
+        let note = format!("{name} is not in this build: {remedy}");
+        found.notes.push(note);
     }
     let looping = SyncCase::ReaderLooping.name();
     let ours = |case| found.report.find(OURS, case, "latency_us");

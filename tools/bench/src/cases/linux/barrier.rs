@@ -9,7 +9,7 @@ use crate::deferral::{self, Deferring, RETIRE};
 use crate::measure::once::{self, Ask, Question};
 use crate::measure::threads;
 
-use quiescent_report::rows::{Figure, Samples, samples, stats};
+use quiescent_report::rows::{Figure, samples, stats};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
@@ -194,25 +194,17 @@ pub fn run(options: &BarrierOptions, control: Control<'_>) -> Result<Report, Err
     }
     let mut subjects = deferral::selected(options.compare);
     subjects.retain(|subject| subject.barrier.is_some());
-    let todo: Vec<(&Deferring, BarrierAsk)> = subjects
+    let asks_of = |subject: &Deferring| {
+        let (name, asks) = (subject.name, options.asks(subject).into_iter());
+        asks.map(move |ask| (name, ask))
+    };
+    let todo: Vec<(&'static str, BarrierAsk)> = subjects.iter().flat_map(asks_of).collect();
+    let asks = todo
         .iter()
-        .flat_map(|subject| {
-            options
-                .asks(subject)
-                .into_iter()
-                .map(move |ask| (subject, ask))
-        })
+        .map(|(name, ask)| (*name, Ask::of(ask)))
         .collect();
-    let asks: Vec<Ask> = todo.iter().map(|(_, ask)| Ask::of(ask)).collect();
-    let mut samples = Samples::default();
-    once::in_turn(
-        &options.program,
-        "bench barrier",
-        &asks,
-        (options.rounds, options.seed),
-        control,
-        |place, figures| samples.add(todo[place].0.name, figures),
-    )?;
+    let rounds = (options.rounds, options.seed);
+    let samples = once::sampled(&options.program, "bench barrier", asks, rounds, control)?;
     let mut report = Report::new("bench barrier", options.seed);
     report.option("compare", options.compare);
     report.option("rounds", options.rounds);

@@ -9,9 +9,8 @@
 
 use crate::deferral::swap::Content;
 use crate::deferral::{self, BLOCK, Deferring, RETIRE, Verb};
-use crate::measure::once::{Ask, Question};
-use crate::measure::waves::{self, Cell};
-use crate::measure::{clock, freed, order, process, threads};
+use crate::measure::once::{self, Ask, Question};
+use crate::measure::{clock, freed, process, threads};
 use crate::subjects::ReaderControl;
 use crate::subjects::pool::MOST_THREADS;
 use quiescent_report::OURS;
@@ -224,25 +223,20 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
     let mut subjects = deferral::selected(options.compare);
     subjects.retain(|subject| subject.beside(Content::Block).is_some());
     let todo = todo(&subjects);
-    let cell = |(subject, verb): &(Deferring, Verb)| Cell {
-        subject: subject.name,
-        ask: Ask::of(&FloodAsk {
+    let ask = |(subject, verb): &(Deferring, Verb)| {
+        let ask = FloodAsk {
             subject: subject.name.into(),
             verb: verb.name.into(),
             producers: options.producers,
             ms: options.ms,
-        }),
-        load: 1,
+        };
+        (subject.name, Ask::of(&ask))
     };
-    let rounds =
-        (0..options.rounds).flat_map(|round| order::round(todo.len(), round, options.seed));
-    let cells = rounds.map(|place| cell(&todo[place])).collect();
-    let samples = waves::run(
-        &options.program,
-        "bench flood",
-        waves::plan(cells, 1),
-        control,
-    )?;
+    let (asks, rounds) = (
+        todo.iter().map(ask).collect(),
+        (options.rounds, options.seed),
+    );
+    let samples = once::sampled(&options.program, "bench flood", asks, rounds, control)?;
     let mut report = Report::new("bench flood", options.seed);
     report.option("compare", options.compare);
     report.option("rounds", options.rounds);

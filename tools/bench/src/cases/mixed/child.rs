@@ -191,12 +191,8 @@ fn fences(case: &str, stretch: &Stretch, fence_ns: Option<u64>) -> Vec<Figure> {
     };
     let issued = counted.fences_issued as f64;
     let seconds = stretch.wall_ns.max(1) as f64 / 1e9;
-    let mut figures = vec![Figure::new(
-        case,
-        "fences_per_s",
-        "fences/s",
-        issued / seconds,
-    )];
+    let per_s = issued / seconds;
+    let mut figures = vec![Figure::new(case, "fences_per_s", "fences/s", per_s)];
     figures.extend(fence_ns.map(|ns| {
         let percent = 100.0 * issued * ns as f64 / stretch.wall_ns.max(1) as f64;
         Figure::new(case, "fence_time_percent", "%", percent)

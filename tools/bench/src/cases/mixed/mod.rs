@@ -25,7 +25,7 @@ use crate::deferral::swap::Content;
 use crate::measure::once::{self, Ask};
 use crate::subjects::pool::MOST_THREADS;
 use child::MixedAsk;
-use quiescent_report::rows::{MEBIBYTE, Samples};
+use quiescent_report::rows::MEBIBYTE;
 use quiescent_report::text::{Table, cases};
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -106,37 +106,21 @@ pub fn run(options: &MixedOptions, control: Control<'_>) -> Result<Report, Error
         return Err(Error::Usage(text));
     }
     let subjects = deferral::selected(options.compare);
-    let todo: Vec<(&'static str, Content)> = CONTENTS
-        .into_iter()
-        .flat_map(|content| {
-            let measured = subjects
-                .iter()
-                .filter(move |it| it.beside(content).is_some());
-            measured.map(move |it| (it.name, content))
-        })
-        .collect();
-    let asks: Vec<Ask> = todo
-        .iter()
-        .map(|(name, content)| {
-            Ask::of(&MixedAsk {
-                subject: (*name).into(),
-                content: *content,
+    let mut asks = Vec::new();
+    for content in CONTENTS {
+        for subject in subjects.iter().filter(|it| it.beside(content).is_some()) {
+            let ask = MixedAsk {
+                subject: subject.name.into(),
+                content,
                 readers: options.readers,
-                rates: options.rates_of(*content),
+                rates: options.rates_of(content),
                 ms: options.ms,
-            })
-        })
-        .collect();
-    let mut samples = Samples::default();
+            };
+            asks.push((subject.name, Ask::of(&ask)));
+        }
+    }
     let rounds = (options.rounds, options.seed);
-    once::in_turn(
-        &options.program,
-        "bench mixed",
-        &asks,
-        rounds,
-        control,
-        |place, figures| samples.add(todo[place].0, figures),
-    )?;
+    let samples = once::sampled(&options.program, "bench mixed", asks, rounds, control)?;
     let mut report = Report::new("bench mixed", options.seed);
     describe(&mut report, options);
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();

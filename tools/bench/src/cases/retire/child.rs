@@ -115,14 +115,10 @@ fn push(subject: Deferring, objects: u64) -> Result<Vec<Figure>, String> {
     let (making, retiring, calls) = ran.results[0];
     let of_call = |ns: u64| ns as f64 / calls as f64;
     let case = RetireCase::Push.name();
+    let all = of_call(ran.cpu_ns.saturating_sub(making));
     Ok(vec![
         Figure::new(&case, "cpu_ns", "ns/call", of_call(retiring)),
-        Figure::new(
-            &case,
-            "process_cpu_ns",
-            "ns/call",
-            of_call(ran.cpu_ns.saturating_sub(making)),
-        ),
+        Figure::new(&case, "process_cpu_ns", "ns/call", all),
     ])
 }
 

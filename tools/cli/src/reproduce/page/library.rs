@@ -228,9 +228,7 @@ const GROUPS: [QuestionGroup; 5] = [
 /// Says beside a library's wake-ups how many blocks it never freed.
 fn never_freed(report: &Report, panel: &mut Panel) {
     for row in &panel.rows {
-        let left = report
-            .find(&row.name, &panel.name, "never_run")
-            .map(|it| it.median);
+        let left = report.median(&row.name, &panel.name, "never_run");
         if let Some(left) = left.filter(|left| *left > 0.0) {
             let note = format!("{left:.0} never freed");
             panel.notes.push((row.name.clone(), note));

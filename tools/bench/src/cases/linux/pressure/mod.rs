@@ -12,8 +12,7 @@
 
 pub mod child;
 
-use crate::measure::once::Ask;
-use crate::measure::waves::{self, Cell};
+use crate::measure::once::{self, Ask};
 use child::PressureAsk;
 use quiescent_report::OURS;
 use quiescent_report::text::cases;
@@ -73,17 +72,16 @@ pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Er
         );
         return Err(Error::Usage(text));
     }
-    let cell = |holders| Cell {
-        subject: OURS,
-        ask: Ask::of(&PressureAsk {
-            holders,
-            objects: options.objects,
-        }),
-        load: 1,
-    };
-    let cells = (0..options.rounds).flat_map(|_| HOLDERS.map(cell));
-    let waves = waves::plan(cells.collect(), 1);
-    let samples = waves::run(&options.program, "bench pressure", waves, control)?;
+    let objects = options.objects;
+    let asks = HOLDERS.map(|holders| (OURS, Ask::of(&PressureAsk { holders, objects })));
+    let rounds = (options.rounds, options.seed);
+    let samples = once::sampled(
+        &options.program,
+        "bench pressure",
+        asks.to_vec(),
+        rounds,
+        control,
+    )?;
     let mut report = Report::new("bench pressure", options.seed);
     report.option("rounds", options.rounds);
     report.option("objects", options.objects);

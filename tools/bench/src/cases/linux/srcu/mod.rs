@@ -100,13 +100,8 @@ fn pairs(
     let samples = pairs::measure(&pool, &cells, rounds, "sections", control)?;
     let mut rows = read::rows(subjects, &READ, &names, &samples);
     for (task, samples) in holding.iter().zip(&samples[tasks..]) {
-        rows.extend(Row::of(
-            task.name,
-            AWAITED,
-            read::METRIC,
-            read::UNIT,
-            samples,
-        ));
+        let row = Row::of(task.name, AWAITED, read::METRIC, read::UNIT, samples);
+        rows.extend(row);
     }
     Ok(rows)
 }
@@ -168,20 +163,11 @@ pub(crate) fn ratios(report: &Report, subjects: &[&str]) -> Vec<Row> {
             return None; // noise was larger
         }
         let metric = format!("{}_ratio", row.metric);
-        Row::single(
-            &row.subject,
-            &row.case,
-            &metric,
-            RATIO,
-            row.median / global.median,
-        )
+        let ratio = row.median / global.median;
+        Row::single(&row.subject, &row.case, &metric, RATIO, ratio)
     };
-    report
-        .rows
-        .iter()
-        .filter(is_one)
-        .filter_map(ratio)
-        .collect()
+    let ours = report.rows.iter().filter(is_one);
+    ours.filter_map(ratio).collect()
 }
 
 fn describe(report: &mut Report, options: &SectionOptions) {

@@ -273,27 +273,16 @@ fn woken(
         wakeups += woken;
         cpu_ns += thread.cpu_ns - earlier.map_or(0, |earlier| earlier.cpu_ns);
     }
-    figures.push(Figure::new(
-        case,
-        "wakeups_per_s",
-        "wake-ups/s",
-        rate(wakeups),
-    ));
+    let per_s = rate(wakeups);
+    figures.push(Figure::new(case, "wakeups_per_s", "wake-ups/s", per_s));
     figures.push(Figure::new(case, "wakeups", "wake-ups", wakeups as f64));
     figures.push(Figure::new(case, "threads", "threads", after.len() as f64));
     for (name, wakeups) in by_name {
-        let name = if name == PRODUCER {
-            "without a name"
-        } else {
-            name
-        };
+        let own = Some(name).filter(|name| *name != PRODUCER);
+        let name = own.unwrap_or("without a name");
         let case = format!("{case}, thread {name}");
-        figures.push(Figure::new(
-            &case,
-            "wakeups_per_s",
-            "wake-ups/s",
-            rate(wakeups),
-        ));
+        let per_s = rate(wakeups);
+        figures.push(Figure::new(&case, "wakeups_per_s", "wake-ups/s", per_s));
     }
     (figures, cpu_ns)
 }
