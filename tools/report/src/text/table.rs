@@ -63,9 +63,9 @@ impl Table {
         }
     }
 
-    /// As [`Table::render`], in lines of at most `most` columns. In a table that is wider the last column of words is
-    /// folded, if that leaves enough room for them. Otherwise it goes on below with its other figures, after
-    /// an empty line; each part has the columns of words.
+    /// As [`Table::render`], in lines of at most `most` columns. In a table that is wider the last column of
+    /// words is folded, if that leaves enough room for them. Otherwise it goes on below with its other
+    /// figures, after an empty line; each part has the columns of words.
     pub fn within(&self, most: usize) -> String {
         let mut widths = self.widths();
         let all = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);

@@ -246,11 +246,11 @@ pub fn measure(options: &HoldOptions, control: Control<'_>) -> Result<Report, Er
     report.option("ms", options.ms);
     report.option(
         "method",
-        "a fresh process a subject and row, several at the same time, those with a reader alone; one \
-         thread stores values of so many bytes so often a second, no weight is declared; small: a million \
-         values of 32 bytes before, as fast as possible; held: the most old values of that size when one more \
-         is made; peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the value and the \
-         final barrier included",
+        "a fresh process a subject and row, several at the same time, those with a reader alone; one thread \
+         stores values of so many bytes so often a second, no weight is declared; small: a million values of \
+         32 bytes before, as fast as possible; held: the most old values of that size when one more is made; \
+         peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the value and the final \
+         barrier included",
     );
     deferral::note(&mut report, options.compare);
     report.rows = samples.rows(&subjects, &ROWS.map(Row::name));
