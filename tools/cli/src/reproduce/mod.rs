@@ -8,7 +8,7 @@
 //! 4. The model beside the measured trickle.
 //! 5. The targets, met or not ([`quiescent_bench::targets`]).
 //!
-//! In all it takes less than two minutes; option `seconds` of the report has what each part took.
+//! In all it takes about three minutes; option `seconds` of the report has what each part took.
 
 mod benchmark;
 pub mod first;
