@@ -51,7 +51,7 @@ static SHARED: LazyLock<Arc<Domain>> = LazyLock::new(Arc::default);
 static SHARED_CELL: LazyLock<RcuCell<Value, &'static Domain>> =
     LazyLock::new(|| RcuCell::new_in(VALUE, &SHARED));
 
-way_in!(Owned, Domain, SHARED, SHARED_CELL, read_owned -> Guard<Domain>);
+way_in!(Owned, Domain, SHARED: Arc<Domain>, SHARED_CELL, read_owned -> Guard<Domain>);
 
 pub(super) fn at_hand() -> Subject {
     Subject {

@@ -17,8 +17,8 @@ static SHARED_CELL: LazyLock<RcuCell<Value, &'static Srcu>> =
 /// A way into a domain of ours: what a loop has at hand, how it begins a section with that, and the cell that
 /// it reads.
 macro_rules! way_in {
-    ($name:ident, $domain:ty, $at:ident, $cell:ident, $enter:ident -> $held:ty) => {
-        pub(super) struct $name(&'static $domain, &'static RcuCell<Value, &'static $domain>);
+    ($name:ident, $domain:ty, $at:ident: $has:ty, $cell:ident, $enter:ident -> $held:ty) => {
+        pub(super) struct $name(&'static $has, &'static RcuCell<Value, &'static $domain>);
 
         impl Peer for $name {
             type Held = $held;
@@ -41,10 +41,10 @@ macro_rules! way_in {
 }
 pub(super) use way_in;
 
-way_in!(Borrowed, Srcu, DOMAIN, CELL, read_lock -> Guard<&'static Srcu>);
-way_in!(Owned, Srcu, SHARED, SHARED_CELL, read_owned -> Guard<Srcu>);
-way_in!(Sent, Srcu, DOMAIN, CELL, read_lock_send -> Guard<Sendable<&'static Srcu>>);
-way_in!(SentOwned, Srcu, SHARED, SHARED_CELL, read_owned_send -> Guard<Sendable<Srcu>>);
+way_in!(Borrowed, Srcu, DOMAIN: Srcu, CELL, read_lock -> Guard<&'static Srcu>);
+way_in!(Owned, Srcu, SHARED: Arc<Srcu>, SHARED_CELL, read_owned -> Guard<Srcu>);
+way_in!(Sent, Srcu, DOMAIN: Srcu, CELL, read_lock_send -> Guard<Sendable<&'static Srcu>>);
+way_in!(SentOwned, Srcu, SHARED: Arc<Srcu>, SHARED_CELL, read_owned_send -> Guard<Sendable<Srcu>>);
 
 pub(super) fn sent() -> Subject {
     Subject {
