@@ -207,7 +207,7 @@
 //! # Further reading
 //! * [`guide`]: a configuration, a routing table, a linked list by hand, signal handlers, long loops, stalled
 //!   readers, back-pressure, async code, readers that may sleep, domains.
-//! * [`guide::migration`]: coming from crossbeam-epoch or arc-swap.
+//! * [`guide::migration`]: coming from another crate, or from liburcu.
 //! * [`limitations`]: what the library does not do, and what happens when a resource runs out.
 //! * `lib/quiescent/examples`: complete programs.
 //! * `docs/architecture.md`: the design, and a glossary.

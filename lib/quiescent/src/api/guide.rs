@@ -20,7 +20,7 @@
 //! | [Async code](async_code) | what may be held across an `await`, and waiting without a thread |
 //! | [Readers that may sleep](sleepable_readers) | sections that wait or end on another thread: `Srcu` |
 //! | [Domains](domains) | separate grace periods, budget and callbacks for some data: `Domain` |
-//! | [Coming from another crate](migration) | crossbeam-epoch and arc-swap, idiom by idiom |
+//! | [Coming from another crate](migration) | crossbeam-epoch, seize, haphazard, arc-swap, liburcu |
 //!
 //! `lib/quiescent/examples` has complete programs. [`limitations`](crate::limitations) says what the library
 //! does not do, and what happens when memory, threads or descriptors run out.

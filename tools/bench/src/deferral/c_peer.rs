@@ -56,6 +56,7 @@ macro_rules! c_peer {
                 swaps: $crate::deferral::swap::Swaps::of_block($crate::deferral::Beside {
                     read: |control| $read(control),
                     update: |pace| $update(pace, $crate::deferral::pace::due),
+                    retire: None,
                 }),
                 call: None,
                 verbs: &[$crate::deferral::Verb {

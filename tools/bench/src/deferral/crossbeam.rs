@@ -1,8 +1,8 @@
 //! crossbeam-epoch: `defer_destroy` under a guard of its own, on the default collector.
 
 use super::Deferring;
-use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
-use super::noted::{self, Noted, RetireNoted};
+use super::loops::{Block, Boxed, deferring, owning};
+use super::noted;
 use super::swap::{Library, Swap, Swaps, Value, shared};
 use crossbeam_epoch::{Atomic, Guard, Owned, pin};
 use std::sync::Arc;
@@ -10,40 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 struct Crossbeam;
 
-impl Defer for Crossbeam {
+impl Boxed for Crossbeam {
     fn new() -> Self {
         Crossbeam
     }
 
     #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        Box::into_raw(Box::new(Block::new(value))).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
+    unsafe fn retire<T: 'static>(&self, object: *mut T) {
         let guard = pin();
-        // SAFETY: the caller's promise: a box of `make`, retired once.
-        unsafe { guard.defer_destroy(Owned::from_raw(block.cast::<Block>()).into_shared(&guard)) };
-    }
-}
-
-impl DeferOwning for Crossbeam {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        let guard = pin();
-        let object = Owned::new(Owning::new()).into_shared(&guard);
-        // SAFETY: not shared yet.
-        unsafe { guard.defer_destroy(object) };
-    }
-}
-
-impl RetireNoted for Crossbeam {
-    #[inline(always)]
-    fn retire(noted: Box<Noted>) {
-        let guard = pin();
-        // SAFETY: not shared yet.
-        unsafe { guard.defer_destroy(Owned::<Noted>::from(noted).into_shared(&guard)) };
+        // SAFETY: the caller's promise.
+        unsafe { guard.defer_destroy(Owned::from_raw(object).into_shared(&guard)) };
     }
 }
 
@@ -71,9 +47,13 @@ impl<T: Value> Swap for Pointer<T> {
 
     #[inline(always)]
     fn replace(&self, value: T) {
-        let guard = pin();
-        let old = self.0.swap(Owned::new(value), Ordering::AcqRel, &guard);
-        // SAFETY: no reader finds it any more, and only this thread replaces.
+        self.replace_inside(value, &mut pin());
+    }
+
+    #[inline(always)]
+    fn replace_inside(&self, value: T, guard: &mut Guard) {
+        let old = self.0.swap(Owned::new(value), Ordering::AcqRel, guard);
+        // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
         unsafe { guard.defer_destroy(old) };
     }
 }

@@ -1,8 +1,8 @@
 //! haphazard: `retire_ptr` on the global domain.
 
 use super::Deferring;
-use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
-use super::noted::{self, Noted, RetireNoted};
+use super::loops::{Block, Boxed, deferring, owning};
+use super::noted;
 use super::swap::{Library, Swap, Swaps, Value, shared};
 use crate::subjects::ReaderControl;
 use crate::subjects::loops::used;
@@ -10,38 +10,15 @@ use haphazard::{AtomicPtr, Domain, Global, HazardPointer};
 
 struct Haphazard(&'static Domain<Global>);
 
-impl Defer for Haphazard {
+impl Boxed for Haphazard {
     fn new() -> Self {
         Haphazard(Domain::global())
     }
 
     #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        Box::into_raw(Box::new(Block::new(value))).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise: a box of `make`, retired once, that no hazard pointer guards from now
-        // on.
-        unsafe { self.0.retire_ptr::<Block, Box<Block>>(block.cast()) };
-    }
-}
-
-impl RetireNoted for Haphazard {
-    #[inline(always)]
-    fn retire(noted: Box<Noted>) {
-        // SAFETY: from a box, not shared yet.
-        unsafe { Domain::global().retire_ptr::<Noted, Box<Noted>>(Box::into_raw(noted)) };
-    }
-}
-
-impl DeferOwning for Haphazard {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        let object = Box::into_raw(Box::new(Owning::new()));
-        // SAFETY: from a box, not shared yet.
-        unsafe { self.0.retire_ptr::<Owning, Box<Owning>>(object) };
+    unsafe fn retire<T: Send + 'static>(&self, object: *mut T) {
+        // SAFETY: the caller's promise; no hazard pointer guards it from now on.
+        unsafe { self.0.retire_ptr::<T, Box<T>>(object) };
     }
 }
 
@@ -70,7 +47,7 @@ impl<T: Value> Swap for Pointer<T> {
     #[inline(always)]
     fn replace(&self, value: T) {
         if let Some(old) = self.0.swap(Box::new(value)) {
-            // SAFETY: no reader finds it any more, and only this thread replaces.
+            // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
             unsafe { old.retire() };
         }
     }

@@ -64,6 +64,42 @@ pub(super) trait DeferOwning: Defer {
     fn retire_owning(&self);
 }
 
+/// A library that retires boxes: all of the above.
+pub(super) trait Boxed {
+    /// [`Defer::new`].
+    fn new() -> Self;
+    /// Retires it.
+    ///
+    /// # Safety
+    /// From a box, and retired once; it is used only by readers whose sections began before.
+    unsafe fn retire<T: Send + Sync + 'static>(&self, object: *mut T);
+}
+
+impl<B: Boxed> Defer for B {
+    fn new() -> Self {
+        B::new()
+    }
+
+    #[inline(always)]
+    fn make(value: u64) -> *mut () {
+        Box::into_raw(Box::new(Block::new(value))).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, block: *mut ()) {
+        // SAFETY: the caller's promise: a box of `make`.
+        unsafe { Boxed::retire(self, block.cast::<Block>()) };
+    }
+}
+
+impl<B: Boxed> DeferOwning for B {
+    #[inline(always)]
+    fn retire_owning(&self) {
+        // SAFETY: from a box, not shared yet.
+        unsafe { Boxed::retire(self, Box::into_raw(Box::new(Owning::new()))) };
+    }
+}
+
 /// The table for a library, without `owning`, swaps and verbs.
 pub(super) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
     fn nothing() {}
@@ -167,30 +203,16 @@ impl Defer for Bare {
 /// The loops with malloc and free alone: what is beside the totals of `bench retire`.
 struct Free;
 
-impl Defer for Free {
+impl Boxed for Free {
     fn new() -> Self {
         Free
     }
 
     #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        Bare::make(value)
-    }
-
-    #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        seen(block);
-        // SAFETY: the caller's promise: a box of `make`, once.
-        drop(unsafe { Box::from_raw(block.cast::<Block>()) });
-    }
-}
-
-impl DeferOwning for Free {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        let object = Box::new(Owning::new());
-        seen(&*object);
-        drop(object);
+    unsafe fn retire<T>(&self, object: *mut T) {
+        seen(object);
+        // SAFETY: the caller's promise.
+        drop(unsafe { Box::from_raw(object) });
     }
 }
 

@@ -23,6 +23,7 @@ use quiescent_report::Report;
 
 #[cfg(feature = "peers")]
 mod arc_swap;
+pub mod buffer;
 #[cfg(have_c)]
 mod c_peer;
 #[cfg(have_ck)]
@@ -48,7 +49,8 @@ mod seize;
 pub mod swap;
 
 pub use loops::{bare, malloc_free};
-use swap::{Content, Swaps};
+pub use quiescent::dropped;
+use swap::{Content, Place, Swaps};
 
 /// One library that reclaims later.
 #[derive(Debug, Clone, Copy)]
@@ -158,6 +160,16 @@ pub struct Beside {
     pub read: fn(&ReaderControl) -> u64,
     /// Replaces and retires whenever that is due.
     pub update: fn(&mut Pace<'_>),
+    /// The same, each after a read in a section: by [`Place`], of libraries whose loops have that.
+    pub retire: Option<[fn(&mut Pace<'_>); 2]>,
+}
+
+impl Beside {
+    /// Reads, replaces and retires in this place, so many times; `None` where the library's loops do not.
+    pub fn retire_in(&self, place: Place) -> Option<impl Fn(u64) + Sync + use<>> {
+        let turns = self.retire?[place as usize];
+        Some(move |n| turns(&mut Pace::count(n)))
+    }
 }
 
 /// Turns between two looks at the stop flag in [`Beside`]; for `read`, the same number as in

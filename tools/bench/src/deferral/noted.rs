@@ -5,6 +5,7 @@
 //! their own) has counters instead, [`Verb::silent`]. C libraries free through a callback, which reports as
 //! well: `one`, `many` and `hold` in `shims/retire.h` are the counterparts of the functions of this file.
 
+use super::loops::Boxed;
 use super::swap::Swap;
 use super::{BLOCK, Verb};
 use crate::measure::{clock, freed};
@@ -17,7 +18,7 @@ use std::time::Duration;
 /// A block that reports when it is freed.
 #[derive(Debug)]
 pub(super) struct Noted {
-    handed_over: u64,
+    pub(super) handed_over: u64,
     _rest: MaybeUninit<[u64; 7]>,
 }
 
@@ -83,13 +84,7 @@ pub(super) fn many<H: HandOver>(n: u64) {
     }
 }
 
-/// The one verb of a library whose retiring takes boxes.
-pub(super) trait RetireNoted {
-    /// Retires it.
-    fn retire(noted: Box<Noted>);
-}
-
-impl<R: RetireNoted> HandOver for R {
+impl<B: Boxed> HandOver for B {
     type Object = Box<Noted>;
 
     #[inline(always)]
@@ -99,14 +94,15 @@ impl<R: RetireNoted> HandOver for R {
 
     #[inline(always)]
     fn hand_over(noted: Box<Noted>) {
-        R::retire(noted);
+        // SAFETY: from a box, not shared yet.
+        unsafe { B::new().retire(Box::into_raw(noted)) };
     }
 }
 
-/// That verb, of the other libraries.
+/// The one verb of another library.
 #[cfg(feature = "peers")]
-pub(super) const fn retire<R: RetireNoted>() -> Verb {
-    verb::<R>(super::RETIRE)
+pub(super) const fn retire<H: HandOver>() -> Verb {
+    verb::<H>(super::RETIRE)
 }
 
 /// Says that it is in its section, and waits until the control stops it.

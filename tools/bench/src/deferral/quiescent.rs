@@ -3,10 +3,10 @@
 //! [`VERBS`] is where `bench trickle`, `bench flood` and `bench stall` find its verbs; a new one is a
 //! `HandOver` and a line.
 
-use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
-use super::noted::{self, HandOver, Noted, RetireNoted};
+use super::loops::{Block, Boxed, deferring, owning};
+use super::noted::{self, HandOver, Noted};
 use super::swap::{LONG, Library, Swap, Swaps, Text, Value, shared};
-use super::{Deferring, RETIRE, Verb};
+use super::{BLOCK, Deferring, RETIRE, Verb};
 use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
 use std::marker::PhantomData;
@@ -15,29 +15,15 @@ use std::time::Duration;
 
 struct Quiescent;
 
-impl Defer for Quiescent {
+impl Boxed for Quiescent {
     fn new() -> Self {
         Quiescent
     }
 
     #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        Box::into_raw(Box::new(Block::new(value))).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise; a box of `make` is not null.
-        unsafe { Retired::from_raw(NonNull::new_unchecked(block.cast::<Block>())).retire() };
-    }
-}
-
-impl DeferOwning for Quiescent {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        let object = NonNull::from(Box::leak(Box::new(Owning::new())));
-        // SAFETY: from a box, not shared yet.
-        unsafe { Retired::from_raw(object).retire() };
+    unsafe fn retire<T: Send + Sync + 'static>(&self, object: *mut T) {
+        // SAFETY: the caller's promise; a box is not null.
+        unsafe { Retired::from_raw(NonNull::new_unchecked(object)).retire() };
     }
 }
 
@@ -187,63 +173,61 @@ fn names(thread: u32) -> bool {
     holdouts.any(|holdout| holdout.thread_id == thread && holdout.name.is_some())
 }
 
-/// [`defer`], prompt.
-struct Call;
+/// [`defer`], prompt; or [`defer_hurry`]: the worker is woken at once.
+struct Call<const HURRY: bool>;
 
-impl RetireNoted for Call {
+impl<const HURRY: bool> HandOver for Call<HURRY> {
+    type Object = Box<Noted>;
+
     #[inline(always)]
-    fn retire(noted: Box<Noted>) {
-        defer(move || drop(noted));
+    fn make(handed_over: u64) -> Box<Noted> {
+        Noted::boxed(handed_over)
+    }
+
+    #[inline(always)]
+    fn hand_over(noted: Box<Noted>) {
+        match HURRY {
+            true => defer_hurry(move || drop(noted)),
+            false => defer(move || drop(noted)),
+        }
     }
 }
 
-/// [`defer_hurry`]: the worker is woken at once.
-struct CallHurry;
-
-impl RetireNoted for CallHurry {
-    #[inline(always)]
-    fn retire(noted: Box<Noted>) {
-        defer_hurry(move || drop(noted));
-    }
-}
-
-/// A verb for objects that own a long `String`: behind a stalled reader only.
-const fn weighed(verb: Verb) -> Verb {
+/// A verb whose objects do not report their end.
+const fn silent<H: HandOver>(name: &'static str) -> Verb {
     Verb {
         silent: Some(held),
-        bytes: LONG as u64,
+        ..noted::verb::<H>(name)
+    }
+}
+
+/// One that only differs at a limit.
+const fn limited<H: HandOver>(name: &'static str, bytes: u64) -> Verb {
+    Verb {
+        bytes,
         trickled: false,
-        ..verb
+        ..silent::<H>(name)
     }
 }
 
 const VERBS: &[Verb] = &[
-    Verb {
-        silent: Some(held),
-        ..noted::verb::<Plain<Retire>>(RETIRE)
-    },
-    Verb {
-        silent: Some(held),
-        ..noted::verb::<Plain<NoReclaim>>("retire_no_reclaim")
-    },
-    Verb {
-        silent: Some(held),
-        trickled: false,
-        ..noted::verb::<Plain<TryRetire>>("try_retire")
-    },
-    Verb {
-        silent: Some(held),
-        trickled: false,
-        ..noted::verb::<Plain<RetireWait>>("retire_wait")
-    },
-    weighed(noted::verb::<Weighed<Retire>>("retire 64 kib")),
-    weighed(noted::verb::<Weighed<TryRetire>>("try_retire 64 kib")),
-    noted::verb::<Call>("call"),
+    silent::<Plain<Retire>>(RETIRE),
+    silent::<Plain<NoReclaim>>("retire_no_reclaim"),
+    limited::<Plain<TryRetire>>("try_retire", BLOCK),
+    limited::<Plain<RetireWait>>("retire_wait", BLOCK),
+    limited::<Weighed<Retire>>("retire 64 kib", LONG as u64),
+    limited::<Weighed<TryRetire>>("try_retire 64 kib", LONG as u64),
+    noted::verb::<Call<false>>("call"),
     Verb {
         massed: false, // a wake-up each
-        ..noted::verb::<CallHurry>("call_hurry")
+        ..noted::verb::<Call<true>>("call_hurry")
     },
 ];
+
+/// Retires blocks with a destructor; only `bench flood` asks for it.
+pub fn dropped() -> Verb {
+    noted::verb::<Quiescent>("drop")
+}
 
 /// A thread registers at its first section.
 fn attach() {
@@ -256,7 +240,7 @@ pub(super) fn subject() -> Deferring {
         settle: quiescent::barrier,
         owning: Some(owning::<Quiescent>),
         swaps: Swaps::of::<Quiescent>(),
-        call: Some(noted::many::<Call>),
+        call: Some(noted::many::<Call<false>>),
         verbs: VERBS,
         hold: Some(noted::hold::<Cell<Block>>),
         names: Some(names),

@@ -3,8 +3,8 @@
 //! default batch (papaya 0.2.5, `map.rs` and `raw/mod.rs`).
 
 use super::Deferring;
-use super::loops::{Block, Defer, DeferOwning, Owning, deferring, owning};
-use super::noted::{self, Noted, RetireNoted};
+use super::loops::{Block, Boxed, deferring, owning};
+use super::noted;
 use super::swap::{Library, Swap, Swaps, Value, shared};
 use seize::{Collector, Guard as _, LocalGuard, reclaim};
 use std::sync::LazyLock;
@@ -19,51 +19,19 @@ fn boxed<T: Value>(value: u64) -> *mut T {
 /// Retiring under a guard, or without.
 struct Seize<const GUARD: bool>(&'static Collector);
 
-impl<const GUARD: bool> Seize<GUARD> {
-    /// # Safety
-    /// From a box, retired once; no new reader finds it.
+impl<const GUARD: bool> Boxed for Seize<GUARD> {
+    fn new() -> Self {
+        Seize(&COLLECTOR)
+    }
+
     #[inline(always)]
-    unsafe fn hand_over<T>(&self, object: *mut T) {
+    unsafe fn retire<T>(&self, object: *mut T) {
         match GUARD {
             // SAFETY: the caller's promise.
             true => unsafe { self.0.enter().defer_retire(object, reclaim::boxed) },
             // SAFETY: the caller's promise.
             false => unsafe { self.0.retire(object, reclaim::boxed) },
         }
-    }
-}
-
-impl<const GUARD: bool> Defer for Seize<GUARD> {
-    fn new() -> Self {
-        Seize(&COLLECTOR)
-    }
-
-    #[inline(always)]
-    fn make(value: u64) -> *mut () {
-        boxed::<Block>(value).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn retire(&self, block: *mut ()) {
-        // SAFETY: the caller's promise: a box of `make`, retired once.
-        unsafe { self.hand_over(block.cast::<Block>()) };
-    }
-}
-
-impl<const GUARD: bool> DeferOwning for Seize<GUARD> {
-    #[inline(always)]
-    fn retire_owning(&self) {
-        let object = Box::into_raw(Box::new(Owning::new()));
-        // SAFETY: from a box, not shared yet.
-        unsafe { self.hand_over(object) };
-    }
-}
-
-impl RetireNoted for Seize<false> {
-    #[inline(always)]
-    fn retire(noted: Box<Noted>) {
-        // SAFETY: from a box, not shared yet.
-        unsafe { COLLECTOR.retire(Box::into_raw(noted), reclaim::boxed) };
     }
 }
 
@@ -75,7 +43,7 @@ impl<T: Value, const GUARD: bool> Swap for Pointer<T, GUARD> {
     type Held = LocalGuard<'static>;
 
     fn new() -> Self {
-        Pointer(Seize::new(), shared(|| AtomicPtr::new(boxed(0))))
+        Pointer(Boxed::new(), shared(|| AtomicPtr::new(boxed(0))))
     }
 
     #[inline(always)]
@@ -93,8 +61,17 @@ impl<T: Value, const GUARD: bool> Swap for Pointer<T, GUARD> {
     fn replace(&self, value: T) {
         let new = Box::into_raw(Box::new(value));
         let old = self.1.swap(new, Ordering::AcqRel);
-        // SAFETY: no reader finds it any more, and only this thread replaces.
-        unsafe { self.0.hand_over(old) };
+        // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
+        unsafe { Boxed::retire(&self.0, old) };
+    }
+
+    /// By the guard: the collector may free at once what is retired without one, whatever guard there is.
+    #[inline(always)]
+    fn replace_inside(&self, value: T, held: &mut Self::Held) {
+        let new = Box::into_raw(Box::new(value));
+        let old = held.swap(self.1, new, Ordering::AcqRel);
+        // SAFETY: no new reader finds it, and the swap gave it to this thread alone.
+        unsafe { held.defer_retire(old, reclaim::boxed) };
     }
 }
 

@@ -1,14 +1,17 @@
 //! A cell whose value is read by some threads and replaced by another: the loops of Rust libraries.
 //!
-//! What is in the cell is a [`Content`]: a block without a destructor, a short or a long `String`, or a map
-//! of 1000 settings, as programs that swap their configuration have. Each turn of an update makes a new
-//! value, puts it in the place of the one before, and retires that one in the library's usual way. [`BARE`]
-//! does the same without a library: it drops the value before at once.
+//! What is in the cell is a [`Content`]: a block with a destructor or without, a short or a long `String`, a
+//! map of 1000 settings, as programs that swap their configuration have, or a buffer of any size. Each turn
+//! of an update makes a new value, puts it in the place of the one before, and retires that one in the
+//! library's usual way; or it reads the value first, in a section, and retires inside that section or after
+//! it ([`Place`]). [`BARE`] does the same without a library: it drops the value before at once.
 //!
 //! A library implements `Swap` once for all contents, and `Library` to say so. C libraries have the same
 //! loops for the block in `shims/retire.h`.
 
+use super::buffer::Buffer;
 use super::loops::{Block, seen};
+use super::noted::Noted;
 use super::pace::Pace;
 use super::{Beside, TURNS_A_LOOK};
 use crate::subjects::ReaderControl;
@@ -33,6 +36,10 @@ pub enum Content {
     Long,
     /// A `HashMap<String, String>` of [`SETTINGS`] entries; a read looks one up.
     Config,
+    /// 64 bytes with a destructor, which counts.
+    Dropped,
+    /// As many bytes as [`set_bytes`](super::buffer::set_bytes) was given last.
+    Buffer,
 }
 
 impl Content {
@@ -43,6 +50,28 @@ impl Content {
             Content::Short => "string 64 b",
             Content::Long => "string 64 kib",
             Content::Config => "config",
+            Content::Dropped => "drop",
+            Content::Buffer => "buffer",
+        }
+    }
+}
+
+/// Where a value is retired that was read in a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// After the section.
+    Outside,
+    /// In the section, as users of libraries do whose retiring takes a guard.
+    Inside,
+}
+
+impl Place {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::Outside => "outside",
+            Place::Inside => "inside",
         }
     }
 }
@@ -71,6 +100,18 @@ impl Value for Block {
     #[inline(always)]
     fn read(&self) -> u64 {
         self.value
+    }
+}
+
+impl Value for Noted {
+    #[inline(always)]
+    fn new(_: u64) -> Self {
+        Noted::new(0)
+    }
+
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.handed_over
     }
 }
 
@@ -136,6 +177,11 @@ pub(super) trait Swap {
     fn read(&self, held: &mut Self::Held) -> u64;
     /// Publishes another value and retires the one before.
     fn replace(&self, value: Self::Value);
+    /// The same in this section: with its guard, where retiring takes one.
+    #[inline(always)]
+    fn replace_inside(&self, value: Self::Value, _held: &mut Self::Held) {
+        self.replace(value);
+    }
 }
 
 /// A library that has a cell for everything.
@@ -146,11 +192,11 @@ pub(super) trait Library {
 
 /// The loops for each content, of the libraries of this build that have them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Swaps(pub(super) [Option<Beside>; 4]);
+pub(super) struct Swaps(pub(super) [Option<Beside>; 6]);
 
 impl Swaps {
     /// None.
-    pub(super) const NONE: Self = Swaps([None; 4]);
+    pub(super) const NONE: Self = Swaps([None; 6]);
 
     /// Of a library that has a cell for everything.
     pub(super) const fn of<L: Library>() -> Self {
@@ -159,13 +205,15 @@ impl Swaps {
             Some(beside::<L::Cell<Text<64>>>()),
             Some(beside::<L::Cell<Text<LONG>>>()),
             Some(beside::<L::Cell<Config>>()),
+            Some(beside::<L::Cell<Noted>>()),
+            Some(beside::<L::Cell<Buffer>>()),
         ])
     }
 
     /// Of a library whose loops have the block only.
     #[cfg(have_c)]
     pub(super) const fn of_block(beside: Beside) -> Self {
-        Swaps([Some(beside), None, None, None])
+        Swaps([Some(beside), None, None, None, None, None])
     }
 }
 
@@ -173,6 +221,7 @@ const fn beside<S: Swap>() -> Beside {
     Beside {
         read: read::<S>,
         update: update::<S>,
+        retire: Some([outside::<S>, inside::<S>]),
     }
 }
 
@@ -196,6 +245,31 @@ fn read<S: Swap>(control: &ReaderControl) -> u64 {
 
 #[inline(never)]
 fn update<S: Swap>(pace: &mut Pace<'_>) {
+    paced(pace, |cell: &S, new| cell.replace(new));
+}
+
+#[inline(never)]
+fn outside<S: Swap>(pace: &mut Pace<'_>) {
+    paced(pace, |cell: &S, new| {
+        let mut held = cell.enter();
+        used(cell.read(&mut held));
+        drop(held);
+        cell.replace(new);
+    });
+}
+
+#[inline(never)]
+fn inside<S: Swap>(pace: &mut Pace<'_>) {
+    paced(pace, |cell: &S, new| {
+        let mut held = cell.enter();
+        used(cell.read(&mut held));
+        cell.replace_inside(new, &mut held);
+        drop(held);
+    });
+}
+
+#[inline(always)]
+fn paced<S: Swap>(pace: &mut Pace<'_>, step: impl Fn(&S, S::Value)) {
     let cell = S::new();
     loop {
         let mut i = pace.due();
@@ -203,7 +277,7 @@ fn update<S: Swap>(pace: &mut Pace<'_>) {
             return;
         }
         while i != 0 {
-            cell.replace(S::Value::new(i));
+            step(&cell, S::Value::new(i));
             turn(&mut i);
             i -= 1;
         }

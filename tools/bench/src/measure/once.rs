@@ -6,7 +6,7 @@
 //! ended, and its figures are not used.
 
 use super::order;
-use quiescent_report::rows::Figure;
+use quiescent_report::rows::{Figure, Samples};
 use quiescent_report::{Control, Error};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -194,6 +194,24 @@ pub fn in_turn(
     }
     control.progress.end();
     Ok(())
+}
+
+/// The same of these subjects: their figures.
+///
+/// # Errors
+/// As [`in_turn`].
+pub fn sampled(
+    program: &Path,
+    what: &str,
+    asks: Vec<(&'static str, Ask)>,
+    rounds: (u64, u64),
+    control: Control<'_>,
+) -> Result<Samples, Error> {
+    let mut samples = Samples::default();
+    let (names, asks): (Vec<&str>, Vec<Ask>) = asks.into_iter().unzip();
+    let take = |place: usize, figures| samples.add(names[place], figures);
+    in_turn(program, what, &asks, rounds, control, take)?;
+    Ok(samples)
 }
 
 /// All that it prints, from a thread that sleeps until it has ended.

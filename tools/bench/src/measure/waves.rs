@@ -37,7 +37,7 @@ pub fn plan(cells: Vec<Cell>, capacity: u64) -> Vec<Vec<Cell>> {
     waves.into_iter().map(|(_, wave)| wave).collect()
 }
 
-/// Measures all of them. When stopped, `samples` has what was measured until then.
+/// Measures all of them. When stopped, gives what was measured until then.
 ///
 /// # Errors
 /// [`Error::Failed`] when a process cannot be started, dies or hangs.
@@ -45,9 +45,9 @@ pub fn run(
     program: &Path,
     what: &str,
     waves: Vec<Vec<Cell>>,
-    samples: &mut Samples,
     control: Control<'_>,
-) -> Result<(), Error> {
+) -> Result<Samples, Error> {
+    let mut samples = Samples::default();
     let steps = waves.iter().map(Vec::len).sum::<usize>();
     control.progress.begin(what, steps as u64);
     'waves: for wave in waves {
@@ -64,7 +64,7 @@ pub fn run(
         }
     }
     control.progress.end();
-    Ok(())
+    Ok(samples)
 }
 
 #[cfg(test)]

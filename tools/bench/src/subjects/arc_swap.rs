@@ -1,8 +1,8 @@
 //! arc-swap: no section at all; `empty` is `load()` and drop, or `load_full()`, an `Arc` of one's own, and
 //! drop, or a look into a `Cache`, which keeps the value that the thread saw last.
 
-use super::loops::{Peer, VALUE, Value, loops};
-use super::{Language, Subject, nothing};
+use super::Subject;
+use super::loops::{self, Peer, VALUE, Value};
 use arc_swap::cache::Cache;
 use arc_swap::{ArcSwap, Guard};
 use std::cell::RefCell;
@@ -28,12 +28,6 @@ impl Peer for Swap {
     fn read(&self, held: &mut Self::Held) -> u64 {
         held.0
     }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.0.load()
-    }
 }
 
 /// An `Arc` that is counted up and down: what a task holds across an `await` that must not keep one of the
@@ -55,12 +49,6 @@ impl Peer for Full {
     #[inline(always)]
     fn read(&self, held: &mut Self::Held) -> u64 {
         held.0
-    }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.0.load_full()
     }
 }
 
@@ -85,36 +73,16 @@ impl Peer for Cached {
         // SAFETY: the value is never replaced.
         unsafe { (**held).0 }
     }
-
-    #[inline(always)]
-    fn repin(&self, _: Self::Held) -> Self::Held {
-        self.enter()
-    }
 }
 
 pub(super) fn cache() -> Subject {
-    Subject {
-        name: "arc-swap-cache",
-        loops: loops::<Cached>(),
-        ..subject()
-    }
+    loops::subject::<Cached>("arc-swap-cache")
 }
 
 pub(super) fn full() -> Subject {
-    Subject {
-        name: "arc-swap-full",
-        loops: loops::<Full>(),
-        ..subject()
-    }
+    loops::subject::<Full>("arc-swap-full")
 }
 
 pub(super) fn subject() -> Subject {
-    Subject {
-        name: "arc-swap",
-        language: Language::Rust,
-        attach: nothing,
-        detach: nothing,
-        loops: loops::<Swap>(),
-        waiting: None,
-    }
+    loops::subject::<Swap>("arc-swap")
 }

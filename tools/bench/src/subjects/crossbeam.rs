@@ -1,8 +1,8 @@
 //! crossbeam-epoch: `pin()` on the default collector; for `bench domain`, on collectors of its own, through a
 //! handle that the caller has at hand (the cheapest way there is: nothing is looked up).
 
-use super::loops::{Peer, Two, VALUE, Value, by_turns, loops};
-use super::{Language, Subject, nothing};
+use super::Subject;
+use super::loops::{self, Peer, Two, VALUE, Value, by_turns};
 use crossbeam_epoch::{Atomic, Collector, Guard, LocalHandle, pin};
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
@@ -37,14 +37,7 @@ impl Peer for Crossbeam {
 }
 
 pub(super) fn subject() -> Subject {
-    Subject {
-        name: "crossbeam-epoch",
-        language: Language::Rust,
-        attach: nothing,
-        detach: nothing,
-        loops: loops::<Crossbeam>(),
-        waiting: None,
-    }
+    loops::subject::<Crossbeam>("crossbeam-epoch")
 }
 
 static COLLECTORS: LazyLock<[Collector; 2]> = LazyLock::new(Default::default);
@@ -84,11 +77,7 @@ impl Two for Both {
 
 /// On a collector of its own.
 pub(super) fn own() -> Subject {
-    Subject {
-        name: "crossbeam-collector",
-        loops: loops::<Own<0>>(),
-        ..subject()
-    }
+    loops::subject::<Own<0>>("crossbeam-collector")
 }
 
 /// On two, by turns.

@@ -2,6 +2,7 @@
 //! alive, two by turns.
 
 use super::loops::{Peer, Two, VALUE, Value, by_turns, loops, reader};
+use super::srcu::way_in;
 use super::{DOMAIN, DOMAIN_OWNED, DOMAIN_TURNS, Language, Subject, Waiting, nothing};
 use quiescent::{Domain, Guard, RcuCell};
 use std::sync::{Arc, LazyLock};
@@ -50,37 +51,7 @@ static SHARED: LazyLock<Arc<Domain>> = LazyLock::new(Arc::default);
 static SHARED_CELL: LazyLock<RcuCell<Value, &'static Domain>> =
     LazyLock::new(|| RcuCell::new_in(VALUE, &SHARED));
 
-struct Owned {
-    domain: &'static Arc<Domain>,
-    cell: &'static RcuCell<Value, &'static Domain>,
-}
-
-impl Peer for Owned {
-    type Held = Guard<Domain>;
-
-    fn new() -> Self {
-        Owned {
-            domain: &SHARED,
-            cell: &SHARED_CELL,
-        }
-    }
-
-    #[inline(always)]
-    fn enter(&self) -> Self::Held {
-        self.domain.read_owned()
-    }
-
-    #[inline(always)]
-    fn read(&self, held: &mut Self::Held) -> u64 {
-        self.cell.load(held).0
-    }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.enter()
-    }
-}
+way_in!(Owned, Domain, SHARED: Arc<Domain>, SHARED_CELL, read_owned -> Guard<Domain>);
 
 pub(super) fn at_hand() -> Subject {
     Subject {

@@ -1,55 +1,13 @@
 //! haphazard: a fresh hazard slot of the global domain for every section; the case `repin` keeps one slot.
 //! For `bench domain`, the same on domains of its own.
 
-use super::loops::{Peer, Two, VALUE, Value, by_turns, loops};
-use super::{Language, Subject, nothing};
-use haphazard::{AtomicPtr, HazardPointer, static_unique_domain};
+use super::Subject;
+use super::loops::{self, Peer, Two, VALUE, Value, by_turns};
+use haphazard::{AtomicPtr, Global, HazardPointer, static_unique_domain};
 use std::sync::LazyLock;
 
-static POINTER: LazyLock<AtomicPtr<Value>> = LazyLock::new(|| AtomicPtr::from(Box::new(VALUE)));
-
-struct Haphazard(&'static AtomicPtr<Value>);
-
-impl Peer for Haphazard {
-    type Held = HazardPointer<'static>;
-
-    fn new() -> Self {
-        Haphazard(&POINTER)
-    }
-
-    #[inline(always)]
-    fn enter(&self) -> Self::Held {
-        HazardPointer::new()
-    }
-
-    #[inline(always)]
-    fn read(&self, held: &mut Self::Held) -> u64 {
-        self.0.safe_load(held).map_or(0, |value| value.0)
-    }
-
-    #[inline(always)]
-    fn repin(&self, mut held: Self::Held) -> Self::Held {
-        held.reset_protection();
-        held
-    }
-}
-
-pub(super) fn subject() -> Subject {
-    Subject {
-        name: "haphazard",
-        language: Language::Rust,
-        attach: nothing,
-        detach: nothing,
-        loops: loops::<Haphazard>(),
-        waiting: None,
-    }
-}
-
-static_unique_domain!(static ONE: Domain<OfOne>);
-static_unique_domain!(static OTHER: Domain<OfOther>);
-
 macro_rules! on {
-    ($name:ident, $pointer:ident, $domain:ident, $family:ident) => {
+    ($name:ident, $pointer:ident, $domain:expr, $family:ident) => {
         static $pointer: LazyLock<AtomicPtr<Value, $family>> =
             LazyLock::new(|| AtomicPtr::from(Box::new(VALUE)));
 
@@ -64,7 +22,7 @@ macro_rules! on {
 
             #[inline(always)]
             fn enter(&self) -> Self::Held {
-                HazardPointer::new_in_domain(&$domain)
+                HazardPointer::new_in_domain($domain)
             }
 
             #[inline(always)]
@@ -80,8 +38,16 @@ macro_rules! on {
         }
     };
 }
-on!(OnOne, POINTER_ONE, ONE, OfOne);
-on!(OnOther, POINTER_OTHER, OTHER, OfOther);
+static_unique_domain!(static ONE: Domain<OfOne>);
+static_unique_domain!(static OTHER: Domain<OfOther>);
+
+on!(Haphazard, POINTER, haphazard::Domain::global(), Global);
+on!(OnOne, POINTER_ONE, &ONE, OfOne);
+on!(OnOther, POINTER_OTHER, &OTHER, OfOther);
+
+pub(super) fn subject() -> Subject {
+    loops::subject::<Haphazard>("haphazard")
+}
 
 struct Both;
 
@@ -92,11 +58,7 @@ impl Two for Both {
 
 /// On a domain of its own.
 pub(super) fn own() -> Subject {
-    Subject {
-        name: "haphazard-domain",
-        loops: loops::<OnOne>(),
-        ..subject()
-    }
+    loops::subject::<OnOne>("haphazard-domain")
 }
 
 /// On two, by turns.

@@ -1,7 +1,7 @@
 //! kovan: `pin()` and `Atomic::load`, on the one collector that there is. (`Atom::load` is both.)
 
-use super::loops::{Peer, VALUE, Value, loops};
-use super::{Language, Subject, nothing};
+use super::Subject;
+use super::loops::{self, Peer, VALUE, Value};
 use ::kovan::{Atomic, Guard, pin};
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
@@ -28,21 +28,8 @@ impl Peer for Kovan {
         // SAFETY: the pointer came from a `Box` that is never freed, and the guard is held.
         unsafe { self.0.load(Ordering::Acquire, held).deref().0 }
     }
-
-    #[inline(always)]
-    fn repin(&self, held: Guard) -> Guard {
-        drop(held);
-        pin()
-    }
 }
 
 pub(super) fn subject() -> Subject {
-    Subject {
-        name: "kovan",
-        language: Language::Rust,
-        attach: nothing,
-        detach: nothing,
-        loops: loops::<Kovan>(),
-        waiting: None,
-    }
+    loops::subject::<Kovan>("kovan")
 }

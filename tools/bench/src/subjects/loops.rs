@@ -9,7 +9,7 @@
 //! bytes apart in a 64-byte line, and each copy runs a quarter of the turns: a figure is the mean over the
 //! four places.
 
-use super::{Loops, READS_PER_REPIN, ReaderControl};
+use super::{Language, Loops, READS_PER_REPIN, ReaderControl, Subject, nothing};
 use std::sync::atomic::Ordering;
 
 /// What is read: one word, as in `shims/loops.h`.
@@ -30,7 +30,11 @@ pub(super) trait Peer {
     /// Reads the published value.
     fn read(&self, held: &mut Self::Held) -> u64;
     /// Says "I hold nothing now" and goes on in a section.
-    fn repin(&self, held: Self::Held) -> Self::Held;
+    #[inline(always)]
+    fn repin(&self, held: Self::Held) -> Self::Held {
+        drop(held);
+        self.enter()
+    }
 }
 
 /// Makes `i` and all of memory unknown to the compiler. No instruction.
@@ -91,6 +95,18 @@ pub(super) const fn loops<P: Peer>() -> Loops {
         nested: share_out!(nested::<P>),
         load: share_out!(load::<P>),
         repin: share_out!(repin::<P>),
+    }
+}
+
+/// A library whose threads register by themselves, and that has no grace period to wait for.
+pub(super) const fn subject<P: Peer>(name: &'static str) -> Subject {
+    Subject {
+        name,
+        language: Language::Rust,
+        attach: nothing,
+        detach: nothing,
+        loops: loops::<P>(),
+        waiting: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! sdd: `Guard::new()` and an `AtomicShared`.
 
-use super::loops::{Peer, VALUE, Value, loops};
-use super::{Language, Subject, nothing};
+use super::Subject;
+use super::loops::{self, Peer, VALUE, Value};
 use sdd::{AtomicShared, Guard};
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
@@ -29,21 +29,8 @@ impl Peer for Sdd {
             .as_ref()
             .map_or(0, |value| value.0)
     }
-
-    #[inline(always)]
-    fn repin(&self, held: Guard) -> Guard {
-        drop(held);
-        Guard::new()
-    }
 }
 
 pub(super) fn subject() -> Subject {
-    Subject {
-        name: "sdd",
-        language: Language::Rust,
-        attach: nothing,
-        detach: nothing,
-        loops: loops::<Sdd>(),
-        waiting: None,
-    }
+    loops::subject::<Sdd>("sdd")
 }

@@ -1,7 +1,7 @@
 //! seize: a collector of its own, `enter()` and `protect()`; for `bench domain` also two by turns.
 
-use super::loops::{Peer, Two, VALUE, Value, by_turns, loops};
-use super::{Language, Subject, nothing};
+use super::Subject;
+use super::loops::{self, Peer, Two, VALUE, Value, by_turns};
 use seize::{Collector, Guard as _, LocalGuard};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -39,14 +39,7 @@ impl<const NUMBER: usize> Peer for Seize<NUMBER> {
 }
 
 pub(super) fn subject() -> Subject {
-    Subject {
-        name: "seize",
-        language: Language::Rust,
-        attach: nothing,
-        detach: nothing,
-        loops: loops::<Seize<0>>(),
-        waiting: None,
-    }
+    loops::subject::<Seize<0>>("seize")
 }
 
 struct Both;

@@ -10,114 +10,41 @@ static DOMAIN: Srcu = Srcu::new();
 static CELL: LazyLock<RcuCell<Value, &'static Srcu>> =
     LazyLock::new(|| RcuCell::new_in(VALUE, &DOMAIN));
 
-pub(super) struct Borrowed(&'static RcuCell<Value, &'static Srcu>);
-
-impl Peer for Borrowed {
-    type Held = Guard<&'static Srcu>;
-
-    fn new() -> Self {
-        Borrowed(&CELL)
-    }
-
-    #[inline(always)]
-    fn enter(&self) -> Self::Held {
-        DOMAIN.read_lock()
-    }
-
-    #[inline(always)]
-    fn read(&self, held: &mut Self::Held) -> u64 {
-        self.0.load(held).0
-    }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.enter()
-    }
-}
-
 static SHARED: LazyLock<Arc<Srcu>> = LazyLock::new(Arc::default);
 static SHARED_CELL: LazyLock<RcuCell<Value, &'static Srcu>> =
     LazyLock::new(|| RcuCell::new_in(VALUE, &SHARED));
 
-pub(super) struct Owned {
-    srcu: &'static Arc<Srcu>,
-    cell: &'static RcuCell<Value, &'static Srcu>,
-}
+/// A way into a domain of ours: what a loop has at hand, how it begins a section with that, and the cell that
+/// it reads.
+macro_rules! way_in {
+    ($name:ident, $domain:ty, $at:ident: $has:ty, $cell:ident, $enter:ident -> $held:ty) => {
+        pub(super) struct $name(&'static $has, &'static RcuCell<Value, &'static $domain>);
 
-impl Peer for Owned {
-    type Held = Guard<Srcu>;
-
-    fn new() -> Self {
-        Owned {
-            srcu: &SHARED,
-            cell: &SHARED_CELL,
-        }
-    }
-
-    #[inline(always)]
-    fn enter(&self) -> Self::Held {
-        self.srcu.read_owned()
-    }
-
-    #[inline(always)]
-    fn read(&self, held: &mut Self::Held) -> u64 {
-        self.cell.load(held).0
-    }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.enter()
-    }
-}
-
-/// [`Borrowed`] and [`Owned`] with guards that may be sent.
-macro_rules! sent {
-    ($sent:ident, $peer:ident, $held:ty, |$this:ident| $enter:expr, $cell:tt) => {
-        pub(super) struct $sent($peer);
-
-        impl Peer for $sent {
+        impl Peer for $name {
             type Held = $held;
 
             fn new() -> Self {
-                $sent($peer::new())
+                $name(&$at, &$cell)
             }
 
             #[inline(always)]
             fn enter(&self) -> Self::Held {
-                let $this = &self.0;
-                $enter
+                self.0.$enter()
             }
 
             #[inline(always)]
             fn read(&self, held: &mut Self::Held) -> u64 {
-                self.0.$cell.load(held).0
-            }
-
-            #[inline(always)]
-            fn repin(&self, held: Self::Held) -> Self::Held {
-                drop(held);
-                self.enter()
+                self.1.load(held).0
             }
         }
     };
 }
+pub(super) use way_in;
 
-sent!(
-    Sent,
-    Borrowed,
-    Guard<Sendable<&'static Srcu>>,
-    |_peer| DOMAIN.read_lock_send(),
-    0
-);
-sent!(
-    SentOwned,
-    Owned,
-    Guard<Sendable<Srcu>>,
-    |peer| peer.srcu.read_owned_send(),
-    cell
-);
+way_in!(Borrowed, Srcu, DOMAIN: Srcu, CELL, read_lock -> Guard<&'static Srcu>);
+way_in!(Owned, Srcu, SHARED: Arc<Srcu>, SHARED_CELL, read_owned -> Guard<Srcu>);
+way_in!(Sent, Srcu, DOMAIN: Srcu, CELL, read_lock_send -> Guard<Sendable<&'static Srcu>>);
+way_in!(SentOwned, Srcu, SHARED: Arc<Srcu>, SHARED_CELL, read_owned_send -> Guard<Sendable<Srcu>>);
 
 pub(super) fn sent() -> Subject {
     Subject {

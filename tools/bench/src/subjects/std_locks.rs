@@ -1,8 +1,8 @@
 //! The reader-writer lock of the standard library: the usual choice where readers take long and writers may
 //! wait.
 
-use super::loops::{Peer, VALUE, Value, loops};
-use super::{Language, Subject, nothing};
+use super::Subject;
+use super::loops::{self, Peer, VALUE, Value};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 static LOCK: RwLock<Value> = RwLock::new(VALUE);
@@ -25,21 +25,8 @@ impl Peer for Std {
     fn read(&self, held: &mut Self::Held) -> u64 {
         held.0
     }
-
-    #[inline(always)]
-    fn repin(&self, held: Self::Held) -> Self::Held {
-        drop(held);
-        self.enter()
-    }
 }
 
 pub(super) fn rwlock() -> Subject {
-    Subject {
-        name: "std-rwlock",
-        language: Language::Rust,
-        attach: nothing,
-        detach: nothing,
-        loops: loops::<Std>(),
-        waiting: None,
-    }
+    loops::subject::<Std>("std-rwlock")
 }

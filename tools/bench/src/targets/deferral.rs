@@ -2,7 +2,7 @@
 
 use crate::cases::mixed::{self, READ, UPDATE};
 use crate::cases::retire::RetireCase;
-use crate::deferral::swap::Content;
+use crate::deferral::swap::{Content, Place};
 use quiescent_report::OURS;
 use quiescent_report::Report;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
@@ -16,6 +16,7 @@ pub(super) fn targets(report: &Report, targets: &mut Vec<Target>) {
     fences(report, targets);
     beside(report, targets);
     strings(report, targets);
+    sections(report, targets);
     targets.push(Target::at_most(
         "call, all in: CPU time at most 0.6 x call_rcu of liburcu-memb".into(),
         report.median(OURS, "call 1t", "cpu_ns"),
@@ -171,6 +172,25 @@ fn strings(report: &Report, targets: &mut Vec<Target>) {
     }
 }
 
+/// Retiring inside a section, where users of other libraries do.
+fn sections(report: &Report, targets: &mut Vec<Target>) {
+    for content in [Content::Dropped, Content::Short] {
+        let case = RetireCase::Section(Place::Inside, content, 1).name();
+        let of = |metric| report.median(OURS, &case, metric);
+        let what = format!("{case}: CPU time at most 1.2 x outside the section");
+        let ratio = of("inside_ratio");
+        targets.push(Target::at_most(what, ratio, Some(1.2), "times"));
+        if content == Content::Dropped {
+            for (metric, what, bound) in
+                [("backlog", "queued", 4_096.0), ("reports", "reports", 0.0)]
+            {
+                let what_of = format!("{case}: at most {bound} {what}");
+                targets.push(Target::at_most(what_of, of(metric), Some(bound), what));
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,6 +228,8 @@ mod tests {
             ("ck", UPDATE, "ops_per_s", 9.5e6),
             (OURS, &long, "peak_rss_bytes", 20.0 * MEBIBYTE),
             ("arc-swap", &long, "peak_rss_bytes", 5.0 * MEBIBYTE),
+            (OURS, "inside drop 1t", "inside_ratio", 6.0),
+            (OURS, "inside drop 1t", "backlog", 4_000.0),
             (OURS, "at rest", "wakeups", 0.0),
             (OURS, "at rest", "timers", 1.0),
         ]);
@@ -231,6 +253,10 @@ mod tests {
             ("as many as ck", Some(false)),
             ("string 64 kib 1t of 250k: peak", Some(true)),
             ("string 64 kib 1t of 250k: CPU", None),
+            ("inside drop 1t: CPU", Some(false)),
+            ("inside drop 1t: at most 4096 queued", Some(true)),
+            ("inside drop 1t: at most 0 reports", None),
+            ("inside string 64 b 1t: CPU", None),
             ("0 wake-ups", Some(true)),
             ("0 timers", Some(false)),
         ] {

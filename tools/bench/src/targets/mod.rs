@@ -8,11 +8,12 @@
 mod deferral;
 
 use crate::cases::sync::Idle;
-use crate::cases::trickle;
+use crate::cases::{hold, trickle};
 use quiescent_report::verdict::Target;
 use quiescent_report::{OURS, Report};
 
-/// Everything that `reproduce` measures: reading and waiting, reclaiming later, a trickle.
+/// Everything that `reproduce` measures: reading and waiting, reclaiming later, a trickle, what is
+/// held.
 pub fn targets(report: &Report, idle: Option<Idle>) -> Vec<Target> {
     let mut targets = Vec::new();
     instruction_targets(report, &mut targets);
@@ -21,6 +22,7 @@ pub fn targets(report: &Report, idle: Option<Idle>) -> Vec<Target> {
     idle_targets(idle, &mut targets);
     deferral::targets(report, &mut targets);
     targets.extend(trickle::targets(report));
+    targets.extend(hold::targets(report));
     targets
 }
 

@@ -73,7 +73,8 @@ pub enum Command {
 pub enum Bench {
     /// CPU time of a read-side critical section: empty, nested, load, repin
     Read(Read),
-    /// What it costs to have an object reclaimed later: the call, everything in, memory, at rest
+    /// What it costs to have an object reclaimed later: the call, everything in, inside a section, memory, at
+    /// rest
     Retire(Retire),
     /// Reads beside updates: one thread reads, another replaces and retires
     Mixed(Mixed),

@@ -19,7 +19,6 @@ use clap::CommandFactory;
 use quiescent_bench::cases::mixed::{self, MixedOptions};
 use quiescent_bench::cases::read::{self, ReadOptions};
 use quiescent_bench::cases::retire::{self, RetireOptions};
-use quiescent_bench::subjects;
 use quiescent_report::pages;
 use quiescent_report::text::folded;
 use quiescent_report::{Control, Error, Report};
@@ -53,7 +52,6 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
 }
 
 fn bench_read(options: &Read) -> Result<u8, Error> {
-    need_a_subject(options.compare)?;
     let wanted = ReadOptions {
         threads: options.threads,
         compare: options.compare,
@@ -62,13 +60,10 @@ fn bench_read(options: &Read) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..ReadOptions::default()
     };
-    measure(&options.measured, read::text, |control| {
-        read::run(&wanted, control)
-    })
+    measure(&options.measured, read::text, read::run, &wanted)
 }
 
 fn bench_retire(options: &Retire) -> Result<u8, Error> {
-    need_a_subject(options.compare)?;
     let wanted = RetireOptions {
         compare: options.compare,
         rounds: options.rounds,
@@ -77,13 +72,10 @@ fn bench_retire(options: &Retire) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..RetireOptions::new(this_program()?)
     };
-    measure(&options.measured, retire::text, |control| {
-        retire::run(&wanted, control)
-    })
+    measure(&options.measured, retire::text, retire::run, &wanted)
 }
 
 fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
-    need_a_subject(options.compare)?;
     let wanted = MixedOptions {
         compare: options.compare,
         rounds: options.rounds,
@@ -93,16 +85,15 @@ fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..MixedOptions::new(this_program()?)
     };
-    measure(&options.measured, mixed::text, |control| {
-        mixed::run(&wanted, control)
-    })
+    measure(&options.measured, mixed::text, mixed::run, &wanted)
 }
 
 /// Runs a measurement and prints its report, or writes its page, or both.
-fn measure(
+fn measure<O>(
     Measured { common, page }: &Measured,
     text: fn(&Report) -> String,
-    run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
+    run: fn(&O, Control<'_>) -> Result<Report, Error>,
+    wanted: &O,
 ) -> Result<u8, Error> {
     let page = Paper::settle(
         page.html.as_deref(),
@@ -111,7 +102,7 @@ fn measure(
     )?;
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
-    let mut report = run(Control::new(&stop, &bar))?;
+    let mut report = run(wanted, Control::new(&stop, &bar))?;
     let stopped = code(&stop) != DONE;
     report.option("stopped", stopped);
     page.tables(|| match common.json {
@@ -162,16 +153,6 @@ fn code(stop: &AtomicBool) -> u8 {
     match stop.load(Ordering::Relaxed) {
         true => STOPPED,
         false => DONE,
-    }
-}
-
-fn need_a_subject(compare: bool) -> Result<(), Error> {
-    match subjects::selected(compare).is_empty() {
-        true => Err(Error::Usage(
-            "the subject `quiescent` is not in this build: add --compare to measure the others"
-                .into(),
-        )),
-        false => Ok(()),
     }
 }
 

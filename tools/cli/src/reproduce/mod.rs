@@ -1,6 +1,6 @@
 //! `reproduce`: measures the library's claims on this machine, within one run.
 //!
-//! 1. The comparison tables of `bench read`, `bench sync`, `bench retire` and `bench mixed`.
+//! 1. The comparison tables of `bench read`, `bench sync`, `bench retire`, `bench mixed` and `bench hold`.
 //! 2. The published synchronize benchmark, on this kernel and on this library ([`benchmark`]).
 //! 3. A trickle: a block retired now and then, and the wake-ups of threads that it causes. While its last
 //!    blocks are waited for: wake-ups at rest, instruction counts if valgrind is installed, and the machine
@@ -8,7 +8,7 @@
 //! 4. The model beside the measured trickle.
 //! 5. The targets, met or not ([`quiescent_bench::targets`]).
 //!
-//! In all it takes less than two minutes; option `seconds` of the report has what each part took.
+//! In all it takes about three minutes; option `seconds` of the report has what each part took.
 
 mod benchmark;
 pub mod first;
@@ -20,7 +20,7 @@ mod threads;
 
 use self::benchmark::Benchmark;
 use quiescent_bench::cases::sync::SyncCase;
-use quiescent_bench::cases::{mixed, read, retire, sync, trickle};
+use quiescent_bench::cases::{hold, mixed, read, retire, sync, trickle};
 use quiescent_bench::{instructions, subjects, targets};
 use quiescent_report::OURS;
 use quiescent_report::verdict::{self, Target};
@@ -87,10 +87,9 @@ fn note_missing(found: &mut Reproduced) {
         }
     }
     for absent in absent {
-        found.notes.push(format!(
-            "{} is not in this build: {}",
-            absent.name, absent.remedy
-        ));
+        let (name, remedy) = (absent.name, absent.remedy);
+        let note = format!("{name} is not in this build: {remedy}");
+        found.notes.push(note);
     }
     let looping = SyncCase::ReaderLooping.name();
     let ours = |case| found.report.find(OURS, case, "latency_us");
@@ -117,6 +116,9 @@ pub fn text(found: &Reproduced) -> String {
     }
     if report.rows.iter().any(|row| row.case == mixed::UPDATE) {
         parts.push(mixed::text(report));
+    }
+    if measured(hold::CPU) {
+        parts.push(hold::tables(report));
     }
     if measured(instructions::METRIC) {
         parts.push(instructions::text(report));

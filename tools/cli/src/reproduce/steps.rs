@@ -6,6 +6,7 @@
 //! seconds may be longer by the milliseconds that a thread then waits for a processor.
 
 use super::{ReproduceOptions, Reproduced, benchmark, threads};
+use quiescent_bench::cases::hold::{self, HoldOptions};
 use quiescent_bench::cases::mixed::{self, MixedOptions};
 use quiescent_bench::cases::read::{self, ReadOptions};
 use quiescent_bench::cases::retire::{self, RetireCase, RetireOptions};
@@ -26,12 +27,13 @@ pub(super) const SECONDS: &str = "seconds";
 type Step = (&'static str, fn(&mut Run<'_>) -> Result<(), Error>);
 
 /// The parts.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("bench read", |run| run.read()),
     ("bench sync", |run| run.sync()),
     ("bench retire", |run| run.retire()),
     ("bench retire of 20M", |run| run.peak()),
     ("bench mixed", |run| run.mixed()),
+    ("bench hold", |run| run.hold()),
     ("the synchronize benchmark", |run| run.benchmark()),
     ("bench trickle", |run| run.trickle()),
     ("the model of threads", |run| run.threads()),
@@ -115,7 +117,7 @@ impl Run<'_> {
     fn sync(&mut self) -> Result<(), Error> {
         let options = sync_options(self.options);
         self.absorb(sync::run(&options, self.control))?;
-        self.idle = sync::idle(&options, 300)?;
+        self.idle = Some(sync::idle(&options, 300)?);
         Ok(())
     }
 
@@ -149,6 +151,16 @@ impl Run<'_> {
 
     fn mixed(&mut self) -> Result<(), Error> {
         self.absorb(mixed::run(&mixed_options(self.options), self.control))
+    }
+
+    fn hold(&mut self) -> Result<(), Error> {
+        let options = HoldOptions {
+            compare: true,
+            seed: self.options.seed,
+            ms: if self.options.quick { 20 } else { 2_000 },
+            ..HoldOptions::new(self.options.program.clone())
+        };
+        self.absorb(hold::measure(&options, self.control))
     }
 
     fn benchmark(&mut self) -> Result<(), Error> {

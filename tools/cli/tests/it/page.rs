@@ -25,6 +25,7 @@ fn every_bench_has_a_page() {
             "10",
         ],
         &["flood", "--seconds", "0.1", "--producers", "1"],
+        &["hold", "--seconds", "0.02"],
     ] {
         let path = format!("{}.html", command[0]);
         let words = [
@@ -61,7 +62,7 @@ fn every_bench_and_torture_refuses_a_wrong_place_at_once() {
     let mut commands: Vec<Vec<&str>> = vec![vec!["torture"], vec!["torture", "--sim"]];
     for name in [
         "read", "sync", "srcu", "domain", "retire", "mixed", "scale", "pressure", "idle",
-        "trickle", "flood", "stall", "barrier",
+        "trickle", "flood", "stall", "hold", "barrier",
     ] {
         commands.push(vec!["bench", name]);
     }

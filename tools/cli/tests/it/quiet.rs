@@ -1,13 +1,15 @@
-//! `bench idle`, `trickle`, `flood`, `stall` and `barrier` as a user or a script runs them, in tiny runs.
+//! `bench idle`, `trickle`, `flood`, `stall`, `hold` and `barrier` as a user or a script runs them, in tiny
+//! runs.
 //!
 //! No test asserts a time or the size of a figure: the commands measure these, their tests do not.
 
 use crate::common::{quiescent, report, run, text};
+use quiescent_bench::cases::hold;
 use quiescent_bench::deferral::swap::Content;
 use quiescent_bench::deferral::{self, Deferring};
 use quiescent_bench::measure::once;
-use quiescent_report::Report;
 use quiescent_report::text::unfolded;
+use quiescent_report::{OURS, Report};
 use std::io::Read;
 use std::process::Stdio;
 
@@ -45,6 +47,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         (&["flood", "--producers", "0"], "give 1 to 1024"),
         (&["flood", "--rounds", "0"], "give 1 to"),
         (&["stall", "--objects", "0"], "give 1 to"),
+        (&["hold", "--seconds", "0"], "give 0.001 to"),
         (&["barrier", "--calls", "0"], "give 1 to"),
         (&["barrier", "--threads", "9999"], "give 1 to 1024"),
         (&["pressure", "--no-such-option"], "--help"),
@@ -180,6 +183,21 @@ fn a_stalled_reader_of_every_subject_and_verb() {
 }
 
 #[test]
+fn what_is_held_of_large_values() {
+    let report = bench(&["hold", "--compare", "--seconds", "0.02"]);
+    let with = deferral::all().into_iter().chain([deferral::malloc_free()]);
+    for subject in with.filter(|it| it.name == OURS || hold::PEERS.contains(&it.name)) {
+        for row in hold::ROWS {
+            let metrics = ["peak_rss_bytes", "held", "cpu_us"];
+            has(&report, &subject, &row.name(), &metrics);
+        }
+    }
+    let ours = &deferral::selected(false)[0];
+    let reader = "32 B 1000/s beside a reader";
+    has(&report, ours, reader, &["grace_periods", "wakeups"]);
+}
+
+#[test]
 fn a_barrier_over_empty_and_full_queues() {
     let arguments = [
         "barrier",
@@ -233,6 +251,10 @@ fn tables_for_people() {
         (
             &["stall", "--seconds", "0.05", "--objects", "100"],
             ["resident memory", "call", "is named"],
+        ),
+        (
+            &["hold", "--seconds", "0.02"],
+            ["no weight declared", "64 KiB 1000/s", "peak memory at most"],
         ),
         (
             &[

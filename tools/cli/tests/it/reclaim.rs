@@ -5,7 +5,8 @@
 use crate::common::{report, run, text};
 use quiescent_bench::cases::retire::RetireCase;
 use quiescent_bench::deferral;
-use quiescent_bench::deferral::swap::{BARE, Content};
+use quiescent_bench::deferral::swap::{BARE, Content, Place};
+use quiescent_report::OURS;
 
 #[test]
 fn bench_retire_reports_every_subject_and_case() {
@@ -23,6 +24,11 @@ fn bench_retire_reports_every_subject_and_case() {
     ]));
     assert_eq!(report.command, "bench retire");
     assert_eq!(report.options["objects"], 500);
+    let inside = |content, producers| RetireCase::Section(Place::Inside, content, producers);
+    for metric in ["over_budget", "worker_passes", "reports"] {
+        let case = inside(Content::Short, 1).name();
+        assert!(report.find(OURS, &case, metric).is_some(), "{metric}");
+    }
     let without_cache = deferral::all().into_iter();
     for subject in without_cache.filter(|it| it.name != "arc-swap-cache") {
         for (case, metric, n) in [
@@ -42,6 +48,10 @@ fn bench_retire_reports_every_subject_and_case() {
             (RetireCase::Call, "cpu_ns", 2),
             (RetireCase::Swap(Content::Long), "cpu_ns", 2),
             (RetireCase::Swap(Content::Config), "above_malloc_free_ns", 2),
+            (inside(Content::Block, 1), "cpu_ns", 2),
+            (inside(Content::Dropped, 1), "inside_ratio", 2),
+            (inside(Content::Dropped, 2), "backlog", 2),
+            (inside(Content::Short, 1), "above_malloc_free_ns", 2),
             (RetireCase::AtRest, "wakeups", 1),
             (RetireCase::AtRest, "timers", 1),
         ] {

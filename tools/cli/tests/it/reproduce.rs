@@ -86,6 +86,10 @@ fn has_all_its_parts(report: &Report) {
         ("quiescent", "push", "cpu_ns"),
         ("quiescent", "all-in 2t", "peak_rss_bytes"),
         ("quiescent", "at rest", "wakeups"),
+        ("quiescent", "inside drop 1t", "inside_ratio"),
+        ("seize", "outside drop 2t", "cpu_ns"),
+        ("quiescent", "4 MiB 100/s", "peak_rss_bytes"),
+        ("arc-swap", "small, then 4 MiB 100/s", "held"),
         ("quiescent", "update", "ops_per_s"),
     ] {
         assert!(

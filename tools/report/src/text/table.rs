@@ -55,9 +55,17 @@ impl Table {
         self.within(NARROW)
     }
 
-    /// The same in lines of at most `most` columns. In a table that is wider the last column of words is
-    /// folded, if that leaves enough room for them. Otherwise it goes on below with its other figures, after
-    /// an empty line; each part has the columns of words.
+    /// The same under a title, after an empty line; nothing if it has no row.
+    pub fn titled(&self, title: &str) -> String {
+        match self.is_empty() {
+            true => String::new(),
+            false => format!("\n{title}\n\n{}", self.fitted()),
+        }
+    }
+
+    /// As [`Table::render`], in lines of at most `most` columns. In a table that is wider the last column of
+    /// words is folded, if that leaves enough room for them. Otherwise it goes on below with its other
+    /// figures, after an empty line; each part has the columns of words.
     pub fn within(&self, most: usize) -> String {
         let mut widths = self.widths();
         let all = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);

@@ -9,7 +9,7 @@ use crate::deferral::{self, Deferring, RETIRE};
 use crate::measure::once::{self, Ask, Question};
 use crate::measure::threads;
 
-use quiescent_report::rows::{Figure, Samples, samples, stats};
+use quiescent_report::rows::{Figure, samples, stats};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
@@ -59,81 +59,73 @@ impl Question for BarrierAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
-    }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &BarrierAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let barrier = subject
-        .barrier
-        .ok_or_else(|| format!("{} has no barrier for all threads", subject.name))?;
-    let verb = subject.verb(&ask.verb)?;
-    let share = ask.objects.div_ceil(ask.threads.max(1));
-    let (done, is_done) = channel();
-    let mut threads = Vec::new();
-    for _ in 0..ask.threads {
-        let (go, orders) = channel::<()>();
-        let done = done.clone();
-        let thread = threads::spawn("producer", move || {
-            (subject.attach)();
-            let _ = done.send(());
-            while orders.recv().is_ok() {
-                if share > 0 {
-                    (verb.many)(share);
-                }
+        let subject = deferral::find(&self.subject)?;
+        let barrier = subject
+            .barrier
+            .ok_or_else(|| format!("{} has no barrier for all threads", subject.name))?;
+        let verb = subject.verb(&self.verb)?;
+        let share = self.objects.div_ceil(self.threads.max(1));
+        let (done, is_done) = channel();
+        let mut threads = Vec::new();
+        for _ in 0..self.threads {
+            let (go, orders) = channel::<()>();
+            let done = done.clone();
+            let thread = threads::spawn("producer", move || {
+                (subject.attach)();
                 let _ = done.send(());
-            }
-            (subject.finish)();
-            (subject.detach)();
-        })?;
-        threads.push((go, thread));
-    }
-    drop(done);
-    let all_ready = || -> Result<(), String> {
-        let ready = threads
-            .iter()
-            .map(|_| is_done.recv().map_err(|_| threads::DIED));
-        ready.collect::<Result<(), _>>().map_err(String::from)
-    };
-    all_ready()?;
-    let mut took = Vec::new();
-    // The first call is not measured: some libraries start their thread in it.
-    for call in 0..=ask.calls {
-        for (go, _) in &threads {
-            go.send(()).map_err(|_| threads::DIED)?;
+                while orders.recv().is_ok() {
+                    if share > 0 {
+                        (verb.many)(share);
+                    }
+                    let _ = done.send(());
+                }
+                (subject.finish)();
+                (subject.detach)();
+            })?;
+            threads.push((go, thread));
         }
+        drop(done);
+        let all_ready = || -> Result<(), String> {
+            let ready = threads
+                .iter()
+                .map(|_| is_done.recv().map_err(|_| threads::DIED));
+            ready.collect::<Result<(), _>>().map_err(String::from)
+        };
         all_ready()?;
-        let begin = Instant::now();
-        barrier();
-        let us = begin.elapsed().as_nanos() as f64 / 1_000.0;
-        if call > 0 {
-            took.push(us);
+        let mut took = Vec::new();
+        // The first call is not measured: some libraries start their thread in it.
+        for call in 0..=self.calls {
+            for (go, _) in &threads {
+                go.send(()).map_err(|_| threads::DIED)?;
+            }
+            all_ready()?;
+            let begin = Instant::now();
+            barrier();
+            let us = begin.elapsed().as_nanos() as f64 / 1_000.0;
+            if call > 0 {
+                took.push(us);
+            }
         }
+        for (go, thread) in threads {
+            drop(go);
+            thread.join().map_err(|_| threads::DIED)?;
+        }
+        (subject.settle)();
+        let case = self.case();
+        let figure = |metric, percent| {
+            let us = stats::percentile(&took, percent);
+            us.map(|us| Figure::new(&case, metric, "us", us))
+        };
+        let figures = [
+            ("latency_us", 50.0),
+            ("latency_us_p99", 99.0),
+            ("latency_us_max", 100.0),
+        ];
+        Ok(figures
+            .into_iter()
+            .filter_map(|(metric, percent)| figure(metric, percent))
+            .collect())
     }
-    for (go, thread) in threads {
-        drop(go);
-        thread.join().map_err(|_| threads::DIED)?;
-    }
-    (subject.settle)();
-    let case = ask.case();
-    let figure = |metric, percent| {
-        let us = stats::percentile(&took, percent);
-        us.map(|us| Figure::new(&case, metric, "us", us))
-    };
-    let figures = [
-        ("latency_us", 50.0),
-        ("latency_us_p99", 99.0),
-        ("latency_us_max", 100.0),
-    ];
-    Ok(figures
-        .into_iter()
-        .filter_map(|(metric, percent)| figure(metric, percent))
-        .collect())
 }
 
 /// What to measure.
@@ -202,25 +194,17 @@ pub fn run(options: &BarrierOptions, control: Control<'_>) -> Result<Report, Err
     }
     let mut subjects = deferral::selected(options.compare);
     subjects.retain(|subject| subject.barrier.is_some());
-    let todo: Vec<(&Deferring, BarrierAsk)> = subjects
+    let asks_of = |subject: &Deferring| {
+        let (name, asks) = (subject.name, options.asks(subject).into_iter());
+        asks.map(move |ask| (name, ask))
+    };
+    let todo: Vec<(&'static str, BarrierAsk)> = subjects.iter().flat_map(asks_of).collect();
+    let asks = todo
         .iter()
-        .flat_map(|subject| {
-            options
-                .asks(subject)
-                .into_iter()
-                .map(move |ask| (subject, ask))
-        })
+        .map(|(name, ask)| (*name, Ask::of(ask)))
         .collect();
-    let asks: Vec<Ask> = todo.iter().map(|(_, ask)| Ask::of(ask)).collect();
-    let mut samples = Samples::default();
-    once::in_turn(
-        &options.program,
-        "bench barrier",
-        &asks,
-        (options.rounds, options.seed),
-        control,
-        |place, figures| samples.add(todo[place].0.name, figures),
-    )?;
+    let rounds = (options.rounds, options.seed);
+    let samples = once::sampled(&options.program, "bench barrier", asks, rounds, control)?;
     let mut report = Report::new("bench barrier", options.seed);
     report.option("compare", options.compare);
     report.option("rounds", options.rounds);
@@ -274,8 +258,8 @@ mod tests {
         for subject in deferral::all() {
             for ask in options.asks(&subject) {
                 match subject.barrier {
-                    Some(_) => assert_eq!(measure(&ask).unwrap().len(), 3, "{}", subject.name),
-                    None => assert!(measure(&ask).unwrap_err().contains("no barrier")),
+                    Some(_) => assert_eq!(ask.measure().unwrap().len(), 3, "{}", subject.name),
+                    None => assert!(ask.measure().unwrap_err().contains("no barrier")),
                 }
             }
         }

@@ -9,19 +9,17 @@
 
 use crate::deferral::swap::Content;
 use crate::deferral::{self, BLOCK, Deferring, RETIRE, Verb};
-use crate::measure::once::{Ask, Question};
-use crate::measure::waves::{self, Cell};
-use crate::measure::{clock, freed, order, process, threads};
+use crate::measure::once::{self, Ask, Question};
+use crate::measure::{clock, freed, process, threads};
 use crate::subjects::ReaderControl;
 use crate::subjects::pool::MOST_THREADS;
 use quiescent_report::OURS;
-use quiescent_report::rows::{Figure, MEBIBYTE, MILLION, Samples, samples};
+use quiescent_report::rows::{Figure, MEBIBYTE, MILLION, samples};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::verdict::{self, Target};
 use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -67,47 +65,85 @@ impl Question for FloodAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
+        let subject = deferral::find(&self.subject)?;
+        let own = own_verbs().into_iter().find(|verb| verb.name == self.verb);
+        let verb = match own.filter(|_| subject.name == OURS) {
+            Some(verb) => verb,
+            None => subject.verb(&self.verb)?,
+        };
+        quiescent::tuning::set_offload(verb.name == OFFLOADED);
+        let beside = subject
+            .beside(Content::Block)
+            .ok_or_else(|| format!("{} is not measured beside a reader", subject.name))?;
+        let members = 1 + self.producers as usize;
+        let controls: Vec<ReaderControl> = (0..members).map(|_| ReaderControl::default()).collect();
+        let start_rss = process::rss_bytes();
+        let freed_before = freed::count();
+        // The first member reads, the others hand over. What each gives: the CPU time it used.
+        let work = |number: usize, ()| {
+            let cpu = clock::thread_cpu_ns();
+            match number {
+                0 => _ = (beside.read)(&controls[0]),
+                _ => hand_over(verb, &controls[number], u64::MAX),
+            }
+            clock::thread_cpu_ns() - cpu
+        };
+        let made = || {
+            controls[1..]
+                .iter()
+                .map(|control| control.heartbeat.0.load(Relaxed))
+                .sum()
+        };
+        let (mut most_held, mut most_counted) = (0, 0);
+        let watch = || {
+            let end = Instant::now() + Duration::from_millis(self.ms);
+            while Instant::now() < end {
+                std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+                most_held = most_held.max(held(verb, made(), freed_before));
+                most_counted = most_counted.max(quiescent::statistics().queued_bytes);
+            }
+            for control in &controls {
+                control.stop.0.store(1, Relaxed);
+            }
+        };
+        let ran = threads::run(&subject, members, |_| (), work, watch)?;
+        let (made, case): (u64, _) = (made(), self.case());
+        let of_block = |ns: u64| ns as f64 / made.max(1) as f64;
+        let reader_ns = ran.results.first().copied().unwrap_or(0);
+        let per_second = made as f64 * 1e9 / ran.wall_ns.max(1) as f64;
+        let cpu = of_block(ran.cpu_ns.saturating_sub(reader_ns));
+        let mut figures = vec![
+            Figure::new(&case, "ops_per_s", "blocks/s", per_second),
+            Figure::new(&case, "cpu_ns", "ns/block", cpu),
+            Figure::new(&case, "backlog", "blocks", most_held as f64),
+            Figure::new(&case, "held_bytes", "bytes", (most_held * BLOCK) as f64),
+        ];
+        if subject.name == OURS {
+            let counted = most_counted as f64;
+            figures.push(Figure::new(&case, "counted_bytes", "bytes", counted));
+        }
+        for (metric, bytes) in [
+            ("peak_rss_bytes", process::peak_rss_bytes()),
+            ("start_rss_bytes", start_rss),
+        ] {
+            figures.extend(bytes.map(|bytes| Figure::new(&case, metric, "bytes", bytes as f64)));
+        }
+        Ok(figures)
     }
 }
 
 /// [`RETIRE`], where the worker frees.
 const OFFLOADED: &str = "offloaded";
 
-/// A block of 64 bytes with a destructor.
-struct Dropped([u64; 8]);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        freed::note(self.0[0]);
-    }
-}
-
-#[inline(never)]
-fn retire_dropped(n: u64) {
-    for _ in 0..n {
-        let object = NonNull::from(Box::leak(Box::new(Dropped([0; 8]))));
-        // SAFETY: from a box, not shared, and retired once.
-        unsafe { quiescent::Retired::from_raw(object).retire() };
-    }
-}
-
 /// The ways to retire that are this library's only.
 fn own_verbs() -> [Verb; 2] {
     let subject = deferral::find(OURS).expect("it is always there");
     let retire = subject.verb(RETIRE).expect("it has that");
-    [
-        Verb {
-            name: "drop",
-            many: retire_dropped,
-            silent: None,
-            ..retire
-        },
-        Verb {
-            name: OFFLOADED,
-            ..retire
-        },
-    ]
+    let offloaded = Verb {
+        name: OFFLOADED,
+        ..retire
+    };
+    [deferral::dropped(), offloaded]
 }
 
 /// What is measured of these subjects.
@@ -118,77 +154,6 @@ fn todo(subjects: &[Deferring]) -> Vec<(Deferring, Verb)> {
         todo.extend(own_verbs().map(|verb| (ours, verb)));
     }
     todo
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &FloodAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let own = own_verbs().into_iter().find(|verb| verb.name == ask.verb);
-    let verb = match own.filter(|_| subject.name == OURS) {
-        Some(verb) => verb,
-        None => subject.verb(&ask.verb)?,
-    };
-    quiescent::tuning::set_offload(verb.name == OFFLOADED);
-    let beside = subject
-        .beside(Content::Block)
-        .ok_or_else(|| format!("{} is not measured beside a reader", subject.name))?;
-    let members = 1 + ask.producers as usize;
-    let controls: Vec<ReaderControl> = (0..members).map(|_| ReaderControl::default()).collect();
-    let start_rss = process::rss_bytes();
-    let freed_before = freed::count();
-    // The first member reads, the others hand over. What each gives: the CPU time it used.
-    let work = |number: usize, ()| {
-        let cpu = clock::thread_cpu_ns();
-        match number {
-            0 => _ = (beside.read)(&controls[0]),
-            _ => hand_over(verb, &controls[number], u64::MAX),
-        }
-        clock::thread_cpu_ns() - cpu
-    };
-    let made = || {
-        controls[1..]
-            .iter()
-            .map(|control| control.heartbeat.0.load(Relaxed))
-            .sum()
-    };
-    let (mut most_held, mut most_counted) = (0, 0);
-    let watch = || {
-        let end = Instant::now() + Duration::from_millis(ask.ms);
-        while Instant::now() < end {
-            std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
-            most_held = most_held.max(held(verb, made(), freed_before));
-            most_counted = most_counted.max(quiescent::statistics().queued_bytes);
-        }
-        for control in &controls {
-            control.stop.0.store(1, Relaxed);
-        }
-    };
-    let ran = threads::run(&subject, members, |_| (), work, watch)?;
-    let (made, case): (u64, _) = (made(), ask.case());
-    let of_block = |ns: u64| ns as f64 / made.max(1) as f64;
-    let reader_ns = ran.results.first().copied().unwrap_or(0);
-    let per_second = made as f64 * 1e9 / ran.wall_ns.max(1) as f64;
-    let cpu = of_block(ran.cpu_ns.saturating_sub(reader_ns));
-    let mut figures = vec![
-        Figure::new(&case, "ops_per_s", "blocks/s", per_second),
-        Figure::new(&case, "cpu_ns", "ns/block", cpu),
-        Figure::new(&case, "backlog", "blocks", most_held as f64),
-        Figure::new(&case, "held_bytes", "bytes", (most_held * BLOCK) as f64),
-    ];
-    if subject.name == OURS {
-        let counted = most_counted as f64;
-        figures.push(Figure::new(&case, "counted_bytes", "bytes", counted));
-    }
-    for (metric, bytes) in [
-        ("peak_rss_bytes", process::peak_rss_bytes()),
-        ("start_rss_bytes", start_rss),
-    ] {
-        figures.extend(bytes.map(|bytes| Figure::new(&case, metric, "bytes", bytes as f64)));
-    }
-    Ok(figures)
 }
 
 /// Hands over up to `most` blocks, and beats with their number so far, until `control` stops it.
@@ -258,27 +223,20 @@ pub fn run(options: &FloodOptions, control: Control<'_>) -> Result<Report, Error
     let mut subjects = deferral::selected(options.compare);
     subjects.retain(|subject| subject.beside(Content::Block).is_some());
     let todo = todo(&subjects);
-    let cell = |(subject, verb): &(Deferring, Verb)| Cell {
-        subject: subject.name,
-        ask: Ask::of(&FloodAsk {
+    let ask = |(subject, verb): &(Deferring, Verb)| {
+        let ask = FloodAsk {
             subject: subject.name.into(),
             verb: verb.name.into(),
             producers: options.producers,
             ms: options.ms,
-        }),
-        load: 1,
+        };
+        (subject.name, Ask::of(&ask))
     };
-    let rounds =
-        (0..options.rounds).flat_map(|round| order::round(todo.len(), round, options.seed));
-    let cells = rounds.map(|place| cell(&todo[place])).collect();
-    let mut samples = Samples::default();
-    waves::run(
-        &options.program,
-        "bench flood",
-        waves::plan(cells, 1),
-        &mut samples,
-        control,
-    )?;
+    let (asks, rounds) = (
+        todo.iter().map(ask).collect(),
+        (options.rounds, options.seed),
+    );
+    let samples = once::sampled(&options.program, "bench flood", asks, rounds, control)?;
     let mut report = Report::new("bench flood", options.seed);
     report.option("compare", options.compare);
     report.option("rounds", options.rounds);
@@ -411,11 +369,11 @@ mod tests {
                 ms: 10,
             };
             if subject.beside(Content::Block).is_none() {
-                assert!(measure(&ask).unwrap_err().contains("beside a reader"));
+                assert!(ask.measure().unwrap_err().contains("beside a reader"));
                 continue;
             }
             let mut freed = || {
-                let figures = measure(&ask).unwrap();
+                let figures = ask.measure().unwrap();
                 assert!(figures.iter().all(|figure| figure.case == ask.case()));
                 ask.ms *= 10; // on a busy machine the first time may be too short
                 figures[0].value > 0.0

@@ -15,7 +15,7 @@ use crate::measure::once::Ask;
 use crate::measure::once::Question;
 use crate::measure::waves::{self, Cell};
 use quiescent_report::OURS;
-use quiescent_report::rows::{Figure, Samples};
+use quiescent_report::rows::Figure;
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::verdict;
 use quiescent_report::verdict::Target;
@@ -64,18 +64,10 @@ impl Question for IdleAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
+        let subject = deferral::find(&self.subject)?;
+        let rest = rest::watch(subject, self.blocks, Duration::from_millis(self.ms))?;
+        Ok(rest.figures(self.case()))
     }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &IdleAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let rest = rest::watch(subject, ask.blocks, Duration::from_millis(ask.ms))?;
-    Ok(rest.figures(ask.case()))
 }
 
 /// What to measure.
@@ -127,14 +119,7 @@ pub fn run(options: &IdleOptions, control: Control<'_>) -> Result<Report, Error>
             });
         }
     }
-    let mut samples = Samples::default();
-    waves::run(
-        &options.program,
-        "bench idle",
-        vec![wave],
-        &mut samples,
-        control,
-    )?;
+    let samples = waves::run(&options.program, "bench idle", vec![wave], control)?;
     let mut report = Report::new("bench idle", options.seed);
     report.option("compare", options.compare);
     report.option("ms", options.ms);
@@ -166,16 +151,10 @@ pub fn text(report: &Report) -> String {
         (NOTHING_QUEUED, "Nothing was ever queued"),
         (DRAINED, "Queued once, and everything freed since"),
     ] {
-        let table = cases::of_metrics(report, |of| of == case, &COLUMNS);
-        if !table.is_empty() {
-            text += &format!(
-                "{title}: what happened in {} s\n\n{}\n",
-                seconds(report),
-                table.fitted()
-            );
-        }
+        let title = format!("{title}: what happened in {} s", seconds(report));
+        text += &cases::of_metrics(report, |of| of == case, &COLUMNS).titled(&title);
     }
-    text + &verdict::section(&targets(report))
+    text.trim_start().to_string() + "\n" + &verdict::section(&targets(report))
 }
 
 fn seconds(report: &Report) -> f64 {
@@ -217,7 +196,7 @@ mod tests {
                     blocks,
                     ms: 1,
                 };
-                let figures = measure(&ask).unwrap();
+                let figures = ask.measure().unwrap();
                 assert!(figures.len() >= 3 && figures.iter().all(|f| f.case == ask.case()));
             }
         }

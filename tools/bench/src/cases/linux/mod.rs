@@ -3,6 +3,7 @@
 pub mod barrier;
 pub mod domain;
 pub mod flood;
+pub mod hold;
 pub mod idle;
 pub mod pressure;
 pub mod scale;
@@ -15,10 +16,11 @@ pub mod trickle;
 use crate::measure::once::{Kind, kind};
 
 /// The kinds of questions of these cases.
-pub(super) const KINDS: [Kind; 8] = [
+pub(super) const KINDS: [Kind; 9] = [
     kind::<barrier::BarrierAsk>(),
     kind::<domain::child::DomainAsk>(),
     kind::<flood::FloodAsk>(),
+    kind::<hold::HoldAsk>(),
     kind::<idle::IdleAsk>(),
     kind::<pressure::child::PressureAsk>(),
     kind::<scale::child::ScaleAsk>(),

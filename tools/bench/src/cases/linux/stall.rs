@@ -14,7 +14,7 @@ use crate::measure::{freed, process, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
 use quiescent_report::rows::MEBIBYTE;
-use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::rows::{Figure, samples};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::verdict;
 use quiescent_report::verdict::Target;
@@ -93,79 +93,71 @@ impl Question for StallAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
-    }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &StallAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let verb = subject.verb(&ask.verb)?;
-    let hold = subject
-        .hold
-        .ok_or_else(|| format!("{} has no sections to stay in", subject.name))?;
-    let rss = || process::rss_bytes().unwrap_or(0);
-    let reader = Reader::start(subject, hold)?;
-    let (begin, start_rss, freed_before) = (Instant::now(), rss(), freed::count());
-    let end = begin + Duration::from_millis(ask.ms);
-    let made = Arc::new(ReaderControl::default());
-    let (shared, objects) = (made.clone(), ask.objects);
-    let producer = threads::spawn("producer", move || {
-        (subject.attach)();
-        flood::hand_over(verb, &shared, objects);
-        shared.stop.0.store(2, Release);
-        while shared.stop.0.load(Acquire) != 3 {
-            std::thread::park();
+        let subject = deferral::find(&self.subject)?;
+        let verb = subject.verb(&self.verb)?;
+        let hold = subject
+            .hold
+            .ok_or_else(|| format!("{} has no sections to stay in", subject.name))?;
+        let rss = || process::rss_bytes().unwrap_or(0);
+        let reader = Reader::start(subject, hold)?;
+        let (begin, start_rss, freed_before) = (Instant::now(), rss(), freed::count());
+        let end = begin + Duration::from_millis(self.ms);
+        let made = Arc::new(ReaderControl::default());
+        let (shared, objects) = (made.clone(), self.objects);
+        let producer = threads::spawn("producer", move || {
+            (subject.attach)();
+            flood::hand_over(verb, &shared, objects);
+            shared.stop.0.store(2, Release);
+            while shared.stop.0.load(Acquire) != 3 {
+                std::thread::park();
+            }
+            (subject.finish)();
+            (subject.detach)();
+        })?;
+        let through = || made.stop.0.load(Acquire) == 2;
+        while !through() && Instant::now() < end && !producer.is_finished() {
+            std::thread::sleep(LOOK);
         }
-        (subject.finish)();
-        (subject.detach)();
-    })?;
-    let through = || made.stop.0.load(Acquire) == 2;
-    while !through() && Instant::now() < end && !producer.is_finished() {
-        std::thread::sleep(LOOK);
+        let (took, retired_rss) = (begin.elapsed(), rss());
+        std::thread::sleep(end.saturating_duration_since(Instant::now()));
+        let handed_over = made.heartbeat.0.load(Relaxed);
+        let held = flood::held(verb, handed_over, freed_before);
+        let counted_bytes = verb.silent.map(|held| held().1);
+        let blocked = !through();
+        let (stalled_rss, named) = (
+            rss(),
+            subject.names.is_some_and(|names| names(reader.number)),
+        );
+        reader.end()?;
+        while !through() && !producer.is_finished() {
+            std::thread::sleep(LOOK);
+        }
+        made.stop.0.store(3, Release);
+        producer.thread().unpark();
+        producer.join().map_err(|_| threads::DIED)?;
+        (subject.settle)();
+        let figure = |metric, unit, value: u64| Figure::new(&self.verb, metric, unit, value as f64);
+        let freed = handed_over.saturating_sub(held);
+        let mut figures = vec![
+            figure("start_rss_bytes", "bytes", start_rss),
+            figure("retired_rss_bytes", "bytes", retired_rss),
+            figure("stalled_rss_bytes", "bytes", stalled_rss),
+            figure("end_rss_bytes", "bytes", rss()),
+            figure(
+                "grown_bytes",
+                "bytes",
+                stalled_rss.saturating_sub(start_rss),
+            ),
+            figure("backlog", "blocks", held),
+            figure("held_bytes", "bytes", held * verb.bytes),
+            figure("freed", "blocks", freed),
+            figure("retire_ms", "ms", took.as_millis() as u64),
+            figure("blocked", "producers", u64::from(blocked)),
+            figure("named", "readers", u64::from(named)),
+        ];
+        figures.extend(counted_bytes.map(|bytes| figure("counted_bytes", "bytes", bytes)));
+        Ok(figures)
     }
-    let (took, retired_rss) = (begin.elapsed(), rss());
-    std::thread::sleep(end.saturating_duration_since(Instant::now()));
-    let handed_over = made.heartbeat.0.load(Relaxed);
-    let held = flood::held(verb, handed_over, freed_before);
-    let counted_bytes = verb.silent.map(|held| held().1);
-    let blocked = !through();
-    let (stalled_rss, named) = (
-        rss(),
-        subject.names.is_some_and(|names| names(reader.number)),
-    );
-    reader.end()?;
-    while !through() && !producer.is_finished() {
-        std::thread::sleep(LOOK);
-    }
-    made.stop.0.store(3, Release);
-    producer.thread().unpark();
-    producer.join().map_err(|_| threads::DIED)?;
-    (subject.settle)();
-    let figure = |metric, unit, value: u64| Figure::new(&ask.verb, metric, unit, value as f64);
-    let freed = handed_over.saturating_sub(held);
-    let mut figures = vec![
-        figure("start_rss_bytes", "bytes", start_rss),
-        figure("retired_rss_bytes", "bytes", retired_rss),
-        figure("stalled_rss_bytes", "bytes", stalled_rss),
-        figure("end_rss_bytes", "bytes", rss()),
-        figure(
-            "grown_bytes",
-            "bytes",
-            stalled_rss.saturating_sub(start_rss),
-        ),
-        figure("backlog", "blocks", held),
-        figure("held_bytes", "bytes", held * verb.bytes),
-        figure("freed", "blocks", freed),
-        figure("retire_ms", "ms", took.as_millis() as u64),
-        figure("blocked", "producers", u64::from(blocked)),
-        figure("named", "readers", u64::from(named)),
-    ];
-    figures.extend(counted_bytes.map(|bytes| figure("counted_bytes", "bytes", bytes)));
-    Ok(figures)
 }
 
 /// What to measure.
@@ -235,14 +227,7 @@ pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error
         }
     };
     let waves = waves::plan(todo.iter().map(cell).collect(), CAPACITY);
-    let mut samples = Samples::default();
-    waves::run(
-        &options.program,
-        "bench stall",
-        waves,
-        &mut samples,
-        control,
-    )?;
+    let samples = waves::run(&options.program, "bench stall", waves, control)?;
     let mut report = Report::new("bench stall", options.seed);
     report.option("compare", options.compare);
     report.option("objects", options.objects);
@@ -338,7 +323,7 @@ mod tests {
                 objects: objects(verb, 10_000),
                 ms: 50,
             };
-            let figures = measure(&ask).unwrap();
+            let figures = ask.measure().unwrap();
             let named = figures.iter().find(|figure| figure.metric == "named");
             let can = subject.names.is_some();
             assert!(can || named.unwrap().value == 0.0, "{}", subject.name);

@@ -61,7 +61,87 @@ impl Question for MixedAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
+        let subject = deferral::find(&self.subject)?;
+        let beside = subject.beside(self.content).ok_or_else(|| {
+            let content = self.content.name();
+            format!(
+                "{} is not measured with reads beside updates of a {content}",
+                subject.name
+            )
+        })?;
+        let rates = self.stretches();
+        let members = 1 + self.readers as usize;
+        // One for each thread and rate.
+        let controls: Vec<Vec<ReaderControl>> = (0..members)
+            .map(|_| rates.iter().map(|_| ReaderControl::default()).collect())
+            .collect();
+        let together = Barrier::new(members + 1);
+        // The first member updates, the others read.
+        let work = |number: usize, ()| -> Vec<Did> {
+            let stretches = controls[number].iter().zip(&rates);
+            let each = stretches.map(|(control, rate)| {
+                together.wait();
+                let (cpu, begin) = (clock::thread_cpu_ns(), Instant::now());
+                let turns = match number {
+                    0 => {
+                        let mut pace = Pace::new(&control.stop.0, *rate);
+                        (beside.update)(&mut pace);
+                        pace.done()
+                    }
+                    _ => (beside.read)(control),
+                };
+                Did {
+                    turns,
+                    cpu_ns: clock::thread_cpu_ns() - cpu,
+                    wall_ns: begin.elapsed().as_nanos() as u64,
+                }
+            });
+            each.collect()
+        };
+        let mut stretches = Vec::new();
+        let mut fence_ns = None;
+        let in_time = || {
+            let begin_cpu = clock::process_cpu_ns();
+            for (index, rate) in rates.iter().enumerate() {
+                together.wait();
+                let (begin_cpu_ns, begin) = (clock::process_cpu_ns() - begin_cpu, Instant::now());
+                let before = rest::counters(&subject);
+                std::thread::sleep(Duration::from_millis(self.ms));
+                if *rate == Some(0) && before.is_some() {
+                    fence_ns = process::fence_ns();
+                }
+                let counted = rest::counters(&subject).zip(before);
+                for control in &controls {
+                    control[index].stop.0.store(1, Relaxed);
+                }
+                stretches.push(Stretch {
+                    begin_cpu_ns,
+                    wall_ns: begin.elapsed().as_nanos() as u64,
+                    counted: counted.map(|(now, before)| now.since(before)),
+                });
+            }
+        };
+        let ran = threads::run(&subject, members, |_| (), work, in_time)?;
+        let mut figures = Vec::new();
+        let mut alone = None;
+        for (index, (rate, stretch)) in rates.iter().zip(&stretches).enumerate() {
+            let did: Vec<Did> = ran.results.iter().map(|member| member[index]).collect();
+            let (updater, readers) = did.split_first().ok_or("no thread measured")?;
+            let case = |case| case_name(case, self.content, *rate, self.readers);
+            let read_ns = reads(&case(READ), readers, alone, &mut figures);
+            alone.get_or_insert(read_ns);
+            let update = case(UPDATE);
+            if *rate != Some(0) {
+                let per_second = per_second(updater);
+                figures.push(Figure::new(&update, "ops_per_s", "updates/s", per_second));
+                figures.extend(fences(&update, stretch, fence_ns));
+            }
+            if rate.is_none() {
+                let rest = ran.cpu_ns.saturating_sub(stretch.begin_cpu_ns);
+                figures.extend(updates(&update, updater, readers, rest));
+            }
+        }
+        Ok(figures)
     }
 }
 
@@ -70,94 +150,6 @@ impl MixedAsk {
         let slow = std::iter::once(0).chain(self.rates.iter().copied());
         slow.map(Some).chain([None]).collect()
     }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &MixedAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let beside = subject.beside(ask.content).ok_or_else(|| {
-        let content = ask.content.name();
-        format!(
-            "{} is not measured with reads beside updates of a {content}",
-            subject.name
-        )
-    })?;
-    let rates = ask.stretches();
-    let members = 1 + ask.readers as usize;
-    // One for each thread and rate.
-    let controls: Vec<Vec<ReaderControl>> = (0..members)
-        .map(|_| rates.iter().map(|_| ReaderControl::default()).collect())
-        .collect();
-    let together = Barrier::new(members + 1);
-    // The first member updates, the others read.
-    let work = |number: usize, ()| -> Vec<Did> {
-        let stretches = controls[number].iter().zip(&rates);
-        let each = stretches.map(|(control, rate)| {
-            together.wait();
-            let (cpu, begin) = (clock::thread_cpu_ns(), Instant::now());
-            let turns = match number {
-                0 => {
-                    let mut pace = Pace::new(&control.stop.0, *rate);
-                    (beside.update)(&mut pace);
-                    pace.done()
-                }
-                _ => (beside.read)(control),
-            };
-            Did {
-                turns,
-                cpu_ns: clock::thread_cpu_ns() - cpu,
-                wall_ns: begin.elapsed().as_nanos() as u64,
-            }
-        });
-        each.collect()
-    };
-    let mut stretches = Vec::new();
-    let mut fence_ns = None;
-    let in_time = || {
-        let begin_cpu = clock::process_cpu_ns();
-        for (index, rate) in rates.iter().enumerate() {
-            together.wait();
-            let (begin_cpu_ns, begin) = (clock::process_cpu_ns() - begin_cpu, Instant::now());
-            let before = rest::counters(&subject);
-            std::thread::sleep(Duration::from_millis(ask.ms));
-            if *rate == Some(0) && before.is_some() {
-                fence_ns = process::fence_ns();
-            }
-            let counted = rest::counters(&subject).zip(before);
-            for control in &controls {
-                control[index].stop.0.store(1, Relaxed);
-            }
-            stretches.push(Stretch {
-                begin_cpu_ns,
-                wall_ns: begin.elapsed().as_nanos() as u64,
-                counted: counted.map(|(now, before)| now.since(before)),
-            });
-        }
-    };
-    let ran = threads::run(&subject, members, |_| (), work, in_time)?;
-    let mut figures = Vec::new();
-    let mut alone = None;
-    for (index, (rate, stretch)) in rates.iter().zip(&stretches).enumerate() {
-        let did: Vec<Did> = ran.results.iter().map(|member| member[index]).collect();
-        let (updater, readers) = did.split_first().ok_or("no thread measured")?;
-        let case = |case| case_name(case, ask.content, *rate, ask.readers);
-        let read_ns = reads(&case(READ), readers, alone, &mut figures);
-        alone.get_or_insert(read_ns);
-        let update = case(UPDATE);
-        if *rate != Some(0) {
-            let per_second = per_second(updater);
-            figures.push(Figure::new(&update, "ops_per_s", "updates/s", per_second));
-            figures.extend(fences(&update, stretch, fence_ns));
-        }
-        if rate.is_none() {
-            let rest = ran.cpu_ns.saturating_sub(stretch.begin_cpu_ns);
-            figures.extend(updates(&update, updater, readers, rest));
-        }
-    }
-    Ok(figures)
 }
 
 /// A thread that never came to its turn makes no figure but 0 a second.
@@ -199,12 +191,8 @@ fn fences(case: &str, stretch: &Stretch, fence_ns: Option<u64>) -> Vec<Figure> {
     };
     let issued = counted.fences_issued as f64;
     let seconds = stretch.wall_ns.max(1) as f64 / 1e9;
-    let mut figures = vec![Figure::new(
-        case,
-        "fences_per_s",
-        "fences/s",
-        issued / seconds,
-    )];
+    let per_s = issued / seconds;
+    let mut figures = vec![Figure::new(case, "fences_per_s", "fences/s", per_s)];
     figures.extend(fence_ns.map(|ns| {
         let percent = 100.0 * issued * ns as f64 / stretch.wall_ns.max(1) as f64;
         Figure::new(case, "fence_time_percent", "%", percent)
@@ -233,10 +221,10 @@ mod tests {
             for content in [Content::Block, Content::Config] {
                 let ask = ask(subject.name, content);
                 if subject.beside(content).is_none() {
-                    assert!(measure(&ask).unwrap_err().contains("beside"));
+                    assert!(ask.measure().unwrap_err().contains("beside"));
                     continue;
                 }
-                let figures = measure(&ask).unwrap();
+                let figures = ask.measure().unwrap();
                 let found = |case: &str, metric| {
                     let mut all = figures.iter();
                     all.any(|it| it.case == case && it.metric == metric)

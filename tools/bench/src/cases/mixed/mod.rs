@@ -25,7 +25,7 @@ use crate::deferral::swap::Content;
 use crate::measure::once::{self, Ask};
 use crate::subjects::pool::MOST_THREADS;
 use child::MixedAsk;
-use quiescent_report::rows::Samples;
+use quiescent_report::rows::MEBIBYTE;
 use quiescent_report::text::{Table, cases};
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -106,37 +106,21 @@ pub fn run(options: &MixedOptions, control: Control<'_>) -> Result<Report, Error
         return Err(Error::Usage(text));
     }
     let subjects = deferral::selected(options.compare);
-    let todo: Vec<(&'static str, Content)> = CONTENTS
-        .into_iter()
-        .flat_map(|content| {
-            let measured = subjects
-                .iter()
-                .filter(move |it| it.beside(content).is_some());
-            measured.map(move |it| (it.name, content))
-        })
-        .collect();
-    let asks: Vec<Ask> = todo
-        .iter()
-        .map(|(name, content)| {
-            Ask::of(&MixedAsk {
-                subject: (*name).into(),
-                content: *content,
+    let mut asks = Vec::new();
+    for content in CONTENTS {
+        for subject in subjects.iter().filter(|it| it.beside(content).is_some()) {
+            let ask = MixedAsk {
+                subject: subject.name.into(),
+                content,
                 readers: options.readers,
-                rates: options.rates_of(*content),
+                rates: options.rates_of(content),
                 ms: options.ms,
-            })
-        })
-        .collect();
-    let mut samples = Samples::default();
+            };
+            asks.push((subject.name, Ask::of(&ask)));
+        }
+    }
     let rounds = (options.rounds, options.seed);
-    once::in_turn(
-        &options.program,
-        "bench mixed",
-        &asks,
-        rounds,
-        control,
-        |place, figures| samples.add(todo[place].0, figures),
-    )?;
+    let samples = once::sampled(&options.program, "bench mixed", asks, rounds, control)?;
     let mut report = Report::new("bench mixed", options.seed);
     describe(&mut report, options);
     let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
@@ -188,8 +172,8 @@ fn describe(report: &mut Report, options: &MixedOptions) {
     deferral::note(report, options.compare);
 }
 
-/// Whether a case is of reads, or of updates.
-fn is_of(case: &str, name: &str) -> bool {
+/// Whether this is a case of reads, or of updates, with any content, rate and number of readers.
+pub fn is_of(case: &str, name: &str) -> bool {
     let rest = name.strip_prefix(case);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
@@ -197,18 +181,13 @@ fn is_of(case: &str, name: &str) -> bool {
 /// The report as text.
 pub fn text(report: &Report) -> String {
     const READS: &str = "CPU ns a read, the loop included";
-    const MIB: f64 = (1 << 20) as f64;
     let config = |name: &str| name.contains(Content::Config.name());
     let of = |case: &'static str, configs: bool| {
         move |name: &str| is_of(case, name) && config(name) == configs
     };
     let mut text =
         String::from("Reads beside updates: median [min..max] over rounds, a process each\n");
-    let mut add = |title: &str, table: Table| {
-        if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.fitted());
-        }
-    };
+    let mut add = |title: &str, table: Table| text += &table.titled(title);
     for configs in [false, true] {
         let what = if configs {
             "; a config of 1000 settings"
@@ -242,7 +221,7 @@ pub fn text(report: &Report) -> String {
         );
         add(
             &format!("Peak memory of the process, MiB{what}"),
-            cases::of_cases(report, "peak_rss_bytes", MIB, update()),
+            cases::of_cases(report, "peak_rss_bytes", MEBIBYTE, update()),
         );
     }
     text

@@ -3,13 +3,15 @@
 use super::RetireCase;
 use crate::deferral::pace::Pace;
 use crate::deferral::rest;
+use crate::deferral::swap::Content;
 use crate::deferral::{self, Blocks, Deferring};
 use crate::measure::once::Question;
-use crate::measure::threads;
-use crate::measure::{clock, process};
+use crate::measure::{clock, freed, process, threads};
 use hdrhistogram::Histogram;
+use quiescent_report::OURS;
 use quiescent_report::rows::Figure;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// What is asked.
@@ -44,47 +46,44 @@ impl Question for RetireAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
-    }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &RetireAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let objects = ask.objects.max(1);
-    if !ask.case.is_for(&subject) {
-        let case = ask.case.name();
-        return Err(format!("{} is not measured in `{case}`", subject.name));
-    }
-    let absent = || format!("{} has no such loop", subject.name);
-    match ask.case {
-        RetireCase::Push => push(subject, objects),
-        RetireCase::Latency => latency(subject, objects),
-        RetireCase::Enqueue(producers) => enqueue(subject, objects, producers),
-        RetireCase::AllIn(producers) => {
-            all_in(subject, &subject.all_in, ask.case, objects, producers)
+        let subject = deferral::find(&self.subject)?;
+        let objects = self.objects.max(1);
+        if !self.case.is_for(&subject) {
+            let case = self.case.name();
+            return Err(format!("{} is not measured in `{case}`", subject.name));
         }
-        RetireCase::Empty(producers) => all_in(subject, &|_| (), ask.case, 0, producers),
-        RetireCase::Drop => {
-            let owning = subject.owning.ok_or_else(absent)?;
-            all_in(subject, &owning, ask.case, objects, 1)
-        }
-        RetireCase::Call => {
-            let call = subject.call.ok_or_else(absent)?;
-            all_in(subject, &call, ask.case, objects, 1)
-        }
-        RetireCase::Swap(content) => {
-            let beside = subject.beside(content).ok_or_else(absent)?;
-            let swap = |n| (beside.update)(&mut Pace::count(n));
-            all_in(subject, &swap, ask.case, objects, 1)
-        }
-        RetireCase::AtRest => {
-            let before = objects.min(BEFORE_REST);
-            let rest = rest::watch(subject, before, Duration::from_millis(ask.rest_ms))?;
-            Ok(rest.figures(&RetireCase::AtRest.name()))
+        let absent = || format!("{} has no such loop", subject.name);
+        match self.case {
+            RetireCase::Push => push(subject, objects),
+            RetireCase::Latency => latency(subject, objects),
+            RetireCase::Enqueue(producers) => enqueue(subject, objects, producers),
+            RetireCase::AllIn(producers) => {
+                all_in(subject, &subject.all_in, self.case, objects, producers)
+            }
+            RetireCase::Empty(producers) => all_in(subject, &|_| (), self.case, 0, producers),
+            RetireCase::Drop => {
+                let owning = subject.owning.ok_or_else(absent)?;
+                all_in(subject, &owning, self.case, objects, 1)
+            }
+            RetireCase::Call => {
+                let call = subject.call.ok_or_else(absent)?;
+                all_in(subject, &call, self.case, objects, 1)
+            }
+            RetireCase::Swap(content) => {
+                let beside = subject.beside(content).ok_or_else(absent)?;
+                let swap = |n| (beside.update)(&mut Pace::count(n));
+                all_in(subject, &swap, self.case, objects, 1)
+            }
+            RetireCase::Section(place, content, producers) => {
+                let beside = subject.beside(content).ok_or_else(absent)?;
+                let retire = beside.retire_in(place).ok_or_else(absent)?;
+                section(subject, &retire, (self.case, content), objects, producers)
+            }
+            RetireCase::AtRest => {
+                let before = objects.min(BEFORE_REST);
+                let rest = rest::watch(subject, before, Duration::from_millis(self.rest_ms))?;
+                Ok(rest.figures(&RetireCase::AtRest.name()))
+            }
         }
     }
 }
@@ -116,14 +115,10 @@ fn push(subject: Deferring, objects: u64) -> Result<Vec<Figure>, String> {
     let (making, retiring, calls) = ran.results[0];
     let of_call = |ns: u64| ns as f64 / calls as f64;
     let case = RetireCase::Push.name();
+    let all = of_call(ran.cpu_ns.saturating_sub(making));
     Ok(vec![
         Figure::new(&case, "cpu_ns", "ns/call", of_call(retiring)),
-        Figure::new(
-            &case,
-            "process_cpu_ns",
-            "ns/call",
-            of_call(ran.cpu_ns.saturating_sub(making)),
-        ),
+        Figure::new(&case, "process_cpu_ns", "ns/call", all),
     ])
 }
 
@@ -208,6 +203,58 @@ fn all_in(
     Ok(figures)
 }
 
+/// Objects between two looks at what is queued; batches are not a divisor of it.
+const LOOK: u64 = 4093;
+/// How often this library reported something.
+static REPORTS: AtomicU64 = AtomicU64::new(0);
+
+/// [`all_in`], and what was queued meanwhile: by this library's count, or by those that destructors make.
+fn section(
+    subject: Deferring,
+    retire: &(dyn Fn(u64) + Sync),
+    (case, content): (RetireCase, Content),
+    objects: u64,
+    producers: u64,
+) -> Result<Vec<Figure>, String> {
+    let ours = subject.name == OURS;
+    let (freed_before, made, most) = (freed::count(), AtomicU64::new(0), AtomicU64::new(0));
+    let watched = |mut left: u64| {
+        while left > 0 {
+            let now = left.min(LOOK);
+            retire(now);
+            left -= now;
+            let made = made.fetch_add(now, Relaxed) + now;
+            let queued = match ours {
+                true => quiescent::statistics().queued,
+                false => made.saturating_sub(freed::count() - freed_before),
+            };
+            most.fetch_max(queued, Relaxed);
+        }
+    };
+    quiescent::report::on_report(|_| _ = REPORTS.fetch_add(1, Relaxed));
+    let counted = || {
+        let now = quiescent::statistics();
+        let reports = REPORTS.load(Relaxed);
+        [now.over_budget, now.worker_passes, reports]
+    };
+    let before = counted();
+    let mut figures = all_in(subject, &watched, case, objects, producers)?;
+    let figure = |metric, unit, value: u64| Figure::new(&case.name(), metric, unit, value as f64);
+    if ours || content == Content::Dropped {
+        figures.push(figure("backlog", "objects", most.into_inner()));
+    }
+    if ours {
+        let change = counted().into_iter().zip(before);
+        let names = ["over_budget", "worker_passes", "reports"].into_iter();
+        figures.extend(
+            names
+                .zip(change)
+                .map(|(name, (now, before))| figure(name, name, now - before)),
+        );
+    }
+    Ok(figures)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,10 +271,10 @@ mod tests {
                     rest_ms: 1,
                 };
                 if !case.is_for(&subject) {
-                    assert!(measure(&ask).unwrap_err().contains("not measured"));
+                    assert!(ask.measure().unwrap_err().contains("not measured"));
                     continue;
                 }
-                let figures = measure(&ask).unwrap();
+                let figures = ask.measure().unwrap();
                 assert!(figures.iter().all(|figure| figure.value.is_finite()));
                 assert!(
                     figures
@@ -248,6 +295,6 @@ mod tests {
             objects: 1,
             rest_ms: 0,
         };
-        assert!(measure(&ask).unwrap_err().contains("no such library"));
+        assert!(ask.measure().unwrap_err().contains("no such library"));
     }
 }

@@ -12,6 +12,10 @@
 //! * `call 1t`: the same by `call_rcu` and its like: a callback an object
 //! * `string 64 b 1t`, `string 64 kib 1t`, `config 1t`: a cell whose value is replaced and retired: a
 //!   `String`, a map of 1000 settings; fewer of the larger ones ([`RetireCase::objects`])
+//! * `inside block 1t`, `outside block 1t`, … `drop`, `string 64 b`, `drop 2t`: a cell whose value is read in
+//!   a section, replaced, and retired in that section or after it: the same calls in another order. Beside
+//!   the time: `inside_ratio`, the most that was queued (`backlog`), and how often this library was over its
+//!   budget, reported something, or had a worker pass
 //! * `empty 1t`, `empty 2t`: the process of `all-in` with no object: what its memory is compared with
 //! * `at rest`: everything is reclaimed, nothing is retired: wake-ups of the library's threads, timers
 //!
@@ -32,7 +36,7 @@ mod text;
 
 pub use text::text;
 
-use crate::deferral::swap::{BARE, Content};
+use crate::deferral::swap::{BARE, Content, Place};
 use crate::deferral::{self, Deferring};
 use crate::measure::once::{self, Ask};
 use crate::measure::waves::{self, Cell};
@@ -66,13 +70,15 @@ pub enum RetireCase {
     Call,
     /// Everything, for values of a cell.
     Swap(Content),
+    /// The same beside a section of the same thread, by so many producers.
+    Section(Place, Content, u64),
     /// Nothing, after everything.
     AtRest,
 }
 
 impl RetireCase {
     /// All of them, in order.
-    pub const ALL: [RetireCase; 14] = [
+    pub const ALL: [RetireCase; 22] = [
         RetireCase::Push,
         RetireCase::Latency,
         RetireCase::Enqueue(1),
@@ -86,6 +92,14 @@ impl RetireCase {
         RetireCase::Swap(Content::Short),
         RetireCase::Swap(Content::Long),
         RetireCase::Swap(Content::Config),
+        RetireCase::Section(Place::Outside, Content::Block, 1),
+        RetireCase::Section(Place::Inside, Content::Block, 1),
+        RetireCase::Section(Place::Outside, Content::Dropped, 1),
+        RetireCase::Section(Place::Inside, Content::Dropped, 1),
+        RetireCase::Section(Place::Outside, Content::Dropped, 2),
+        RetireCase::Section(Place::Inside, Content::Dropped, 2),
+        RetireCase::Section(Place::Outside, Content::Short, 1),
+        RetireCase::Section(Place::Inside, Content::Short, 1),
         RetireCase::AtRest,
     ];
 
@@ -99,6 +113,9 @@ impl RetireCase {
             RetireCase::Drop => "drop 1t".into(),
             RetireCase::Call => "call 1t".into(),
             RetireCase::Swap(content) => format!("{} 1t", content.name()),
+            RetireCase::Section(place, content, producers) => {
+                format!("{} {} {producers}t", place.name(), content.name())
+            }
             RetireCase::AtRest => "at rest".into(),
         }
     }
@@ -110,6 +127,9 @@ impl RetireCase {
             RetireCase::Drop => subject.owning.is_some(),
             RetireCase::Call => subject.call.is_some(),
             RetireCase::Swap(content) => subject.beside(content).is_some(),
+            RetireCase::Section(_, content, _) => subject
+                .beside(content)
+                .is_some_and(|it| it.retire.is_some()),
             RetireCase::Empty(_) => subject.name != BARE,
             RetireCase::Push
             | RetireCase::Latency
@@ -120,10 +140,8 @@ impl RetireCase {
 
     /// Whether objects are made, retired and freed in it.
     fn is_whole(self) -> bool {
-        matches!(
-            self,
-            RetireCase::AllIn(_) | RetireCase::Drop | RetireCase::Call | RetireCase::Swap(_)
-        )
+        use RetireCase::{AllIn, Call, Drop, Section, Swap};
+        matches!(self, AllIn(_) | Drop | Call | Swap(_) | Section(..))
     }
 
     /// How many objects are made where `objects` blocks of 64 bytes would be: fewer of what takes longer to
@@ -131,7 +149,7 @@ impl RetireCase {
     pub fn objects(self, objects: u64) -> u64 {
         let share = match self {
             RetireCase::Empty(_) => return 0,
-            RetireCase::Swap(Content::Short) => 2,
+            RetireCase::Swap(Content::Short) | RetireCase::Section(..) => 2,
             RetireCase::Swap(Content::Long) => 80,
             RetireCase::Swap(Content::Config) => 8_000,
             _ => 1,
@@ -169,6 +187,12 @@ pub fn is_of_objects(case: &str) -> bool {
 pub fn is_of_values(case: &str) -> bool {
     let names = ["string ", "config "];
     names.iter().any(|name| case.starts_with(name)) && !is_peak_case(case)
+}
+
+/// Whether it is of values of a cell that were read in a section.
+pub fn is_of_sections(case: &str) -> bool {
+    let mut names = [Place::Outside, Place::Inside].map(Place::name).into_iter();
+    names.any(|name| case.starts_with(name))
 }
 
 /// What to measure.
@@ -242,15 +266,17 @@ pub fn run(options: &RetireOptions, control: Control<'_>) -> Result<Report, Erro
     }
     let mut samples = Samples::default();
     rounds(options, &subjects, &mut samples, control)?;
-    if options.cases.contains(&RetireCase::AtRest) && !control.stopped() {
-        rest(options, &subjects, &mut samples, control)?;
-    }
+    let resting = match options.cases.contains(&RetireCase::AtRest) && !control.stopped() {
+        true => rest(options, &subjects, control)?,
+        false => Samples::default(),
+    };
     let mut report = Report::new("bench retire", options.seed);
     describe(&mut report, options);
     let subjects: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
     let mut cases: Vec<String> = options.cases.iter().map(|case| case.name()).collect();
     cases.dedup();
     report.rows = samples.rows(&subjects, &cases);
+    report.rows.extend(resting.rows(&subjects, &cases));
     Ok(report)
 }
 
@@ -290,9 +316,8 @@ fn rounds(
 fn rest(
     options: &RetireOptions,
     subjects: &[Deferring],
-    samples: &mut Samples,
     control: Control<'_>,
-) -> Result<(), Error> {
+) -> Result<Samples, Error> {
     let cell = |subject: &Deferring| Cell {
         subject: subject.name,
         ask: options.ask(subject, RetireCase::AtRest),
@@ -300,7 +325,7 @@ fn rest(
     };
     let resting = subjects.iter().filter(|it| RetireCase::AtRest.is_for(it));
     let wave = resting.map(cell).collect();
-    waves::run(&options.program, "at rest", vec![wave], samples, control)
+    waves::run(&options.program, "at rest", vec![wave], control)
 }
 
 fn describe(report: &mut Report, options: &RetireOptions) {
@@ -315,6 +340,9 @@ fn describe(report: &mut Report, options: &RetireOptions) {
          making, latencies contain the clock; enqueue: thread CPU of the call, all blocks made ahead (4 \
          million at most); all-in, drop, call, string, config: process CPU an object from the first malloc \
          to the end of the final barrier, half as many short strings, 1/80 long ones, 1/8000 configs; \
+         inside, outside: the same, half as many, each after a read in a section of the same thread that \
+         ends after the retiring or before it, backlog the most at a look every 4093 objects, inside_ratio \
+         within a round; \
          peak_rss_bytes is VmHWM, start_rss_bytes the same before the first object; above_malloc_free_ns, \
          above_empty_bytes: less malloc-free's, less empty's of the same round; at rest: voluntary context \
          switches of all threads but the caller",

@@ -1,7 +1,7 @@
 //! A round of `bench retire`: what is taken off its figures is of the same round.
 
 use super::RetireCase;
-use crate::deferral::swap::BARE;
+use crate::deferral::swap::{BARE, Place};
 use quiescent_report::rows::{Figure, Samples};
 
 /// What a measuring process of this subject said about this case.
@@ -18,6 +18,8 @@ pub(super) struct Round {
 pub(super) const ABOVE_BARE: &str = "above_malloc_free_ns";
 /// Peak memory above that of `empty`.
 pub(super) const ABOVE_EMPTY: &str = "above_empty_bytes";
+/// CPU time of retiring inside a section over that of retiring after it.
+pub(super) const INSIDE_RATIO: &str = "inside_ratio";
 
 impl Round {
     /// A round of so many processes.
@@ -43,23 +45,34 @@ impl Round {
                 let said = all.find(|it| (it.0, it.1) == (subject, case))?;
                 value(&said.2, metric)
             };
-            let mut less = |metric: &str, unit: &str, from: Option<f64>, take: Option<f64>| {
-                let above = from.zip(take).map(|(from, take)| (from - take).max(0.0));
-                let figure = above.map(|above| Figure::new(&case.name(), metric, unit, above));
+            let mut add = |metric: &str, unit: &str, value: Option<f64>| {
+                let figure = value.map(|value| Figure::new(&case.name(), metric, unit, value));
                 more.extend(figure.map(|figure| (*subject, figure)));
+            };
+            let less = |from: Option<f64>, take: Option<f64>| {
+                from.zip(take).map(|(from, take)| (from - take).max(0.0))
             };
             if *subject != BARE {
                 let all_in = value(figures, "cpu_ns").filter(|_| case.is_whole());
-                less(ABOVE_BARE, "ns/object", all_in, of(BARE, *case, "cpu_ns"));
+                add(
+                    ABOVE_BARE,
+                    "ns/object",
+                    less(all_in, of(BARE, *case, "cpu_ns")),
+                );
+            }
+            if let RetireCase::Section(Place::Inside, content, producers) = *case {
+                let outside = RetireCase::Section(Place::Outside, content, producers);
+                let times = of(subject, *case, "cpu_ns").zip(of(subject, outside, "cpu_ns"));
+                add(
+                    INSIDE_RATIO,
+                    "times",
+                    times.map(|(inside, outside)| inside / outside),
+                );
             }
             if let RetireCase::AllIn(producers) = *case {
                 let empty = of(subject, RetireCase::Empty(producers), "peak_rss_bytes");
-                less(
-                    ABOVE_EMPTY,
-                    "bytes",
-                    value(figures, "peak_rss_bytes"),
-                    empty,
-                );
+                let above = less(value(figures, "peak_rss_bytes"), empty);
+                add(ABOVE_EMPTY, "bytes", above);
             }
         }
         for (subject, _, figures) in self.said.drain(..) {

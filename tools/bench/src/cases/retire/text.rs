@@ -1,7 +1,7 @@
 //! The report of `bench retire` as text: one table a question.
 
-use super::round::{ABOVE_BARE, ABOVE_EMPTY};
-use super::{is_of_objects, is_of_values};
+use super::round::{ABOVE_BARE, ABOVE_EMPTY, INSIDE_RATIO};
+use super::{is_of_objects, is_of_sections, is_of_values};
 use quiescent_report::Report;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
 use quiescent_report::text::cases::{self, Column};
@@ -46,6 +46,30 @@ pub fn text(report: &Report) -> String {
             cases::of_cases(report, ABOVE_BARE, 1.0, is_of_values),
         ),
         (
+            "Read in a section, replaced, and retired in that section (inside) or after it: CPU ns a value",
+            cases::of_cases(report, "cpu_ns", 1.0, is_of_sections),
+        ),
+        (
+            "Retired inside, times the same outside in the same round",
+            cases::of_cases(report, INSIDE_RATIO, 1.0, any),
+        ),
+        (
+            "The most that was queued meanwhile",
+            cases::of_cases(report, "backlog", 1.0, is_of_sections),
+        ),
+        (
+            "How often quiescent was over its budget, had a pass of a worker, reported something",
+            cases::of_metrics(
+                report,
+                is_of_sections,
+                &[
+                    Column("over budget", "over_budget"),
+                    Column("worker passes", "worker_passes"),
+                    Column("reports", "reports"),
+                ],
+            ),
+        ),
+        (
             "Million objects a second",
             cases::of_cases(report, "ops_per_s", MILLION, is_of_objects),
         ),
@@ -80,9 +104,7 @@ pub fn text(report: &Report) -> String {
         "Reclaiming a 64-byte block later: median [min..max] over rounds, a process each\n",
     );
     for (title, table) in parts {
-        if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.fitted());
-        }
+        text += &table.titled(title);
     }
     text
 }

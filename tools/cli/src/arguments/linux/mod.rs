@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Subcommand)]
 pub enum Linux {
     /// Measure the library's claims on this machine: comparisons, the kernel's grace periods, targets; a page
-    /// with charts (two minutes)
+    /// with charts (three minutes)
     Reproduce(Reproduce),
     /// Measure this machine's own kernel beside the machine model
     #[command(subcommand)]

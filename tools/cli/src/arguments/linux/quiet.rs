@@ -1,4 +1,4 @@
-//! The requests about doing little: `bench idle`, `trickle`, `flood`, `stall` and `barrier`.
+//! The requests about doing little: `bench idle`, `trickle`, `flood`, `stall`, `hold` and `barrier`.
 
 use super::{Measured, calls, count, objects, rounds, threads};
 use clap::{Args, Subcommand};
@@ -14,6 +14,8 @@ pub enum Quiet {
     Flood(Flood),
     /// A reader that stays in its section while another thread retires: memory, and whether it is named
     Stall(Stall),
+    /// Large values that are replaced now and then, with no weight declared: peak memory, old values held
+    Hold(Hold),
     /// How long it takes until everything that was queued is gone
     Barrier(Barrier),
 }
@@ -84,6 +86,18 @@ pub struct Stall {
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = objects,
           allow_negative_numbers = true)]
     pub objects: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct Hold {
+    #[command(flatten)]
+    pub measured: Measured,
+    /// Beside arc-swap, crossbeam-epoch and seize, as far as they are in this build; some take gigabytes
+    #[arg(long)]
+    pub compare: bool,
+    /// How long values are stored in each process
+    #[arg(long, value_name = "S", default_value = "4", value_parser = seconds, allow_negative_numbers = true)]
+    pub seconds: u64,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ mod reproduce;
 mod top;
 mod torture;
 
-use super::{measure, need_a_subject, this_program};
+use super::{measure, this_program};
 use crate::arguments::linux::domain::Domain;
 use crate::arguments::linux::{Internal, Linux, LinuxBench, Pressure, Scale, Sections, Srcu, Sync};
 use crate::arguments::{Common, Measured, Page};
@@ -74,7 +74,6 @@ fn run_internal(internal: Internal) -> Result<u8, Error> {
 }
 
 fn bench_sync(options: &Sync) -> Result<u8, Error> {
-    need_a_subject(options.compare)?;
     let wanted = SyncOptions {
         compare: options.compare,
         rounds: options.rounds,
@@ -83,16 +82,12 @@ fn bench_sync(options: &Sync) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..SyncOptions::new(this_program()?)
     };
-    measure(&options.measured, sync::text, |control| {
-        sync::run(&wanted, control)
-    })
+    measure(&options.measured, sync::text, sync::run, &wanted)
 }
 
 fn bench_srcu(options: &Srcu) -> Result<u8, Error> {
     let wanted = section_options(&options.sections, &options.measured, options.compare)?;
-    measure(&options.measured, srcu::text, |control| {
-        srcu::run(&wanted, control)
-    })
+    measure(&options.measured, srcu::text, srcu::run, &wanted)
 }
 
 fn bench_domain(options: &Domain) -> Result<u8, Error> {
@@ -102,9 +97,7 @@ fn bench_domain(options: &Domain) -> Result<u8, Error> {
         rest_ms: options.rest_ms,
         ..DomainOptions::new(this_program()?)
     };
-    measure(&options.measured, domain::text, |control| {
-        domain::run(&wanted, control)
-    })
+    measure(&options.measured, domain::text, domain::run, &wanted)
 }
 
 fn section_options(
@@ -132,7 +125,6 @@ fn section_options(
 }
 
 fn bench_scale(options: &Scale) -> Result<u8, Error> {
-    need_a_subject(options.compare)?;
     let wanted = ScaleOptions {
         compare: options.compare,
         threads: options.threads.clone(),
@@ -141,9 +133,7 @@ fn bench_scale(options: &Scale) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..ScaleOptions::new(this_program()?)
     };
-    measure(&options.measured, scale::text, |control| {
-        scale::run(&wanted, control)
-    })
+    measure(&options.measured, scale::text, scale::run, &wanted)
 }
 
 fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
@@ -153,9 +143,7 @@ fn bench_pressure(options: &Pressure) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..PressureOptions::new(this_program()?)
     };
-    measure(&options.measured, pressure::text, |control| {
-        pressure::run(&wanted, control)
-    })
+    measure(&options.measured, pressure::text, pressure::run, &wanted)
 }
 
 fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
@@ -177,7 +165,5 @@ fn count_instructions(common: &Common, only: Vec<String>) -> Result<u8, Error> {
         common: common.clone(),
         page: Page::default(),
     };
-    measure(&measured, instructions::text, |control| {
-        instructions::run(&wanted, control)
-    })
+    measure(&measured, instructions::text, instructions::run, &wanted)
 }

@@ -1,13 +1,14 @@
 //! Carries out the requests about doing little.
 
-use crate::arguments::linux::quiet::{Barrier, Flood, Idle, Quiet, Stall, Trickle};
+use crate::arguments::linux::quiet::{Barrier, Flood, Hold, Idle, Quiet, Stall, Trickle};
 use crate::commands::{measure, this_program};
 use quiescent_bench::cases::barrier::{self, BarrierOptions};
 use quiescent_bench::cases::flood::{self, FloodOptions};
+use quiescent_bench::cases::hold::{self, HoldOptions};
 use quiescent_bench::cases::idle::{self, IdleOptions};
 use quiescent_bench::cases::stall::{self, StallOptions};
 use quiescent_bench::cases::trickle::{self, TrickleOptions};
-use quiescent_report::{Control, Error};
+use quiescent_report::Error;
 
 /// Does it; the exit code.
 pub fn run(quiet: &Quiet) -> Result<u8, Error> {
@@ -16,6 +17,7 @@ pub fn run(quiet: &Quiet) -> Result<u8, Error> {
         Quiet::Trickle(options) => bench_trickle(options),
         Quiet::Flood(options) => bench_flood(options),
         Quiet::Stall(options) => bench_stall(options),
+        Quiet::Hold(options) => bench_hold(options),
         Quiet::Barrier(options) => bench_barrier(options),
     }
 }
@@ -27,8 +29,7 @@ fn bench_idle(options: &Idle) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..IdleOptions::new(this_program()?)
     };
-    let run = |control: Control<'_>| idle::run(&wanted, control);
-    measure(&options.measured, idle::text, run)
+    measure(&options.measured, idle::text, idle::run, &wanted)
 }
 
 fn bench_trickle(options: &Trickle) -> Result<u8, Error> {
@@ -40,8 +41,7 @@ fn bench_trickle(options: &Trickle) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..TrickleOptions::new(this_program()?)
     };
-    let run = |control: Control<'_>| trickle::run(&wanted, control);
-    measure(&options.measured, trickle::text, run)
+    measure(&options.measured, trickle::text, trickle::run, &wanted)
 }
 
 fn bench_flood(options: &Flood) -> Result<u8, Error> {
@@ -53,8 +53,7 @@ fn bench_flood(options: &Flood) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..FloodOptions::new(this_program()?)
     };
-    let run = |control: Control<'_>| flood::run(&wanted, control);
-    measure(&options.measured, flood::text, run)
+    measure(&options.measured, flood::text, flood::run, &wanted)
 }
 
 fn bench_stall(options: &Stall) -> Result<u8, Error> {
@@ -65,8 +64,17 @@ fn bench_stall(options: &Stall) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..StallOptions::new(this_program()?)
     };
-    let run = |control: Control<'_>| stall::run(&wanted, control);
-    measure(&options.measured, stall::text, run)
+    measure(&options.measured, stall::text, stall::run, &wanted)
+}
+
+fn bench_hold(options: &Hold) -> Result<u8, Error> {
+    let wanted = HoldOptions {
+        compare: options.compare,
+        ms: options.seconds,
+        seed: options.measured.common.seed,
+        ..HoldOptions::new(this_program()?)
+    };
+    measure(&options.measured, hold::text, hold::run, &wanted)
 }
 
 fn bench_barrier(options: &Barrier) -> Result<u8, Error> {
@@ -79,6 +87,5 @@ fn bench_barrier(options: &Barrier) -> Result<u8, Error> {
         seed: options.measured.common.seed,
         ..BarrierOptions::new(this_program()?)
     };
-    let run = |control: Control<'_>| barrier::run(&wanted, control);
-    measure(&options.measured, barrier::text, run)
+    measure(&options.measured, barrier::text, barrier::run, &wanted)
 }

@@ -6,7 +6,7 @@
 //! not measured in a case has no bar there.
 
 use quiescent_bench::cases::sync::SyncCase;
-use quiescent_bench::cases::{mixed, retire, trickle};
+use quiescent_bench::cases::{hold, mixed, retire, trickle};
 use quiescent_report::Report;
 use quiescent_report::html::chart::{Bars, Panel};
 use quiescent_report::html::{Markup, html};
@@ -46,7 +46,7 @@ const GROUPS: [QuestionGroup; 5] = [
                 about: "lock and unlock, without the cost of the loop; shorter is better",
                 metric: "cpu_ns",
                 of: "ns/pair",
-                wanted: |case| !is(mixed::READ, case),
+                wanted: |case| !mixed::is_of(mixed::READ, case),
                 unit: "ns a pair",
                 scale: 1.0,
                 linear: true,
@@ -122,6 +122,16 @@ const GROUPS: [QuestionGroup; 5] = [
                 linear: false,
             },
             Question {
+                title: "A value that is retired inside a section, or after it: CPU time",
+                about: "read, replaced, retired, freed; the same calls in another order; shorter is better",
+                metric: "cpu_ns",
+                of: "ns/object",
+                wanted: retire::is_of_sections,
+                unit: "ns a value",
+                scale: 1.0,
+                linear: false,
+            },
+            Question {
                 title: "All in: throughput",
                 about: "longer is better",
                 metric: "ops_per_s",
@@ -141,6 +151,16 @@ const GROUPS: [QuestionGroup; 5] = [
                 scale: MEBIBYTE,
                 linear: true,
             },
+            Question {
+                title: "Peak memory where large values are replaced and no weight is declared",
+                about: "nothing reads, except where it says so; shorter is better",
+                metric: "peak_rss_bytes",
+                of: "bytes",
+                wanted: hold::is_row,
+                unit: "MiB",
+                scale: MEBIBYTE,
+                linear: false,
+            },
         ],
     },
     QuestionGroup {
@@ -151,7 +171,7 @@ const GROUPS: [QuestionGroup; 5] = [
                 about: "the loop included; shorter is better",
                 metric: "cpu_ns",
                 of: "ns/pair",
-                wanted: |case| is(mixed::READ, case),
+                wanted: |case| mixed::is_of(mixed::READ, case),
                 unit: "ns a read",
                 scale: 1.0,
                 linear: true,
@@ -208,20 +228,12 @@ const GROUPS: [QuestionGroup; 5] = [
 /// Says beside a library's wake-ups how many blocks it never freed.
 fn never_freed(report: &Report, panel: &mut Panel) {
     for row in &panel.rows {
-        let left = report
-            .find(&row.name, &panel.name, "never_run")
-            .map(|it| it.median);
+        let left = report.median(&row.name, &panel.name, "never_run");
         if let Some(left) = left.filter(|left| *left > 0.0) {
             let note = format!("{left:.0} never freed");
             panel.notes.push((row.name.clone(), note));
         }
     }
-}
-
-/// A case of `bench mixed`, with any number of readers.
-fn is(case: &str, name: &str) -> bool {
-    let rest = name.strip_prefix(case);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 pub(super) fn body(report: &Report) -> Option<Markup> {

@@ -90,27 +90,20 @@ fn watch(all: &[Domain], rest: Duration, case: &str) -> Vec<Figure> {
         all.iter().map(|domain| number(&domain.statistics())).sum()
     };
     let (woken, looks) = (process::voluntary_switches(&threads()), sum(|it| it.looks));
-    let before = quiescent::statistics();
+    let scans = quiescent::statistics().scans;
     std::thread::sleep(rest);
     let threads = threads();
     let woken = process::voluntary_switches(&threads).saturating_sub(woken);
-    let after = quiescent::statistics();
+    let scans = quiescent::statistics().scans.saturating_sub(scans);
+    let timers = process::armed_timers() + process::sleep_with_limit(&threads);
     let figure = |metric, unit, value: u64| Figure::new(case, metric, unit, value as f64);
     vec![
         figure("wakeups", "wake-ups", woken),
-        figure(
-            "timers",
-            "timers",
-            process::armed_timers() + process::sleep_with_limit(&threads),
-        ),
+        figure("timers", "timers", timers),
         // The second reader is no thread of the library.
         figure("threads", "threads", threads.len() as u64 - 1),
         figure("looks", "looks", sum(|it| it.looks) - looks),
-        figure(
-            "process_scans",
-            "scans",
-            after.scans.saturating_sub(before.scans),
-        ),
+        figure("process_scans", "scans", scans),
         figure("not_at_rest", "domains", sum(|it| u64::from(!it.at_rest))),
         figure("queued", "blocks", sum(|it| it.queued)),
         figure("grace_periods", "grace_periods", sum(|it| it.grace_periods)),

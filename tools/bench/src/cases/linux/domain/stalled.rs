@@ -91,22 +91,13 @@ impl Found {
     }
 
     fn figures(&self, case: &str) -> Vec<Figure> {
+        let figure = |metric, unit, value: u64| Figure::new(case, metric, unit, value as f64);
         let mut figures = vec![
-            Figure::new(
-                case,
-                "grace_periods",
-                "grace_periods",
-                self.grace_periods as f64,
-            ),
-            Figure::new(case, "left", "blocks", self.left as f64),
+            figure("grace_periods", "grace_periods", self.grace_periods),
+            figure("left", "blocks", self.left),
         ];
         if case == CASES[1] {
-            figures.push(Figure::new(
-                case,
-                "held_up",
-                "grace_periods",
-                self.held_up as f64,
-            ));
+            figures.push(figure("held_up", "grace_periods", self.held_up));
         }
         for (whose, prefix) in ["", PROCESS].into_iter().enumerate() {
             let mut add = |metric: &str, unit, value: f64| {

@@ -7,7 +7,6 @@ use crate::cases::sync::SyncCase;
 use crate::instructions;
 use crate::subjects::ReadCase;
 use quiescent_report::Report;
-use quiescent_report::text::Table;
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::verdict;
 
@@ -75,31 +74,19 @@ pub fn text(report: &Report) -> String {
         ("Retiring, CPU ns a call", read::METRIC, &is_push),
     ] {
         let table = cases::of_cases(report, metric, 1.0, wanted);
-        add(&mut text, title, &table);
+        text += &table.titled(title);
     }
     let ours = |case: &str| is_read(case) || is_sync(case) || is_push(case);
     for metric in [read::METRIC, instructions::METRIC, "latency_us"] {
         let table = cases::of_cases(report, &format!("{metric}_ratio"), 1.0, ours);
-        add(
-            &mut text,
-            &format!("{metric}, over the process's domain"),
-            &table,
-        );
+        text += &table.titled(&format!("{metric}, over the process's domain"));
     }
     let table = cases::of_metrics(report, |case| stalled::CASES.contains(&case), &STALLED);
-    add(
-        &mut text,
-        "While a reader stays in a section of another domain",
-        &table,
-    );
+    text += &table.titled("While a reader stays in a section of another domain");
     let of_together = TOGETHER.map(together::case);
     let is_together = |case: &str| of_together.iter().any(|it| it == case);
     let table = cases::of_metrics(report, is_together, &TOGETHER_COLUMNS);
-    add(
-        &mut text,
-        "Due in so many domains at the same time: in all",
-        &table,
-    );
+    text += &table.titled("Due in so many domains at the same time: in all");
     let domains = number("domains").unwrap_or(0);
     let of_resting = [false, true].map(|at_once| resting::case(domains, at_once));
     let is_resting = |case: &str| of_resting.iter().any(|it| it == case);
@@ -108,16 +95,6 @@ pub fn text(report: &Report) -> String {
         number("rest_ms").unwrap_or(0) as f64 / 1_000.0
     );
     let table = cases::of_metrics(report, is_resting, &RESTING);
-    add(&mut text, &title, &table);
-    text + &verdict::section(&super::targets::targets(report))
-}
-
-fn add(text: &mut String, title: &str, table: &Table) {
-    if table.is_empty() {
-        return;
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    *text += &format!("{title}\n\n{}", table.fitted());
+    text += &table.titled(&title);
+    text.trim_start().to_string() + &verdict::section(&super::targets::targets(report))
 }

@@ -61,26 +61,26 @@ fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
     let sum = |number: fn(&DomainStatistics) -> u64| -> u64 {
         all.iter().map(|domain| number(&domain.statistics())).sum()
     };
-    let before = (
-        fence_count::count(),
-        sum(|it| it.fences),
-        sum(|it| it.looks),
-    );
-    let grace_periods = sum(|it| it.grace_periods);
+    let counted = fence_count::count();
+    let now = || {
+        [
+            sum(|it| it.fences),
+            sum(|it| it.looks),
+            sum(|it| it.grace_periods),
+        ]
+    };
+    let before = now();
     wait_for_all(all)?;
     let case = case(domains);
     let figure = |metric, unit, value: u64| Figure::new(&case, metric, unit, value as f64);
+    let now = now();
     let mut figures = vec![
-        figure("fences_used", "fences", sum(|it| it.fences) - before.1),
-        figure("looks", "looks", sum(|it| it.looks) - before.2),
-        figure(
-            "grace_periods",
-            "grace_periods",
-            sum(|it| it.grace_periods) - grace_periods,
-        ),
+        figure("fences_used", "fences", now[0] - before[0]),
+        figure("looks", "looks", now[1] - before[1]),
+        figure("grace_periods", "grace_periods", now[2] - before[2]),
     ];
     if counting {
-        figures.push(figure("fences", "fences", fence_count::count() - before.0));
+        figures.push(figure("fences", "fences", fence_count::count() - counted));
     }
     drop(over);
     // It has nothing left to do that could fail.

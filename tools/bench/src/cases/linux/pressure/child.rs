@@ -57,52 +57,44 @@ impl Question for PressureAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
+        let never = Duration::from_secs(3600);
+        set_flush_times(FlushTimes {
+            lazy: never,
+            prompt: never,
+        });
+        let all = self.holders * self.objects;
+        let (held, over) = (barrier_of(self.holders), barrier_of(self.holders));
+        thread::scope(|scope| {
+            for _ in 0..self.holders {
+                scope.spawn(|| {
+                    hold(self.objects);
+                    held.wait();
+                    over.wait();
+                });
+            }
+            held.wait();
+            let early = GONE.load(SeqCst);
+            // The worker has its first look behind it, and sleeps.
+            thread::sleep(Duration::from_millis(20));
+            let begin = Instant::now();
+            let said = SAID.get_or_init(Instant::now);
+            memory_is_low();
+            while GONE.load(SeqCst) < all && begin.elapsed() < PATIENCE {
+                thread::sleep(Duration::from_micros(100));
+            }
+            let took = said.elapsed();
+            over.wait();
+            check(early, all, took)
+        })?;
+        let case = case_name(self.holders);
+        let figure = |metric: &str, ns: &AtomicU64| {
+            Figure::new(&case, metric, "us", ns.load(SeqCst) as f64 / 1000.0)
+        };
+        Ok(vec![
+            figure("first_free_us", &FIRST),
+            figure("last_free_us", &LAST),
+        ])
     }
-}
-
-/// Measures. Once a process.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &PressureAsk) -> Result<Vec<Figure>, String> {
-    let never = Duration::from_secs(3600);
-    set_flush_times(FlushTimes {
-        lazy: never,
-        prompt: never,
-    });
-    let all = ask.holders * ask.objects;
-    let (held, over) = (barrier_of(ask.holders), barrier_of(ask.holders));
-    thread::scope(|scope| {
-        for _ in 0..ask.holders {
-            scope.spawn(|| {
-                hold(ask.objects);
-                held.wait();
-                over.wait();
-            });
-        }
-        held.wait();
-        let early = GONE.load(SeqCst);
-        // The worker has its first look behind it, and sleeps.
-        thread::sleep(Duration::from_millis(20));
-        let begin = Instant::now();
-        let said = SAID.get_or_init(Instant::now);
-        memory_is_low();
-        while GONE.load(SeqCst) < all && begin.elapsed() < PATIENCE {
-            thread::sleep(Duration::from_micros(100));
-        }
-        let took = said.elapsed();
-        over.wait();
-        check(early, all, took)
-    })?;
-    let case = case_name(ask.holders);
-    let figure = |metric: &str, ns: &AtomicU64| {
-        Figure::new(&case, metric, "us", ns.load(SeqCst) as f64 / 1000.0)
-    };
-    Ok(vec![
-        figure("first_free_us", &FIRST),
-        figure("last_free_us", &LAST),
-    ])
 }
 
 fn barrier_of(holders: u64) -> Barrier {
@@ -144,7 +136,7 @@ mod tests {
             objects: 100,
         };
         let before = quiescent::tuning::flush_times();
-        let figures = measure(&ask).unwrap();
+        let figures = ask.measure().unwrap();
         set_flush_times(before);
         let [first, last] = &figures[..] else {
             panic!("two figures");

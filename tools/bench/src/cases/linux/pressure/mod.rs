@@ -12,11 +12,9 @@
 
 pub mod child;
 
-use crate::measure::once::Ask;
-use crate::measure::waves::{self, Cell};
+use crate::measure::once::{self, Ask};
 use child::PressureAsk;
 use quiescent_report::OURS;
-use quiescent_report::rows::Samples;
 use quiescent_report::text::cases;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -74,22 +72,14 @@ pub fn run(options: &PressureOptions, control: Control<'_>) -> Result<Report, Er
         );
         return Err(Error::Usage(text));
     }
-    let cell = |holders| Cell {
-        subject: OURS,
-        ask: Ask::of(&PressureAsk {
-            holders,
-            objects: options.objects,
-        }),
-        load: 1,
-    };
-    let cells = (0..options.rounds).flat_map(|_| HOLDERS.map(cell));
-    let waves = waves::plan(cells.collect(), 1);
-    let mut samples = Samples::default();
-    waves::run(
+    let objects = options.objects;
+    let asks = HOLDERS.map(|holders| (OURS, Ask::of(&PressureAsk { holders, objects })));
+    let rounds = (options.rounds, options.seed);
+    let samples = once::sampled(
         &options.program,
         "bench pressure",
-        waves,
-        &mut samples,
+        asks.to_vec(),
+        rounds,
         control,
     )?;
     let mut report = Report::new("bench pressure", options.seed);
@@ -116,10 +106,7 @@ pub fn text(report: &Report) -> String {
         ("To the first object freed", "first_free_us"),
         ("To the last one", "last_free_us"),
     ] {
-        let table = cases::by_case(report, metric);
-        if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.fitted());
-        }
+        text += &cases::by_case(report, metric).titled(title);
     }
     text
 }

@@ -38,45 +38,37 @@ impl Question for ScaleAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
+        let subject = subjects::named(&self.subject).ok_or_else(|| {
+            let name = &self.subject;
+            format!("`{name}` is not in this build; see `host.absent_peers`")
+        })?;
+        let waiting = subject
+            .waiting
+            .ok_or_else(|| format!("{} has no grace period to wait for", subject.name))?;
+        let ours = subject.name == OURS;
+        let bare = bare_exit_ns(BARE);
+        (subject.attach)();
+        let others = self.threads.saturating_sub(1) as usize;
+        let mut sleepers = Sleepers::start(others, Some(subject), ours.then_some(retire));
+        // What a first grace period sets up for one thread is not the others'.
+        (waiting.sync)();
+        let before = process::anonymous_bytes();
+        sleepers.step(Step::Register);
+        (waiting.sync)();
+        let registered = process::anonymous_bytes();
+        let mut case = Case::of(self, &sleepers);
+        case.grace_periods(waiting, self.calls);
+        sleepers.step(Step::Retire);
+        let retired = process::anonymous_bytes();
+        sleepers.step(Step::End);
+        let (reached, retirers) = (sleepers.reached(), sleepers.reached() / 2);
+        case.memory("reader_bytes", before, registered, reached);
+        let retirers = if ours { retirers } else { 0 };
+        case.memory("retirer_bytes", registered, retired, retirers);
+        case.costs(sleepers.costs(), bare, ours);
+        (subject.detach)();
+        Ok(case.figures)
     }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &ScaleAsk) -> Result<Vec<Figure>, String> {
-    let subject = subjects::named(&ask.subject).ok_or_else(|| {
-        let name = &ask.subject;
-        format!("`{name}` is not in this build; see `host.absent_peers`")
-    })?;
-    let waiting = subject
-        .waiting
-        .ok_or_else(|| format!("{} has no grace period to wait for", subject.name))?;
-    let ours = subject.name == OURS;
-    let bare = bare_exit_ns(BARE);
-    (subject.attach)();
-    let others = ask.threads.saturating_sub(1) as usize;
-    let mut sleepers = Sleepers::start(others, Some(subject), ours.then_some(retire));
-    // What a first grace period sets up for one thread is not the others'.
-    (waiting.sync)();
-    let before = process::anonymous_bytes();
-    sleepers.step(Step::Register);
-    (waiting.sync)();
-    let registered = process::anonymous_bytes();
-    let mut case = Case::of(ask, &sleepers);
-    case.grace_periods(waiting, ask.calls);
-    sleepers.step(Step::Retire);
-    let retired = process::anonymous_bytes();
-    sleepers.step(Step::End);
-    let (reached, retirers) = (sleepers.reached(), sleepers.reached() / 2);
-    case.memory("reader_bytes", before, registered, reached);
-    let retirers = if ours { retirers } else { 0 };
-    case.memory("retirer_bytes", registered, retired, retirers);
-    case.costs(sleepers.costs(), bare, ours);
-    (subject.detach)();
-    Ok(case.figures)
 }
 
 /// Something small, retired.
@@ -175,11 +167,12 @@ mod tests {
     use super::*;
 
     fn ask(subject: &str, threads: u64) -> Result<Vec<Figure>, String> {
-        measure(&ScaleAsk {
+        ScaleAsk {
             subject: subject.into(),
             threads,
             calls: 3,
-        })
+        }
+        .measure()
     }
 
     #[test]

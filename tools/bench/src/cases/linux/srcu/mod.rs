@@ -100,13 +100,8 @@ fn pairs(
     let samples = pairs::measure(&pool, &cells, rounds, "sections", control)?;
     let mut rows = read::rows(subjects, &READ, &names, &samples);
     for (task, samples) in holding.iter().zip(&samples[tasks..]) {
-        rows.extend(Row::of(
-            task.name,
-            AWAITED,
-            read::METRIC,
-            read::UNIT,
-            samples,
-        ));
+        let row = Row::of(task.name, AWAITED, read::METRIC, read::UNIT, samples);
+        rows.extend(row);
     }
     Ok(rows)
 }
@@ -168,20 +163,11 @@ pub(crate) fn ratios(report: &Report, subjects: &[&str]) -> Vec<Row> {
             return None; // noise was larger
         }
         let metric = format!("{}_ratio", row.metric);
-        Row::single(
-            &row.subject,
-            &row.case,
-            &metric,
-            RATIO,
-            row.median / global.median,
-        )
+        let ratio = row.median / global.median;
+        Row::single(&row.subject, &row.case, &metric, RATIO, ratio)
     };
-    report
-        .rows
-        .iter()
-        .filter(is_one)
-        .filter_map(ratio)
-        .collect()
+    let ours = report.rows.iter().filter(is_one);
+    ours.filter_map(ratio).collect()
 }
 
 fn describe(report: &mut Report, options: &SectionOptions) {
@@ -210,17 +196,11 @@ pub fn text(report: &Report) -> String {
     );
     text += &cases::of_cases(report, read::METRIC, 1.0, |_| true).fitted();
     let counted = cases::of_cases(report, instructions::METRIC, 1.0, |_| true);
-    if !counted.is_empty() {
-        text += "\nInstructions a section\n\n";
-        text += &counted.fitted();
-    }
+    text += &counted.titled("Instructions a section");
     text += "\nGrace periods, us: median [min..max] of the rounds' medians\n\n";
     text += &cases::of_cases(report, LATENCY, 1.0, is_sync).fitted();
     let fences = cases::of_cases(report, "fences", 1.0, is_sync);
-    if !fences.is_empty() {
-        text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
-        text += &fences.fitted();
-    }
+    text += &fences.titled("Process-wide fences (membarrier calls) a grace period");
     text += "\nReaders that may sleep, over those that must not:\n";
     for (case, metric, most) in TARGETS {
         if let Some(row) = report.find(SRCU, case, &format!("{metric}_ratio")) {

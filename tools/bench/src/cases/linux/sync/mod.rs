@@ -249,33 +249,25 @@ pub struct Idle {
 }
 
 /// Lets a process with two registered threads of our own subject do nothing for `ms`, and looks at the
-/// counters. `None` when our own subject is not in this build.
+/// counters.
 ///
 /// # Errors
 /// [`Error::Failed`] as for [`run`].
-pub fn idle(options: &SyncOptions, ms: u64) -> Result<Option<Idle>, Error> {
-    let ours = |subject: &Subject| {
-        subject
-            .waiting
-            .is_some_and(|waiting| waiting.counters.is_some())
-    };
-    let Some(subject) = subjects::named(OURS).filter(ours) else {
-        return Ok(None);
-    };
+pub fn idle(options: &SyncOptions, ms: u64) -> Result<Idle, Error> {
     let two = SyncOptions {
         threads: 1,
         ..options.clone()
     };
-    let mut child = Child::start(&two, subject.name, SyncCase::OtherAsleep, false)?;
+    let mut child = Child::start(&two, OURS, SyncCase::OtherAsleep, false)?;
     match child.ask(&Ask::Idle { ms })? {
         Answer::Idle {
             before,
             after,
             threads,
-        } => Ok(Some(Idle {
+        } => Ok(Idle {
             change: after.since(before),
             threads: threads.saturating_sub(2),
-        })),
+        }),
         other => Err(child.confused(&other)),
     }
 }
@@ -284,29 +276,18 @@ pub fn idle(options: &SyncOptions, ms: u64) -> Result<Option<Idle>, Error> {
 pub fn rows(measured: &[Measured]) -> Vec<Row> {
     let mut rows = Vec::new();
     for measured in measured {
-        let of = |metric, values: &[f64]| {
-            Row::of(measured.subject, measured.case.name(), metric, "us", values)
-        };
+        let (subject, case) = (measured.subject, measured.case.name());
+        let of = |metric, values: &[f64]| Row::of(subject, case, metric, "us", values);
         let each = |f: fn(&[f64]) -> Option<f64>| -> Vec<f64> {
-            measured
-                .rounds
-                .iter()
-                .filter_map(|round| f(round))
-                .collect()
+            let rounds = measured.rounds.iter();
+            rounds.filter_map(|round| f(round)).collect()
         };
         let medians = each(|round| stats::summary(round).map(|summary| summary.median));
         let p99s = each(|round| stats::percentile(round, 99.0));
         rows.extend(of("latency_us", &medians));
         rows.extend(of("latency_us_p99", &p99s));
-        rows.extend(measured.fences.and_then(|fences| {
-            Row::single(
-                measured.subject,
-                measured.case.name(),
-                "fences",
-                FENCES_UNIT,
-                fences,
-            )
-        }));
+        let fences = measured.fences;
+        rows.extend(fences.and_then(|it| Row::single(subject, case, "fences", FENCES_UNIT, it)));
     }
     rows
 }
@@ -337,17 +318,10 @@ pub fn text(report: &Report) -> String {
     text += &of("latency_us").fitted();
     text += "\n99th percentile of a round, us\n\n";
     text += &of("latency_us_p99").fitted();
-    let fences = of("fences");
-    if !fences.is_empty() {
-        text += "\nProcess-wide fences (membarrier calls) a grace period\n\n";
-        text += &fences.fitted();
-    }
+    text += &of("fences").titled("Process-wide fences (membarrier calls) a grace period");
     let unmeasured = report.options.get("unmeasured").and_then(|u| u.as_array());
-    for name in unmeasured
-        .into_iter()
-        .flatten()
-        .filter_map(|name| name.as_str())
-    {
+    let unmeasured = unmeasured.into_iter().flatten();
+    for name in unmeasured.filter_map(|name| name.as_str()) {
         text += &format!(
             "\n{name}: not measured; no call found what the case asks for (a reader on a CPU): \
              the machine is busy, try again or with more --rounds\n"

@@ -80,61 +80,54 @@ impl Question for TrickleAsk {
     }
 
     fn measure(&self) -> Result<Vec<Figure>, String> {
-        measure(self)
-    }
-}
-
-/// Measures.
-///
-/// # Errors
-/// A text with the reason and the remedy.
-fn measure(ask: &TrickleAsk) -> Result<Vec<Figure>, String> {
-    let subject = deferral::find(&ask.subject)?;
-    let verb = subject.verb(&ask.verb)?;
-    freed::take_delays();
-    let mut watch = Watch::new(verb, ask);
-    let (start_rss, counted) = (process::rss_bytes(), rest::counters(&subject));
-    let producer = Producer::start(subject, verb, ask.clone(), watch.handed.clone())?;
-    let warm = Duration::from_millis(WARM_MS.min(ask.ms / 10));
-    let ours = [process::this_thread(), producer.number];
-    let mut before = None;
-    let made = loop {
-        watch.look();
-        if before.is_none() && producer.began.elapsed() >= warm {
-            before = Some((Instant::now(), library_threads(&ours)));
-        }
-        match producer.done.recv_timeout(LOOK) {
-            Ok(made) => break made,
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(threads::DIED.into());
+        let subject = deferral::find(&self.subject)?;
+        let verb = subject.verb(&self.verb)?;
+        freed::take_delays();
+        let mut watch = Watch::new(verb, self);
+        let (start_rss, counted) = (process::rss_bytes(), rest::counters(&subject));
+        let producer = Producer::start(subject, verb, self.clone(), watch.handed.clone())?;
+        let warm = Duration::from_millis(WARM_MS.min(self.ms / 10));
+        let ours = [process::this_thread(), producer.number];
+        let mut before = None;
+        let made = loop {
+            watch.look();
+            if before.is_none() && producer.began.elapsed() >= warm {
+                before = Some((Instant::now(), library_threads(&ours)));
             }
+            match producer.done.recv_timeout(LOOK) {
+                Ok(made) => break made,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(threads::DIED.into());
+                }
+            }
+        };
+        let (since, before) = before.unwrap_or_else(|| (producer.began, BTreeMap::new()));
+        let (whole, seconds) = (producer.began.elapsed(), since.elapsed().as_secs_f64());
+        let after = library_threads(&ours);
+        let peak = process::peak_rss_bytes();
+        let drained = watch.wait(Duration::from_millis(self.patience_ms));
+        let case = self.case();
+        let (mut figures, cpu_ns) = woken(&case, &before, &after, seconds);
+        figures.extend(watch.figures(&case, drained));
+        figures.extend(made.figures(&case));
+        if self.blocks() > 0 {
+            let rate = self.blocks() as f64 / whole.as_secs_f64().max(1e-9);
+            let each =
+                made.calls_ns / self.blocks() as f64 + cpu_ns as f64 / (rate * seconds).max(1.0);
+            figures.push(Figure::new(&case, "ops_per_s", "blocks/s", rate));
+            figures.push(Figure::new(&case, "cpu_ns", "ns/block", each));
         }
-    };
-    let (since, before) = before.unwrap_or_else(|| (producer.began, BTreeMap::new()));
-    let (whole, seconds) = (producer.began.elapsed(), since.elapsed().as_secs_f64());
-    let after = library_threads(&ours);
-    let peak = process::peak_rss_bytes();
-    let drained = watch.wait(Duration::from_millis(ask.patience_ms));
-    let case = ask.case();
-    let (mut figures, cpu_ns) = woken(&case, &before, &after, seconds);
-    figures.extend(watch.figures(&case, drained));
-    figures.extend(made.figures(&case));
-    if ask.blocks() > 0 {
-        let rate = ask.blocks() as f64 / whole.as_secs_f64().max(1e-9);
-        let each = made.calls_ns / ask.blocks() as f64 + cpu_ns as f64 / (rate * seconds).max(1.0);
-        figures.push(Figure::new(&case, "ops_per_s", "blocks/s", rate));
-        figures.push(Figure::new(&case, "cpu_ns", "ns/block", each));
+        if let Some((peak, start)) = peak.zip(start_rss) {
+            figures.push(Figure::new(&case, "peak_rss_bytes", "bytes", peak as f64));
+            figures.push(Figure::new(&case, "start_rss_bytes", "bytes", start as f64));
+        }
+        if let Some((after, before)) = rest::counters(&subject).zip(counted) {
+            figures.extend(rest::counted(&case, after.since(before)));
+        }
+        producer.end();
+        Ok(figures)
     }
-    if let Some((peak, start)) = peak.zip(start_rss) {
-        figures.push(Figure::new(&case, "peak_rss_bytes", "bytes", peak as f64));
-        figures.push(Figure::new(&case, "start_rss_bytes", "bytes", start as f64));
-    }
-    if let Some((after, before)) = rest::counters(&subject).zip(counted) {
-        figures.extend(rest::counted(&case, after.since(before)));
-    }
-    producer.end();
-    Ok(figures)
 }
 
 /// The thread that hands over.
@@ -280,27 +273,16 @@ fn woken(
         wakeups += woken;
         cpu_ns += thread.cpu_ns - earlier.map_or(0, |earlier| earlier.cpu_ns);
     }
-    figures.push(Figure::new(
-        case,
-        "wakeups_per_s",
-        "wake-ups/s",
-        rate(wakeups),
-    ));
+    let per_s = rate(wakeups);
+    figures.push(Figure::new(case, "wakeups_per_s", "wake-ups/s", per_s));
     figures.push(Figure::new(case, "wakeups", "wake-ups", wakeups as f64));
     figures.push(Figure::new(case, "threads", "threads", after.len() as f64));
     for (name, wakeups) in by_name {
-        let name = if name == PRODUCER {
-            "without a name"
-        } else {
-            name
-        };
+        let own = Some(name).filter(|name| *name != PRODUCER);
+        let name = own.unwrap_or("without a name");
         let case = format!("{case}, thread {name}");
-        figures.push(Figure::new(
-            &case,
-            "wakeups_per_s",
-            "wake-ups/s",
-            rate(wakeups),
-        ));
+        let per_s = rate(wakeups);
+        figures.push(Figure::new(&case, "wakeups_per_s", "wake-ups/s", per_s));
     }
     (figures, cpu_ns)
 }

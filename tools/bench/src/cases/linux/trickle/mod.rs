@@ -34,7 +34,7 @@ use crate::measure::once::Ask;
 use crate::measure::order;
 use crate::measure::waves::{self, Cell};
 use child::TrickleAsk;
-use quiescent_report::rows::{Samples, samples};
+use quiescent_report::rows::samples;
 use quiescent_report::verdict;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -161,15 +161,8 @@ pub fn measure(options: &TrickleOptions, control: Control<'_>) -> Result<Report,
         ask: Ask::of(&ask),
     };
     let cells: Vec<Cell> = asks.into_iter().map(cell).collect();
-    let mut samples = Samples::default();
     let waves = waves::plan(cells, options.capacity);
-    waves::run(
-        &options.program,
-        "bench trickle",
-        waves,
-        &mut samples,
-        control,
-    )?;
+    let samples = waves::run(&options.program, "bench trickle", waves, control)?;
     let mut report = Report::new("bench trickle", options.seed);
     describe(&mut report, options);
     let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
