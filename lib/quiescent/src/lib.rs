@@ -248,6 +248,7 @@ pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
 pub use api::handle::{Global, Handle, Reads, Unique};
+pub use api::held::Held;
 pub use api::home::{
     Drained, barrier, barrier_async, defer, defer_hurry, defer_lazy, drain, start_grace_period,
     statistics, synchronize, synchronize_expedited, synchronize_timeout, try_barrier,
@@ -258,7 +259,7 @@ pub use api::home::{grace_period, try_grace_period};
 pub use api::kind::{Counted, Kind, Many, PerThread, Sendable, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
-pub use api::list::{ListIter, RcuList};
+pub use api::list::{ListIter, ListNode, RcuList};
 pub use api::option::{Exchanged, ExchangedOption, RcuOption};
 pub use api::options::Options;
 pub use api::ptr::{ExchangedPtr, RcuPtr};
@@ -269,6 +270,7 @@ pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
 pub use quiescent_core::domain::error::Refusal;
 pub use quiescent_core::domain::error::{InitError, SyncError};
+
 pub use quiescent_core::reader::mode::FenceMode;
 
 /// Counters, what is queued, and the readers that block a grace period.

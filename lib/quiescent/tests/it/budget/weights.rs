@@ -335,7 +335,7 @@ fn a_list_weighs_what_it_removes() {
             .for_each(|bytes| list.push_front(Heavy::new(bytes)));
         let node = boxed(HEAVY + size_of::<usize>()) as u64;
         let reader = Reader::inside("stalled");
-        assert!(list.remove_first(|it| it.0 == 5));
+        assert!(list.remove_first(|it| it.0 == 5).is_some());
         assert!(list.replace(Heavy::new(7), |it| it.0 == 3).is_ok());
         assert_eq!(statistics().queued_bytes, 2 * node + 8);
         assert_eq!(list.clear(), 4);
