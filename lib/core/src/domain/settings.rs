@@ -21,17 +21,46 @@ pub struct Settings {
     pub budget_count: u64,
     /// Time until a stall is reported, in nanoseconds; 0 for never.
     pub stall_ns: u64,
-    /// Who runs and frees: bits, as below.
-    pub(super) flags: u32,
+    /// Who runs destructors.
+    pub destructors: Runner,
+    /// Who runs closures.
+    pub closures: Runner,
+    /// Other threads reclaim what owners retire, unless an owner has set it otherwise.
+    pub offload: bool,
+}
+
+/// Who runs code of the program: the destructors of retired values, or closures. A setting of a domain, or of
+/// the process for its own.
+///
+/// | | code runs | for |
+/// |---|---|---|
+/// | `Owner` | in the thread that queued it, in its later calls of `retire`, `store` and `defer` | the lowest cost |
+/// | `Worker` | on the library's worker thread | code that takes locks, or takes long |
+/// | `Drained` | in the thread that calls `drain` or `drain_ready` | event loops |
+///
+/// What a quiet thread has left, code that hurries, and intrusive heads are always run by
+/// the worker, or drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// The thread that queued it: one or two in each later call, never in a section or in other code that the
+    /// library runs. The default for destructors.
+    ///
+    /// Closures are run so only where destructors are, too; otherwise by those who run the destructors.
+    Owner,
+    /// The worker, which the library starts when it first has work. The default for closures.
+    Worker,
+    /// The program, when it drains: closures **and** destructors, while either setting is this. The worker
+    /// still starts grace periods, at the same times, and frees memory without destructors.
+    Drained,
 }
 
 /// Owners run their own closures, as they do destructors.
 pub const INLINE: u32 = 1;
 /// The program runs the callbacks itself, by draining.
 pub const DRAINED: u32 = 1 << 1;
-/// Workers run destructors, not the threads that retire.
-pub const WORKERS_RUN: u32 = 1 << 2;
-/// Other threads reclaim what owners retire, unless an owner has set it otherwise.
+/// Other threads run destructors, not those that retire.
+pub const OTHERS_RUN: u32 = 1 << 2;
+/// Other threads reclaim.
 pub const OFFLOAD: u32 = 1 << 3;
 
 impl Settings {
@@ -45,15 +74,19 @@ impl Settings {
             budget_bytes: config.budget.bytes,
             budget_count: config.budget.count,
             stall_ns: config.pace.stall_ns,
-            flags: 0,
+            destructors: Runner::Owner,
+            closures: Runner::Worker,
+            offload: false,
         }
     }
 
-    pub fn put(&mut self, flag: u32, is_set: bool) {
-        self.flags = if is_set {
-            self.flags | flag
-        } else {
-            self.flags & !flag
-        };
+    /// What the threads that queue and run look at.
+    pub(super) fn flags(&self) -> u32 {
+        let drained = [self.destructors, self.closures].contains(&Runner::Drained);
+        let flag = |flag, is_set| if is_set { flag } else { 0 };
+        flag(INLINE, self.closures == Runner::Owner)
+            | flag(DRAINED, drained)
+            | flag(OTHERS_RUN, drained || self.destructors != Runner::Owner)
+            | flag(OFFLOAD, self.offload)
     }
 }

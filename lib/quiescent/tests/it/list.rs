@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{Numbers, SHORT, in_both_modes, isolated, panic_text};
 use quiescent::{
-    FenceMode, Options, RcuList, barrier, defer, read, read_lock, statistics, synchronize,
+    FenceMode, Options, RcuList, Runner, barrier, defer, read, read_lock, statistics, synchronize,
 };
 
 /// What an iteration sees now.
@@ -395,7 +395,7 @@ fn values_that_change_the_list_when_they_are_dropped() {
     needs!(native);
     in_both_modes(|| {
         Options::new()
-            .inline_callbacks(true)
+            .closures(Runner::Owner)
             .apply()
             .expect("possible");
         crate::common::on_thread("writer", || {

@@ -165,13 +165,13 @@ impl Way for RetireWait {
     }
 }
 
-/// [`Retired::retire_no_reclaim`]: queues, and does nothing else.
-struct NoReclaim;
+/// [`Retired::on_worker`]: queues, and does nothing else.
+struct OnWorker;
 
-impl Way for NoReclaim {
+impl Way for OnWorker {
     #[inline(always)]
     fn hand_over<T: Value>(object: Retired<T>) {
-        object.retire_no_reclaim();
+        object.on_worker().retire();
     }
 }
 
@@ -224,7 +224,7 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         silent: Some(held),
-        ..noted::verb::<Plain<NoReclaim>>("retire_no_reclaim")
+        ..noted::verb::<Plain<OnWorker>>("retire_on_worker")
     },
     Verb {
         silent: Some(held),

@@ -144,8 +144,8 @@ impl Process {
         unsafe { enqueue::plain(queue, memory(object), bytes, large) };
     }
 
-    /// As `retire_no_reclaim`.
-    pub fn retire_no_reclaim(self, object: usize, bytes: u64) {
+    /// As `retire_on_worker`.
+    pub fn retire_on_worker(self, object: usize, bytes: u64) {
         let queue = self.env().local().queue();
         // SAFETY: as above.
         unsafe { enqueue::only(queue, PLAIN, memory(object), bytes) };

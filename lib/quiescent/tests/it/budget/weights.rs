@@ -129,7 +129,7 @@ fn what_is_shown_is_what_is_held() {
                     let old = by_function.update(|_| Heavy::new(next));
                     let bytes = old.0;
                     weighed += 1;
-                    old.retire_no_reclaim();
+                    old.on_worker().retire();
                     boxed(HEAVY) + rounded(bytes)
                 }
                 2 => {
@@ -147,7 +147,11 @@ fn what_is_shown_is_what_is_held() {
                     boxed(HEAVY) + rounded(bytes + 16)
                 }
                 4 => {
-                    drop(unweighed.store(Heavy::new(next)));
+                    let old = unweighed.store(Heavy::new(next));
+                    match random.below(2) {
+                        0 => drop(old),
+                        _ => old.on_worker().retire(),
+                    }
                     boxed(HEAVY) + UNWEIGHED
                 }
                 5 => {

@@ -225,7 +225,7 @@ mod tests {
             [
                 "retire",
                 "retire",
-                "retire_no_reclaim",
+                "retire_on_worker",
                 "call",
                 "call_hurry",
             ]
