@@ -170,7 +170,7 @@ impl Model {
 
     /// Owners run their callbacks themselves.
     pub fn inline(self) -> Model {
-        self.0.env.home.set(|it| it.closures = Runner::Owner);
+        self.0.env.home.set(|it| it.set_closures(Runner::Owner));
         self
     }
 

@@ -296,9 +296,8 @@ impl Domain {
 impl State {
     /// Applies settings. True: the worker, or a sleeping driver, has to check again.
     pub fn apply(&'static self, settings: &Settings) -> bool {
-        let flags = settings.flags();
-        let drained = flags & DRAINED != 0;
-        self.flags.store(flags, Ordering::Relaxed);
+        let drained = settings.flags & DRAINED != 0;
+        self.flags.store(settings.flags, Ordering::Relaxed);
         self.set_place(settings.place);
         let mut core = self.lock();
         let defer = core.engine.config().defer;

@@ -21,12 +21,8 @@ pub struct Settings {
     pub budget_count: u64,
     /// Time until a stall is reported, in nanoseconds; 0 for never.
     pub stall_ns: u64,
-    /// Who runs destructors.
-    pub destructors: Runner,
-    /// Who runs closures.
-    pub closures: Runner,
-    /// Other threads reclaim what owners retire, unless an owner has set it otherwise.
-    pub offload: bool,
+    /// Who runs and frees: bits, as below.
+    pub(super) flags: u32,
 }
 
 /// Who runs code of the program: the destructors of retired values, or closures. A setting of a domain, or of
@@ -34,12 +30,12 @@ pub struct Settings {
 ///
 /// | | code runs | for |
 /// |---|---|---|
-/// | `Owner` | in the thread that queued it, in its later calls of `retire`, `store` and `defer` | the lowest cost |
+/// | `Owner` | in the thread that queued it, in later calls of `retire`, `store`, `defer` | the lowest cost |
 /// | `Worker` | on the library's worker thread | code that takes locks, or takes long |
 /// | `Drained` | in the thread that calls `drain` or `drain_ready` | event loops |
 ///
-/// What a quiet thread has left, code that hurries, and intrusive heads are always run by
-/// the worker, or drained.
+/// What a quiet thread has left, code that hurries, and intrusive heads are always run by the worker, or
+/// drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The thread that queued it: one or two in each later call, never in a section or in other code that the
@@ -56,12 +52,16 @@ pub enum Runner {
 
 /// Owners run their own closures, as they do destructors.
 pub const INLINE: u32 = 1;
-/// The program runs the callbacks itself, by draining.
-pub const DRAINED: u32 = 1 << 1;
-/// Other threads run destructors, not those that retire.
-pub const OTHERS_RUN: u32 = 1 << 2;
-/// Other threads reclaim.
-pub const OFFLOAD: u32 = 1 << 3;
+/// Workers run destructors.
+const WORKERS_RUN: u32 = 1 << 1;
+/// Other threads reclaim what owners retire, unless an owner has set it otherwise.
+pub const OFFLOAD: u32 = 1 << 2;
+const CLOSURES_DRAINED: u32 = 1 << 3;
+const DESTRUCTORS_DRAINED: u32 = 1 << 4;
+/// Either: the program runs code itself, by draining.
+pub const DRAINED: u32 = CLOSURES_DRAINED | DESTRUCTORS_DRAINED;
+/// Any: other threads run destructors, not those that retire.
+pub const OTHERS_RUN: u32 = WORKERS_RUN | DRAINED;
 
 impl Settings {
     /// Those of a new domain with this number in telemetry.
@@ -74,19 +74,28 @@ impl Settings {
             budget_bytes: config.budget.bytes,
             budget_count: config.budget.count,
             stall_ns: config.pace.stall_ns,
-            destructors: Runner::Owner,
-            closures: Runner::Worker,
-            offload: false,
+            flags: 0,
         }
     }
 
-    /// What the threads that queue and run look at.
-    pub(super) fn flags(&self) -> u32 {
-        let drained = [self.destructors, self.closures].contains(&Runner::Drained);
-        let flag = |flag, is_set| if is_set { flag } else { 0 };
-        flag(INLINE, self.closures == Runner::Owner)
-            | flag(DRAINED, drained)
-            | flag(OTHERS_RUN, drained || self.destructors != Runner::Owner)
-            | flag(OFFLOAD, self.offload)
+    /// Who runs closures.
+    pub fn set_closures(&mut self, runner: Runner) {
+        self.put([INLINE, 0, CLOSURES_DRAINED], runner as usize);
+    }
+
+    /// Who runs destructors.
+    pub fn set_destructors(&mut self, runner: Runner) {
+        self.put([0, WORKERS_RUN, DESTRUCTORS_DRAINED], runner as usize);
+    }
+
+    /// Whether other threads reclaim.
+    pub fn set_offload(&mut self, offload: bool) {
+        self.put([0, OFFLOAD], usize::from(offload));
+    }
+
+    /// One of these flags.
+    fn put<const N: usize>(&mut self, flags: [u32; N], which: usize) {
+        let others = self.flags & !flags.iter().fold(0, |all, flag| all | flag);
+        self.flags = others | flags[which];
     }
 }

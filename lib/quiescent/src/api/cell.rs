@@ -309,8 +309,8 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     }
 
     /// As [`update`](RcuCell::update), for functions that also return something to the caller, or that find
-    /// nothing to change: `None` leaves the cell as it is. Returns the old value, if it was replaced, and what
-    /// the last call of `f` has returned.
+    /// nothing to change: `None` leaves the cell as it is. Returns the old value, if it was replaced, and
+    /// what the last call of `f` has returned.
     ///
     /// # Panics
     /// As [`update`](RcuCell::update).

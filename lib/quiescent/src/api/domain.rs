@@ -518,7 +518,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// assert_eq!(domain.drain(Duration::from_secs(60)).ran, 1);
     /// ```
     pub fn set_closures(&self, runner: Runner) {
-        self.core().set(|settings| settings.closures = runner);
+        self.core().set(|settings| settings.set_closures(runner));
     }
 
     /// Sets who runs the destructors of values that are retired in this domain: at first
@@ -530,7 +530,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// CACHES.set_destructors(quiescent::Runner::Worker);
     /// ```
     pub fn set_destructors(&self, runner: Runner) {
-        self.core().set(|settings| settings.destructors = runner);
+        self.core().set(|settings| settings.set_destructors(runner));
     }
 
     /// Sets the time after which stalls of this domain are reported; zero: no reports. See

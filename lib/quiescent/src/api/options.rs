@@ -136,8 +136,12 @@ impl Options {
         env.home.set(|it| {
             it.budget_bytes = self.budget_bytes.unwrap_or(it.budget_bytes);
             it.budget_count = self.budget_callbacks.unwrap_or(it.budget_count);
-            it.destructors = self.destructors.unwrap_or(it.destructors);
-            it.closures = self.closures.unwrap_or(it.closures);
+            if let Some(runner) = self.destructors {
+                it.set_destructors(runner);
+            }
+            if let Some(runner) = self.closures {
+                it.set_closures(runner);
+            }
             it.stall_ns = self.stall_after.map_or(it.stall_ns, in_ns);
         });
         #[cfg(not(quiescent_model))]

@@ -231,22 +231,22 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         self
     }
 
-    /// Has the worker (or [`drain`](crate::drain())) reclaim this value, and no later `retire` of this thread:
-    /// for destructors that take a lock which is held while something is retired, or that take long; and for
-    /// threads with deadlines (audio, control loops). A [`retire`](Retired::retire) of it frees nothing, runs
-    /// nothing, starts no grace period, and issues no process-wide fence. The worker does all that: it is
-    /// woken once a batch, or wakes at the flush time. (A value without a destructor, which is only memory,
-    /// may still be freed by the thread's `retire` of other values.)
+    /// Has the worker (or [`drain`](crate::drain())) reclaim this value, and no later `retire` of this
+    /// thread: for destructors that take a lock which is held while something is retired, or that take long;
+    /// and for threads with deadlines (audio, control loops). A [`retire`](Retired::retire) of it frees
+    /// nothing, runs nothing, starts no grace period, and issues no process-wide fence. The worker does all
+    /// that: it is woken once a batch, or wakes at the flush time. (A value without a destructor may still be
+    /// freed by the thread's `retire` of other values.)
     ///
     /// For all values of a thread or of the process there are
     /// [`set_thread_on_worker`](crate::tuning::set_thread_on_worker) and
     /// [`set_on_worker`](crate::tuning::set_on_worker), for all destructors
     /// [`set_destructors`](crate::tuning::set_destructors).
     ///
-    /// Cost of `retire`: about 20 instructions. Once in a few hundred calls it also takes the queue's lock and
-    /// a block of memory; sometimes it makes a system call that wakes the worker or sets its timer; the first
-    /// call of all starts the worker. In a domain of the program's own, each of a thread's first 64 calls
-    /// takes the lock of its queue there.
+    /// Cost of `retire`: about 20 instructions. Once in a few hundred calls it also takes the queue's lock
+    /// and a block of memory; sometimes it makes a system call that wakes the worker or sets its timer; the
+    /// first call of all starts the worker. In a domain of the program's own, each of a thread's first 64
+    /// calls takes the lock of its queue there.
     ///
     /// From three quarters of the [budget](crate::tuning::set_budget()) on, a call that takes the lock
     /// wakes the worker and yields the processor once (not inside a section). Beyond the budget each call

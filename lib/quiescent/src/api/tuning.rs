@@ -118,7 +118,7 @@ pub fn set_budget(bytes: u64, callbacks: u64) {
 /// quiescent::tuning::set_on_worker(false);
 /// ```
 pub fn set_on_worker(on_worker: bool) {
-    env().home.set(|it| it.offload = on_worker);
+    env().home.set(|it| it.set_offload(on_worker));
 }
 
 /// As [`set_on_worker`], for what the calling thread retires: `Some` overrides the process's setting, `None`
@@ -160,7 +160,7 @@ pub fn set_thread_on_worker(on_worker: Option<bool>) {
 /// # tuning::set_closures(Runner::Worker);
 /// ```
 pub fn set_closures(runner: Runner) {
-    env().home.set(|it| it.closures = runner);
+    env().home.set(|it| it.set_closures(runner));
 }
 
 /// Sets who runs the destructors of retired values, in the process's domain: at first [`Runner::Owner`], the
@@ -177,12 +177,12 @@ pub fn set_closures(runner: Runner) {
 /// # tuning::set_destructors(Runner::Owner);
 /// ```
 pub fn set_destructors(runner: Runner) {
-    env().home.set(|it| it.destructors = runner);
+    env().home.set(|it| it.set_destructors(runner));
 }
 
 /// Sets a function that the worker calls when callbacks have become ready that the program runs itself
-/// ([`Runner::Drained`]): on the worker's thread, once for each grace period that it waited for. It must not wait
-/// for grace periods or barriers; it may write to an event descriptor, for example. A panic in it is
+/// ([`Runner::Drained`]): on the worker's thread, once for each grace period that it waited for. It must not
+/// wait for grace periods or barriers; it may write to an event descriptor, for example. A panic in it is
 /// contained. Each call replaces the previous function.
 pub fn on_ready(notify: fn()) {
     crate::watch::report::set_ready(notify);

@@ -58,8 +58,8 @@ impl Update {
         self.calls.set(calls);
         assert!(
             calls < MOST,
-            "an update of a cell never ends: its function has stored to the same cell in each of {MOST} calls; \
-             it should return the value instead"
+            "an update of a cell never ends: its function has stored to the same cell in each of {MOST} \
+             calls; it should return the value instead"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! [lifetime may not live long enough] The part of a held value is not borrowed from what does not live as long.
+//! [lifetime may not live long enough] A part that is borrowed from something else.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;
