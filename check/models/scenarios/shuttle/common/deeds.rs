@@ -245,12 +245,16 @@ impl World {
                 let _ = nap(clock() + random() % 20_000);
             }
             Deed::Offload => rcu::tuning::set_on_worker(one(&[true, false])),
-            Deed::OffloadOwn => rcu::tuning::set_thread_on_worker(one(&[None, Some(false), Some(true)])),
+            Deed::OffloadOwn => {
+                rcu::tuning::set_thread_on_worker(one(&[None, Some(false), Some(true)]))
+            }
             Deed::FlushTimes => rcu::tuning::set_flush_times(FlushTimes {
                 lazy: Duration::from_nanos(one(&[0, 3_000, 40_000])),
                 prompt: Duration::from_nanos(one(&[0, 8_000])),
             }),
-            Deed::Drained => rcu::tuning::set_closures(one(&[rcu::Runner::Drained, rcu::Runner::Worker])),
+            Deed::Drained => {
+                rcu::tuning::set_closures(one(&[rcu::Runner::Drained, rcu::Runner::Worker]))
+            }
             Deed::Budget => {
                 rcu::tuning::set_budget(one(&[4 << 10, u64::MAX]), one(&[8, 24, u64::MAX]))
             }
@@ -307,7 +311,9 @@ impl World {
                 Way::RetireOnly => rcu::Retired::from_raw(plain).on_worker().retire(),
                 Way::Drop => rcu::Retired::from_raw(with_drop(handle)).retire(),
                 Way::DropHurry => rcu::Retired::from_raw(with_drop(handle)).retire_hurry(),
-                Way::DropOnly => rcu::Retired::from_raw(with_drop(handle)).on_worker().retire(),
+                Way::DropOnly => rcu::Retired::from_raw(with_drop(handle))
+                    .on_worker()
+                    .retire(),
                 Way::Head => rcu::intrusive::defer(plain.cast(), run_head),
                 Way::HeadHurry => rcu::intrusive::defer_hurry(plain.cast(), run_head),
                 Way::HeadLazy => rcu::intrusive::defer_lazy(plain.cast(), run_head),
