@@ -248,7 +248,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: T) -> Retired<T, D> {
-        never_empty(self.0.store(Some(value)))
+        never_empty(self.0.replace(Some(value)))
     }
 
     /// Replaces the value if the cell still holds `current`, which was loaded under `guard`. Compares

@@ -181,7 +181,6 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
 
     /// The replaced value.
     fn old(&self, raw: *mut T) -> Option<Retired<T, D>> {
-        updates::note(self);
         let old = NonNull::new(raw)?;
         // SAFETY: a box of ours; sections that open later do not find it, and it becomes one `Retired`.
         Some(unsafe { Retired::from_raw_in(old, self.domain.clone()) })
@@ -191,7 +190,14 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: Option<T>) -> Option<Retired<T, D>> {
+        self.replace(value)
+    }
+
+    /// Inlined also where a cell is never empty.
+    #[inline(always)]
+    pub(super) fn replace(&self, value: Option<T>) -> Option<Retired<T, D>> {
         let old = self.pointer.swap(into_raw(value), Ordering::AcqRel); // [PTR-1]
+        updates::note(self);
         self.weigh(self.old(old))
     }
 
@@ -239,6 +245,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         let expected = current.map_or(ptr::null_mut(), |value| ptr::from_ref(value).cast_mut());
         // SAFETY: the guard keeps what was loaded and what is held now.
         let old = unsafe { self.exchange(expected, into_raw(new)) }?;
+        updates::note(self);
         Ok(self.weigh(old))
     }
 
@@ -328,6 +335,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
             // SAFETY: as above.
             if let Ok(old) = unsafe { self.exchange(held, into_raw(new)) } {
                 drop((running, section)); // before the function that weighs
+                updates::note(self); // in those that called this one
                 return Ok((self.weigh(old), result));
             }
             update.failed();

@@ -74,7 +74,8 @@ impl Drop for Running<'_> {
 #[inline(always)]
 pub(super) fn note<C>(cell: &C) {
     let running = RUNNING.get();
-    if !running.is_null() {
+    // The threads of a model share it.
+    if !cfg!(quiescent_model) && !running.is_null() {
         note_in(running, ptr::from_ref(cell).cast());
     }
 }
