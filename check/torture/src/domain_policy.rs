@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use quiescent::Domain;
 use quiescent::tuning::FlushTimes;
+use quiescent::{Domain, Runner};
 
 use crate::events::What;
 use crate::hand::Hand;
@@ -56,7 +56,7 @@ pub fn run(mut hand: Hand) {
 
 /// For some time the program runs the domain's callbacks itself, on this thread.
 fn drained(hand: &mut Hand, target: &Target<Domain>) {
-    target.whose.set_drained(true);
+    target.whose.set_closures(Runner::Drained);
     for _ in 0..hand.numbers.below(20) {
         queue_some(hand, target);
         let most = hand.numbers.below(200) as u64;
@@ -64,7 +64,7 @@ fn drained(hand: &mut Hand, target: &Target<Domain>) {
         _ = target.whose.drain_ready(most, limit);
         rest(hand, 4);
     }
-    target.whose.set_drained(false);
+    target.whose.set_closures(Runner::Worker);
 }
 
 fn queue_some(hand: &mut Hand, target: &Target<Domain>) {

@@ -141,7 +141,7 @@ fn retire(tide: &'static Tide, deed: Deed, numbers: &mut Numbers) {
     let retired = unsafe { Retired::from_raw(value) };
     match numbers.below(64) {
         0 => retired.on_worker().retire(),
-        1 => retired.retire_no_reclaim(),
+        1 => retired.with_owned_bytes(64).on_worker().retire(),
         2 => drop(retired.try_retire()),
         3 if numbers.once_in(8) => retired.retire_hurry(),
         _ => retired.retire(),

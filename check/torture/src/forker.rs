@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use quiescent::tuning::set_drained;
+use quiescent::tuning::set_closures;
 use quiescent::{
-    Domain, RcuCell, Srcu, barrier, barrier_async, defer, defer_hurry, defer_lazy, grace_period,
-    read_lock, start_grace_period, statistics, synchronize_timeout,
+    Domain, RcuCell, Runner, Srcu, barrier, barrier_async, defer, defer_hurry, defer_lazy,
+    grace_period, read_lock, start_grace_period, statistics, synchronize_timeout,
 };
 
 use crate::events::{self, What};
@@ -127,7 +127,7 @@ fn check_domains(hand: &mut Hand, ran: &'static AtomicU64) -> Result<(), Fault> 
     ran.store(0, Ordering::Relaxed);
     let fresh = Domain::new();
     for domain in DOMAINS.iter().chain([&fresh]) {
-        domain.set_drained(false);
+        domain.set_closures(Runner::Worker);
         drop(domain.read_lock());
         if domain.synchronize_timeout(patience).is_err() {
             return Err(Fault::NoGracePeriod);
@@ -216,7 +216,7 @@ fn check(hand: &mut Hand, forks: u64) -> Result<(), Fault> {
         return Err(Fault::Forks);
     }
     // In the parent another thread may run callbacks in place of the worker; in the child there is none.
-    set_drained(false);
+    set_closures(Runner::Worker);
     reader::glance(hand.world, &mut hand.numbers);
     if synchronize_timeout(hand.world.options.patience).is_err() {
         return Err(Fault::NoGracePeriod);

@@ -50,8 +50,8 @@ pub enum Kind {
     RetirePtr,
     /// The same, hurried.
     RetirePtrHurry,
-    /// `retire_ptr_no_reclaim` of a plain block.
-    RetirePtrNoReclaim,
+    /// `retire_ptr_on_worker` of a plain block.
+    RetirePtrOnWorker,
 }
 
 impl Kind {
@@ -77,7 +77,7 @@ impl Kind {
         Kind::TryRetire,
         Kind::RetirePtr,
         Kind::RetirePtrHurry,
-        Kind::RetirePtrNoReclaim,
+        Kind::RetirePtrOnWorker,
     ];
 
     /// Its name in reports and in scenarios.
@@ -103,7 +103,7 @@ impl Kind {
             Kind::TryRetire => "Retired::try_retire",
             Kind::RetirePtr => "retire_ptr",
             Kind::RetirePtrHurry => "retire_ptr_hurry",
-            Kind::RetirePtrNoReclaim => "retire_ptr_no_reclaim",
+            Kind::RetirePtrOnWorker => "retire_ptr_on_worker",
         }
     }
 
@@ -132,7 +132,7 @@ impl Kind {
                 | Kind::Retired
                 | Kind::TryRetire
                 | Kind::RetirePtr
-                | Kind::RetirePtrNoReclaim
+                | Kind::RetirePtrOnWorker
         )
     }
 
@@ -152,7 +152,7 @@ impl Kind {
     pub fn plain(self) -> bool {
         matches!(
             self,
-            Kind::RetirePtr | Kind::RetirePtrHurry | Kind::RetirePtrNoReclaim
+            Kind::RetirePtr | Kind::RetirePtrHurry | Kind::RetirePtrOnWorker
         )
     }
 
@@ -164,7 +164,7 @@ impl Kind {
             Kind::CallHeadHurry => Kind::CallHurry,
             Kind::CallHeadLazy => Kind::CallLazy,
             Kind::TryRetire => Kind::Retired,
-            Kind::RetirePtrNoReclaim => Kind::RetirePtr,
+            Kind::RetirePtrOnWorker => Kind::RetirePtr,
             same => same,
         }
     }

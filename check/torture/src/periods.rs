@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use quiescent::{
-    BarrierFuture, Cookie, Domain, GracePeriod, Guard, Handle, RcuCell, Retired, Sendable, Srcu,
-    SyncError,
+    BarrierFuture, Cookie, Domain, GracePeriod, Guard, Handle, RcuCell, Retired, Runner, Sendable,
+    Srcu, SyncError,
 };
 
 use crate::callback::Own;
@@ -240,7 +240,7 @@ impl Periods for Domain {
 
     fn before_drop(&self, hand: &mut Hand) {
         match hand.numbers.below(3) {
-            0 => self.set_drained(true),
+            0 => self.set_closures(Runner::Drained),
             1 => self.set_budget(1, 1),
             _ => {}
         }

@@ -20,7 +20,7 @@
 //! signal_us = 400             # the same between two signals
 //! pause_ms = 1500             # all pause together for up to so long; 0: never
 //! [library]                   # its settings at the start; defaults if left out
-//! inline_callbacks = false
+//! owners_run_closures = false
 //! inherit_callbacks = false
 //! memory_pressure = true
 //! budget_bytes = 67108864
@@ -39,8 +39,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use quiescent::FenceMode;
 use quiescent::tuning::{FLUSH, FlushTimes, PROMPT};
+use quiescent::{FenceMode, Runner};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -238,7 +238,7 @@ struct Delaying {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Library {
-    inline_callbacks: bool,
+    owners_run_closures: bool,
     inherit_callbacks: bool,
     memory_pressure: Option<bool>,
     budget_bytes: Option<u64>,
@@ -322,9 +322,9 @@ impl File {
 impl Library {
     fn options(&self) -> quiescent::Options {
         let mut options = quiescent::Options::new()
-            .inline_callbacks(self.inline_callbacks)
             .inherit_callbacks(self.inherit_callbacks)
             .memory_pressure(self.memory_pressure.unwrap_or(true));
+        options.closures = self.owners_run_closures.then_some(Runner::Owner);
         options.budget_bytes = self.budget_bytes;
         options.budget_callbacks = self.budget_callbacks;
         options.stall_after = self.stall_after_ms.map(Duration::from_millis);

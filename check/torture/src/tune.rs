@@ -4,11 +4,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use quiescent::statistics;
 use quiescent::tuning::{
-    FlushTimes, drain_ready, flush_times, memory_is_low, offload_thread, on_ready, set_budget,
-    set_destructors_on_worker, set_drained, set_flush_times, set_offload,
+    FlushTimes, drain_ready, flush_times, memory_is_low, on_ready, set_budget, set_closures,
+    set_destructors, set_flush_times, set_on_worker, set_thread_on_worker,
 };
+use quiescent::{Runner, statistics};
 
 use crate::events::What;
 use crate::hand::Hand;
@@ -51,14 +51,14 @@ pub fn toggle(mut hand: Hand) {
         let way = hand.numbers.below(7);
         hand.record(What::Set, None, way as u64);
         match way {
-            0 | 1 => set_offload(hand.numbers.once_in(2)),
+            0 | 1 => set_on_worker(hand.numbers.once_in(2)),
             2 => {
                 let own = [None, Some(false), Some(true)][hand.numbers.below(3)];
-                offload_thread(own);
+                set_thread_on_worker(own);
                 queue_some(&mut hand);
             }
             3 if hand.world.barriers_allowed() => drained(&mut hand),
-            4 => set_destructors_on_worker(hand.numbers.once_in(2)),
+            4 => set_destructors([Runner::Owner, Runner::Worker][hand.numbers.below(2)]),
             _ => {
                 // Not longer than the first one, by which entries count as late.
                 let shorter = |most: Duration, draw| most * (draw % 5) as u32 / 4;
@@ -71,8 +71,8 @@ pub fn toggle(mut hand: Hand) {
         hand.acted();
         rest(&mut hand, 40);
     }
-    set_offload(false);
-    set_destructors_on_worker(false);
+    set_on_worker(false);
+    set_destructors(Runner::Owner);
     set_flush_times(times);
 }
 
@@ -80,14 +80,14 @@ pub fn toggle(mut hand: Hand) {
 fn drained(hand: &mut Hand) {
     static READY: AtomicU64 = AtomicU64::new(0);
     on_ready(|| _ = READY.fetch_add(1, Ordering::Relaxed));
-    set_drained(true);
+    set_closures(Runner::Drained);
     for _ in 0..hand.numbers.below(20) {
         queue_some(hand);
         let most = hand.numbers.below(200) as u64;
         _ = drain_ready(most, Duration::from_micros(hand.numbers.next() % 1000));
         rest(hand, 4);
     }
-    set_drained(false);
+    set_closures(Runner::Worker);
 }
 
 fn queue_some(hand: &mut Hand) {

@@ -286,7 +286,7 @@ fn queue(hand: &mut Hand, element: NonNull<Element>, entry: &'static Entry, word
         // SAFETY: as above.
         Kind::RetirePtrHurry => unsafe { Retired::from_raw(element).retire_hurry() },
         // SAFETY: as above.
-        Kind::RetirePtrNoReclaim => unsafe { Retired::from_raw(element).retire_no_reclaim() },
+        Kind::RetirePtrOnWorker => unsafe { Retired::from_raw(element).on_worker().retire() },
         // SAFETY: as above, but for the misuse.
         _ => unsafe {
             Retired::from_raw(element).retire();
@@ -319,7 +319,7 @@ fn give_back(hand: &mut Hand, mut retired: Retired<Dropping>, kind: Kind) {
         (_, 2..4) => drop(retired),
         (_, 4) => retired.with_owned_bytes(1 << 20).retire(),
         (_, 5) => retired.with_owned_bytes(4000).with_owned_bytes(96).retire(),
-        (_, 6) => retired.retire_no_reclaim(),
+        (_, 6) => retired.on_worker().retire(),
         _ => retired.retire(),
     }
 }

@@ -87,8 +87,8 @@
 //! | hurry | [`Retired::retire_hurry`] | [`defer_hurry`] | at once |
 //!
 //! Do not use lazy for a callback that another thread waits for. `quiescent top` lists the callbacks that
-//! wake the worker most; [`tuning::set_flush_times`] changes the times. [`Retired::retire_no_reclaim`],
-//! [`tuning::set_offload`] and [`tuning::set_drained`] are for threads and programs with deadlines:
+//! wake the worker most; [`tuning::set_flush_times`] changes the times. [`Retired::on_worker`],
+//! [`tuning::set_on_worker`] and [`Runner::Drained`] are for threads and programs with deadlines:
 //! [guide](guide::event_loops).
 //!
 //! ```
@@ -103,9 +103,9 @@
 //! A retired value is dropped by the thread that retired it, one or two in each later call of `retire` or
 //! `store` outside of sections, or by the worker if that thread becomes quiet. So hold no lock there that a
 //! destructor takes, or use [`Retired::on_worker`]. Closures run on the worker: one thread that the library
-//! starts on first use and that sleeps while nothing is due. With [`Options::inline_callbacks`] closures run
-//! where destructors do. With [`tuning::set_drained`], both run where the program drains. [`drain`] does the
-//! work at once, in the calling thread.
+//! starts on first use and that sleeps while nothing is due. [`tuning::set_destructors`] and
+//! [`tuning::set_closures`] set another [`Runner`]: the thread itself, the worker, or the program where it
+//! drains. [`drain`] does the work at once, in the calling thread.
 //!
 //! While readers stall, the queues grow. The *budget* limits them: near it, grace periods are expedited and
 //! threads help to free; at it, [`Retired::try_retire`] returns the object and [`Retired::retire_wait`]
@@ -248,6 +248,7 @@ pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
 pub use api::handle::{Global, Handle, Reads, Unique};
+pub use api::held::Held;
 pub use api::home::{
     Drained, barrier, barrier_async, defer, defer_hurry, defer_lazy, drain, start_grace_period,
     statistics, synchronize, synchronize_expedited, synchronize_timeout, try_barrier,
@@ -258,7 +259,7 @@ pub use api::home::{grace_period, try_grace_period};
 pub use api::kind::{Counted, Kind, Many, PerThread, Sendable, Single};
 #[cfg(not(quiescent_model))]
 pub use api::limitations;
-pub use api::list::{ListIter, RcuList};
+pub use api::list::{ListIter, ListNode, RcuList};
 pub use api::option::{Exchanged, ExchangedOption, RcuOption};
 pub use api::options::Options;
 pub use api::ptr::{ExchangedPtr, RcuPtr};
@@ -269,6 +270,8 @@ pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
 pub use quiescent_core::domain::error::Refusal;
 pub use quiescent_core::domain::error::{InitError, SyncError};
+pub use quiescent_core::domain::settings::Runner;
+
 pub use quiescent_core::reader::mode::FenceMode;
 
 /// Counters, what is queued, and the readers that block a grace period.

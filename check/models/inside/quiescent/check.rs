@@ -12,7 +12,7 @@
 //! expire. The memory of plain objects is not freed but passed to an observer ([`observe_frees`]), and freed
 //! blocks of a queue are recorded: using one again panics.
 
-use quiescent_core::domain::settings::INLINE;
+use quiescent_core::domain::settings::Runner;
 use quiescent_engine::{Config, Pace};
 
 use crate::global::{Process, stalls};
@@ -170,7 +170,7 @@ impl Model {
 
     /// Owners run their callbacks themselves.
     pub fn inline(self) -> Model {
-        self.0.env.home.set(|it| it.put(INLINE, true));
+        self.0.env.home.set(|it| it.set_closures(Runner::Owner));
         self
     }
 

@@ -193,7 +193,7 @@ pub(crate) mod write_lock {
             }
         }
 
-        pub(crate) fn take(&self) -> Taken<'_> {
+        pub(crate) fn take(&self, _call: &str) -> Taken<'_> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }

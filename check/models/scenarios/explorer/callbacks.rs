@@ -191,7 +191,7 @@ fn owners_run_their_callbacks() {
 
 /// In fenced mode an owner has no fast path on which to run callbacks: the worker runs them.
 #[test]
-fn inline_callbacks_in_fenced_mode() {
+fn closures_of_owners_in_fenced_mode() {
     check("fenced inline", 2, 1, || {
         let world = reclaiming(Domain::deferring(1).fenced().inline());
         world.domain.enter();

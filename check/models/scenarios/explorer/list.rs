@@ -73,7 +73,7 @@ impl Lists {
 
     /// Removes an element, but does not free it.
     fn remove(&self, element: usize) {
-        assert!(self.list.remove_first(|&e| e == element));
+        assert!(self.list.remove_first(|&e| e == element).is_some());
     }
 }
 

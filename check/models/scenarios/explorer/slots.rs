@@ -88,7 +88,7 @@ fn hand_over(world: &Rc<World>) {
         read(w, places, &mut tenancy, |_| ());
         w.retire([0]);
         places.domain.defer(|| ());
-        rcu::tuning::offload_thread(Some(true));
+        rcu::tuning::set_thread_on_worker(Some(true));
         w.pass_on();
         w.domain.leave();
         w.domain.register();

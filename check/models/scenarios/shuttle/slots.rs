@@ -48,7 +48,7 @@ fn live(world: &'static World, domain: &'static Domain, times: u32) {
                 3 => world.live(&[Deed::Update(WAITS)], 1),
                 4 => {
                     tenancy.offload = [None, Some(false), Some(true)][random() as usize % 3];
-                    rcu::tuning::offload_thread(tenancy.offload);
+                    rcu::tuning::set_thread_on_worker(tenancy.offload);
                 }
                 _ => read(world, domain, &mut tenancy),
             }

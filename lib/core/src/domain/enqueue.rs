@@ -13,7 +13,7 @@ use quiescent_engine::credit::{Refill, Urgency};
 use crate::domain::error::Fullness;
 use crate::domain::life::Domain;
 use crate::domain::run;
-use crate::domain::settings::{DRAINED, OFFLOAD, WORKERS_RUN};
+use crate::domain::settings::{OFFLOAD, OTHERS_RUN};
 use crate::domain::state::{OVER_BUDGET, State};
 use crate::prim::counters::{add, count};
 use crate::prim::{self, MutexGuard, Ordering, full_fence};
@@ -213,7 +213,7 @@ impl State {
             false => terms.urgency,
         };
         let hands_off = terms.hands_off || core.offload.unwrap_or_else(|| self.has(OFFLOAD));
-        core.workers_run = self.has(WORKERS_RUN | DRAINED);
+        core.workers_run = self.has(OTHERS_RUN);
         let queued = queue.report(core, hands_off);
         self.count_run(core, &queued);
         let now = prim::coarse_ns();

@@ -31,7 +31,7 @@ pub enum Report {
         name: &'static str,
     },
     /// A destructor took more than 10 ms inside a `retire` or `store` of the thread that retired the value.
-    /// Only in builds with `debug_assertions`. `Retired::on_worker` and `set_destructors_on_worker` move it
+    /// Only in builds with `debug_assertions`. `Retired::on_worker` and `set_destructors` move it
     /// to the worker.
     Slow {
         /// The type of the value.

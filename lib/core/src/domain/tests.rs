@@ -1,6 +1,6 @@
 //! A domain as a whole, without other threads: the test is the worker.
 
-use crate::domain::settings::{DRAINED, INLINE};
+use crate::domain::settings::{INLINE, Runner};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -207,7 +207,7 @@ fn a_program_that_drains_learns_that_code_is_ready() {
         program.asked.ready.swap(0, Relaxed)
     };
     assert_eq!((pass(), runs.load(Relaxed)), (0, 1));
-    state.domain().set(|it| it.put(DRAINED, true));
+    state.domain().set(|it| it.set_closures(Runner::Drained));
     assert!(pass() > 0 && runs.load(Relaxed) == 1);
     state.drain(Until { deadline: None });
     assert_eq!(runs.load(Relaxed), 2);
@@ -298,9 +298,9 @@ fn a_pass_frees_blocks_of_domains_of_the_program() {
 #[test]
 fn settings_reach_the_state() {
     let (program, state) = domain();
-    state.domain().set(|it| it.put(INLINE, true));
+    state.domain().set(|it| it.set_closures(Runner::Owner));
     assert!(state.has(INLINE));
-    state.domain().set(|it| it.put(INLINE, false));
+    state.domain().set(|it| it.set_closures(Runner::Worker));
     assert!(!state.has(INLINE));
     (0..5).for_each(|_| state.put(CODE, counting(counter()), Urgency::Lazy));
     let mut settings = Settings::new(&State::config(), 0);

@@ -89,6 +89,7 @@ use std::fmt;
 
 use super::guard::Guard;
 use super::handle::{Global, Handle, Reads};
+use super::held::Held;
 use super::option::{Exchanged, RcuOption};
 use super::retired::Retired;
 use super::weigh::Weigh;
@@ -201,6 +202,35 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
         unsafe { &*self.0.pointer.load(Ordering::Acquire) }
     }
 
+    /// As [`load`](RcuCell::load), but keeps the guard together with the value: for functions that return
+    /// what they have found. See [`Held`].
+    ///
+    /// # Panics
+    /// If the guard is of another domain with the same tag.
+    ///
+    /// ```
+    /// let cell = quiescent::RcuCell::new([1, 2, 3]);
+    /// let second = cell.hold(quiescent::read_lock()).map(|values| &values[1]);
+    /// assert_eq!(*second, 2);
+    /// ```
+    #[track_caller]
+    pub fn hold<E: Handle + Reads<D::Brand>>(&self, guard: Guard<E>) -> Held<'_, T, E> {
+        never_empty(self.0.hold(guard))
+    }
+
+    /// A copy of the value, made inside a section of its own.
+    ///
+    /// ```
+    /// let name = quiescent::RcuCell::new(String::from("one"));
+    /// assert_eq!(name.get_cloned(), "one");
+    /// ```
+    pub fn get_cloned(&self) -> T
+    where
+        T: Clone,
+    {
+        never_empty(self.0.get_cloned())
+    }
+
     /// The value, to change in place: `&mut self` excludes readers.
     pub fn get_mut(&mut self) -> &mut T {
         never_empty(self.0.get_mut())
@@ -219,7 +249,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: T) -> Retired<T, D> {
-        never_empty(self.0.store(Some(value)))
+        never_empty(self.0.replace(Some(value)))
     }
 
     /// Replaces the value if the cell still holds `current`, which was loaded under `guard`. Compares
@@ -255,17 +285,85 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
         }
     }
 
-    /// Replaces the value by one that `f` makes from it, and tries again if another writer has changed the
-    /// cell meanwhile. `f` may run several times, inside a section of its own.
+    /// Replaces the value by one that `f` makes from it, and tries again if the cell has changed meanwhile.
+    /// `f` may run several times, inside a section of its own.
+    ///
+    /// # Panics
+    /// If `f` itself stores to this cell, in each of 1000 calls in a row: the update would never end.
     ///
     /// ```
     /// let counter = quiescent::RcuCell::new(1);
     /// counter.update(|n| n + 1).wait();
     /// assert_eq!(quiescent::read(|g| *counter.load(g)), 2);
     /// ```
+    /// ```should_panic
+    /// let counter = quiescent::RcuCell::new(1);
+    /// counter.update(|n| {
+    ///     counter.store(0); // panics, after a while: now `f` has to be called again
+    ///     n + 1
+    /// });
+    /// ```
     #[doc(alias = "rcu")]
+    #[track_caller]
     pub fn update(&self, mut f: impl FnMut(&T) -> T) -> Retired<T, D> {
         never_empty(self.0.update(|current| current.map(&mut f)))
+    }
+
+    /// As [`update`](RcuCell::update), for functions that also return something to the caller, or that find
+    /// nothing to change: `None` leaves the cell as it is. Returns the old value, if it was replaced, and
+    /// what the last call of `f` has returned.
+    ///
+    /// # Panics
+    /// As [`update`](RcuCell::update).
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    ///
+    /// let ages = quiescent::RcuCell::new(HashMap::from([("Ada", 36)]));
+    /// let mut remove = |name| {
+    ///     let (_, removed) = ages.update_with(|ages| match ages.get(name) {
+    ///         None => (None, None), // without a copy of the map
+    ///         Some(&age) => {
+    ///             let mut ages = ages.clone();
+    ///             ages.remove(name);
+    ///             (Some(ages), Some(age))
+    ///         }
+    ///     });
+    ///     removed
+    /// };
+    /// assert_eq!([remove("Ada"), remove("Ada")], [Some(36), None]);
+    /// ```
+    #[track_caller]
+    pub fn update_with<R>(
+        &self,
+        mut f: impl FnMut(&T) -> (Option<T>, R),
+    ) -> (Option<Retired<T, D>>, R) {
+        self.0.update_with(|current| {
+            let (new, result) = f(never_empty(current));
+            (new.map(Some), result)
+        })
+    }
+
+    /// As [`update`](RcuCell::update), for functions that may fail.
+    ///
+    /// # Errors
+    /// That of `f`; the cell is as it was.
+    ///
+    /// # Panics
+    /// As [`update`](RcuCell::update).
+    ///
+    /// ```
+    /// let port = quiescent::RcuCell::new(80_u16);
+    /// let mut set = |text: &str| port.try_update(|_| text.parse()).is_ok();
+    /// assert!(set("8080") && !set("many"));
+    /// assert_eq!(port.get_cloned(), 8080);
+    /// ```
+    #[track_caller]
+    pub fn try_update<E>(&self, mut f: impl FnMut(&T) -> Result<T, E>) -> Result<Retired<T, D>, E> {
+        let changed = self
+            .0
+            .try_update(|current| f(never_empty(current)).map(Some));
+        changed.map(never_empty)
     }
 }
 

@@ -24,7 +24,7 @@ use quiescent_core::domain::driver::How;
 use quiescent_core::domain::error::SyncError;
 use quiescent_core::domain::life as core;
 use quiescent_core::domain::points::Wait;
-use quiescent_core::domain::settings::{DRAINED, WORKERS_RUN};
+use quiescent_core::domain::settings::Runner;
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::AtomicPtr;
@@ -381,7 +381,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     }
 
     /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker
-    /// does that (or the program, in a [drained](RcuDomain::set_drained) domain).
+    /// does that (or the program, in a [drained](RcuDomain::set_closures) domain).
     ///
     /// # Panics
     /// Where [`try_barrier`](RcuDomain::try_barrier) returns an error.
@@ -438,7 +438,7 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
 
     /// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and starts none
     /// after `limit`. Never waits, issues no fence, and leaves what is not ready. For event loops: see
-    /// [`set_drained`](RcuDomain::set_drained).
+    /// [`set_closures`](RcuDomain::set_closures).
     ///
     /// Inside a callback it only frees memory.
     pub fn drain_ready(&self, most: u64, limit: Duration) -> Drained {
@@ -503,36 +503,34 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         FlushTimes::of(self.core())
     }
 
-    /// Has the program itself run this domain's closures and destructors, when it calls
-    /// [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain).
-    /// As [`set_drained`](crate::tuning::set_drained) for the process's domain: the worker still starts grace
-    /// periods and frees plain memory, and calls [`on_ready`](crate::tuning::on_ready) when callbacks are
-    /// ready. What is left when the domain is dropped is run by the process's worker.
+    /// Sets who runs this domain's closures: at first the worker. With [`Runner::Drained`] the program runs
+    /// them when it calls [`drain_ready`](RcuDomain::drain_ready) or [`drain`](RcuDomain::drain); the worker
+    /// calls [`on_ready`](crate::tuning::on_ready) when some are ready. What is left when the domain is
+    /// dropped is run by the process's worker.
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// let domain = quiescent::Domain::new();
-    /// domain.set_drained(true);
+    /// domain.set_closures(quiescent::Runner::Drained);
     /// domain.defer(|| println!("on the event loop's thread"));
     /// domain.synchronize();
     /// assert_eq!(domain.drain(Duration::from_secs(60)).ran, 1);
     /// ```
-    pub fn set_drained(&self, drained: bool) {
-        self.core().set(|settings| settings.put(DRAINED, drained));
+    pub fn set_closures(&self, runner: Runner) {
+        self.core().set(|settings| settings.set_closures(runner));
     }
 
-    /// As [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker), for values retired in this
-    /// domain.
+    /// Sets who runs the destructors of values that are retired in this domain: at first
+    /// [`Runner::Owner`]. As [`set_destructors`](crate::tuning::set_destructors) for the process's domain.
     ///
     /// ```
     /// static CACHES: quiescent::Domain = quiescent::Domain::new();
     ///
-    /// CACHES.set_destructors_on_worker(true);
+    /// CACHES.set_destructors(quiescent::Runner::Worker);
     /// ```
-    pub fn set_destructors_on_worker(&self, on_worker: bool) {
-        self.core()
-            .set(|settings| settings.put(WORKERS_RUN, on_worker));
+    pub fn set_destructors(&self, runner: Runner) {
+        self.core().set(|settings| settings.set_destructors(runner));
     }
 
     /// Sets the time after which stalls of this domain are reported; zero: no reports. See

@@ -51,6 +51,8 @@
 //! ```
 
 use std::fmt;
+use std::mem;
+use std::ops::Deref;
 
 use super::guard::Guard;
 use super::handle::{Global, Handle, Reads, is_same};
@@ -74,8 +76,8 @@ use quiescent_core::const_new;
 /// grace period, as by [`Retired`]. They count against the budget as those of an
 /// [`RcuCell`](crate::RcuCell#weight).
 ///
-/// Closures passed to writers run under the lock: if they change the same list, the thread deadlocks (or
-/// panics). If one panics, the changes made until then stay, and the list is usable.
+/// Functions passed to writers run under the lock: changing the same list in them panics. If one panics, the
+/// changes made until then stay, and the list is usable.
 ///
 /// ```
 /// use quiescent::{RcuList, read};
@@ -86,7 +88,7 @@ use quiescent_core::const_new;
 /// HOSTS.push_front((1, "a"));
 /// HOSTS.insert_before((2, "b"), |&(number, _)| number > 2); // keeps it sorted
 /// assert!(HOSTS.replace((3, "C"), |&(number, _)| number == 3).is_ok());
-/// assert!(HOSTS.remove_first(|&(number, _)| number == 1));
+/// assert!(HOSTS.remove_first(|&(number, _)| number == 1).is_some());
 ///
 /// read(|guard| {
 ///     assert!(HOSTS.iter(guard).eq(&[(2, "b"), (3, "C")]));
@@ -110,18 +112,47 @@ pub struct RcuList<T: Send + Sync + 'static, D: Handle = Global> {
     weight: Option<fn(&T) -> usize>,
 }
 
-/// The type of the links belongs to the process's domain. Every load through them is protected either by the
-/// writer's lock, or by a guard of the list's own domain.
-struct Node<T: Send + Sync + 'static> {
+/// An element of an [`RcuList`]. Removals return it as a [`Retired`]; it dereferences to its value.
+///
+/// ```
+/// let list = quiescent::RcuList::from_iter([String::from("one")]);
+/// let removed = list.pop_front().expect("one element");
+/// assert_eq!(removed.len(), 3); // readers may still use it, too
+/// assert_eq!(removed.wait().into_inner(), "one"); // after a grace period it is ours
+/// ```
+pub struct ListNode<T: Send + Sync + 'static> {
+    /// Its type belongs to the process's domain. Every load through it is protected either by the writer's
+    /// lock, or by a guard of the list's own domain.
     next: Link<T>,
     value: T,
 }
 
+impl<T: Send + Sync + 'static> ListNode<T> {
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T: Send + Sync + 'static> Deref for ListNode<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Send + Sync + fmt::Debug> fmt::Debug for ListNode<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
 /// A pointer to a node.
-type Link<T> = RcuPtr<Node<T>>;
+type Link<T> = RcuPtr<ListNode<T>>;
 
 /// A node that was found.
-type Found<'a, T> = Shared<'a, Node<T>>;
+type Found<'a, T> = Shared<'a, ListNode<T>>;
 
 /// A link, and the node that it leads to.
 type Place<'a, T> = (&'a Link<T>, Option<Found<'a, T>>);
@@ -179,9 +210,26 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         self.first.is_null()
     }
 
+    /// The first element.
+    ///
+    /// # Panics
+    /// If the guard is of another domain with the same tag.
+    #[track_caller]
+    #[inline]
+    pub fn front<'g, E: Handle + Reads<D::Brand>>(&'g self, guard: &'g Guard<E>) -> Option<&'g T> {
+        self.iter(guard).next()
+    }
+
+    /// Counts the elements, as an iteration sees them. O(elements): the list keeps no count, because two
+    /// words would not change in one store.
+    pub fn len(&self) -> usize {
+        self.iter(&Guard::new_in(self.domain.clone())).count()
+    }
+
     /// Inserts a value as the first element. Allocates.
+    #[track_caller]
     pub fn push_front(&self, value: T) {
-        let writer = self.write();
+        let writer = self.write("RcuList::push_front");
         writer.link(writer.place(|_| true), value);
     }
 
@@ -194,8 +242,9 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     /// }
     /// quiescent::read(|guard| assert!(list.iter(guard).eq(&[1, 2, 3])));
     /// ```
+    #[track_caller]
     pub fn insert_before(&self, value: T, stop: impl FnMut(&T) -> bool) {
-        let writer = self.write();
+        let writer = self.write("RcuList::insert_before");
         writer.link(writer.place(stop), value);
     }
 
@@ -203,9 +252,10 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     ///
     /// # Errors
     /// Returns the value if there is no such element.
+    #[track_caller]
     pub fn replace(&self, value: T, which: impl FnMut(&T) -> bool) -> Result<(), T> {
         let mut removed = Removed::of(self);
-        let writer = self.write();
+        let writer = self.write("RcuList::replace");
         let (link, Some(node)) = writer.place(which) else {
             return Err(value);
         };
@@ -214,19 +264,33 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         Ok(())
     }
 
-    /// Removes the first element for which `which` returns true. Returns whether there was one.
-    pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> bool {
-        let mut removed = Removed::of(self);
-        let writer = self.write();
+    /// Removes the first element for which `which` returns true, and returns it.
+    #[track_caller]
+    pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> Option<Retired<ListNode<T>, D>> {
+        let writer = self.write("RcuList::remove_first");
         let (link, node) = writer.place(which);
-        node.map(|node| removed.push(writer.unlink(link, node)))
-            .is_some()
+        let node = self.removed(writer.unlink(link, node?));
+        drop(writer); // before the function that weighs
+        Some(self.weigh(node))
+    }
+
+    /// Removes the first element and returns it. O(1).
+    ///
+    /// ```
+    /// let list = quiescent::RcuList::from_iter([1, 2]);
+    /// assert_eq!(list.pop_front().map(|node| **node), Some(1));
+    /// assert_eq!(list.len(), 1);
+    /// ```
+    #[track_caller]
+    pub fn pop_front(&self) -> Option<Retired<ListNode<T>, D>> {
+        self.remove_first(|_| true)
     }
 
     /// Removes every element for which `keep` returns false, one after the other. Returns how many.
+    #[track_caller]
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) -> usize {
         let mut removed = Removed::of(self);
-        let writer = self.write();
+        let writer = self.write("RcuList::retain");
         let mut link = writer.first;
         while let Some(node) = writer.follow(link) {
             if keep(&node.value) {
@@ -239,9 +303,10 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     }
 
     /// Removes all elements at once: an iteration that begins later sees none. Returns how many.
+    #[track_caller]
     pub fn clear(&self) -> usize {
         let mut removed = Removed::of(self);
-        let writer = self.write();
+        let writer = self.write("RcuList::clear");
         let mut next = writer.follow(writer.first);
         writer.first.store(None);
         while let Some(node) = next {
@@ -251,12 +316,30 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
         removed.count()
     }
 
+    fn removed(&self, node: Found<'_, T>) -> Retired<ListNode<T>, D> {
+        // SAFETY: a writer has unlinked it. No link in the list leads to it; those of removed nodes are found
+        // only by sections that opened before. This is called once, and no writer uses it any more.
+        unsafe { Retired::from_raw_in(node.as_ptr(), self.domain.clone()) }
+    }
+
+    /// Weighs a removed value, once, without the lock. If the function panics, it is still freed.
+    fn weigh(&self, node: Retired<ListNode<T>, D>) -> Retired<ListNode<T>, D> {
+        match self.weight {
+            Some(weight) => {
+                let bytes = weight(&node);
+                node.with_owned_bytes(bytes)
+            }
+            None => node,
+        }
+    }
+
     /// Waits for other writers. If a writer panicked, the list is intact, because a link changes in one
     /// store.
-    fn write(&self) -> Writer<'_, T> {
+    #[track_caller]
+    fn write(&self, call: &'static str) -> Writer<'_, T> {
         Writer {
             first: &self.first,
-            _lock: self.writer.take(),
+            _lock: self.writer.take(call),
         }
     }
 }
@@ -282,7 +365,7 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
 
     /// Stores a new node in `link`; the new node's own link leads to `next`.
     fn link(&self, (link, next): Place<'a, T>, value: T) {
-        let node = Node {
+        let node = ListNode {
             next: RcuPtr::null(),
             value,
         };
@@ -305,7 +388,7 @@ impl<'a, T: Send + Sync + 'static> Writer<'a, T> {
 /// determines the bytes panics, the other nodes are retired without.) It is declared before the writer's lock
 /// and hence dropped after it, because that function, and a destructor that runs then, may change the list.
 struct Removed<'a, T: Send + Sync + 'static, D: Handle> {
-    nodes: Vec<Retired<Node<T>, D>>,
+    nodes: Vec<Retired<ListNode<T>, D>>,
     list: &'a RcuList<T, D>,
 }
 
@@ -316,10 +399,7 @@ impl<'a, T: Send + Sync + 'static, D: Handle> Removed<'a, T, D> {
     }
 
     fn push(&mut self, node: Found<'a, T>) {
-        // SAFETY: a writer has unlinked it. No link in the list leads to it; those of removed nodes are found
-        // only by sections that opened before. It is retired only here, and no writer uses it any more.
-        let node = unsafe { Retired::from_raw_in(node.as_ptr(), self.list.domain.clone()) };
-        self.nodes.push(node);
+        self.nodes.push(self.list.removed(node));
     }
 
     fn count(&self) -> usize {
@@ -329,11 +409,8 @@ impl<'a, T: Send + Sync + 'static, D: Handle> Removed<'a, T, D> {
 
 impl<T: Send + Sync + 'static, D: Handle> Drop for Removed<'_, T, D> {
     fn drop(&mut self) {
-        if let Some(weight) = self.list.weight {
-            for node in self.nodes.drain(..) {
-                let bytes = weight(&node.value);
-                node.with_owned_bytes(bytes).retire();
-            }
+        for node in self.nodes.drain(..) {
+            self.list.weigh(node).retire();
         }
     }
 }
@@ -341,12 +418,22 @@ impl<T: Send + Sync + 'static, D: Handle> Drop for Removed<'_, T, D> {
 impl<T: Send + Sync + 'static, D: Handle> Drop for RcuList<T, D> {
     /// Drops the values at once: there is no reader.
     fn drop(&mut self) {
-        // SAFETY: iterators borrow the list, so there is none; removed nodes are not reached from here. (If a
-        // value's destructor panics, the values behind it leak.)
-        let mut next = unsafe { self.first.take() };
-        while let Some(mut node) = next {
-            // SAFETY: as above.
-            next = unsafe { node.next.take() };
+        drop(Rest(&mut self.first));
+    }
+}
+
+/// The nodes behind a link of a list that has no readers. Dropping this value drops all of them, also if the
+/// destructor of one panics; a second panic aborts, as with a `Vec`.
+struct Rest<'a, T: Send + Sync + 'static>(&'a mut Link<T>);
+
+impl<T: Send + Sync + 'static> Drop for Rest<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: iterators borrow the list, so there is none; removed nodes are not reached from here.
+        while let Some(mut node) = unsafe { self.0.take() } {
+            mem::swap(self.0, &mut node.next);
+            let rest = Rest(self.0);
+            drop(node);
+            mem::forget(rest);
         }
     }
 }
@@ -399,7 +486,7 @@ impl<T: Send + Sync> Default for RcuList<T> {
 impl<T: Send + Sync> FromIterator<T> for RcuList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> RcuList<T> {
         let list = RcuList::new();
-        let writer = list.write();
+        let writer = list.write("RcuList::from_iter");
         let mut end = writer.place(|_| true);
         for value in values {
             writer.link(end, value);

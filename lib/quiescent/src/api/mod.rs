@@ -11,6 +11,7 @@ pub(crate) mod guard;
 #[cfg(not(quiescent_model))]
 pub mod guide;
 pub(crate) mod handle;
+pub(crate) mod held;
 pub(crate) mod home;
 pub mod intrusive;
 pub(crate) mod kind;
@@ -29,4 +30,5 @@ pub(crate) mod srcu;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;
 pub mod tuning;
+mod updates;
 pub(crate) mod weigh;

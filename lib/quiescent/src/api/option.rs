@@ -1,13 +1,16 @@
 //! An owning pointer that may be empty: [`RcuOption`], which [`RcuCell`](crate::RcuCell) is made of.
 //! [`cell`](super::cell) explains why it is sound.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use super::guard::Guard;
 use super::handle::{Global, Handle, Reads, is_same};
+use super::held::Held;
 use super::retired::Retired;
+use super::updates::{self, Update};
 use quiescent_core::const_new;
 use quiescent_core::prim::{AtomicPtr, Ordering};
 
@@ -157,6 +160,25 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         unsafe { self.pointer.load(Ordering::Acquire).as_ref() }
     }
 
+    /// As [`RcuCell::hold`](crate::RcuCell::hold), if there is a value; if not, the section ends.
+    ///
+    /// # Panics
+    /// If the guard is of another domain with the same tag.
+    #[track_caller]
+    pub fn hold<E: Handle + Reads<D::Brand>>(&self, guard: Guard<E>) -> Option<Held<'_, T, E>> {
+        let value = NonNull::from(self.load(&guard)?);
+        // SAFETY: as in `load`: the guard keeps it, or the cell, which the result borrows.
+        Some(unsafe { Held::new(value, guard) })
+    }
+
+    /// A copy of the value, made inside a section of its own.
+    pub fn get_cloned(&self) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.load(&Guard::new_in(self.domain.clone())).cloned()
+    }
+
     /// The replaced value.
     fn old(&self, raw: *mut T) -> Option<Retired<T, D>> {
         let old = NonNull::new(raw)?;
@@ -168,8 +190,26 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: Option<T>) -> Option<Retired<T, D>> {
+        self.replace(value)
+    }
+
+    /// Inlined also where a cell is never empty.
+    #[inline(always)]
+    pub(super) fn replace(&self, value: Option<T>) -> Option<Retired<T, D>> {
         let old = self.pointer.swap(into_raw(value), Ordering::AcqRel); // [PTR-1]
+        updates::note(self);
         self.weigh(self.old(old))
+    }
+
+    /// Empties the cell and returns the old value. Does not wait.
+    ///
+    /// ```
+    /// let slot = quiescent::RcuOption::new(Some(7));
+    /// assert_eq!(slot.take().map(|old| *old.wait()), Some(7));
+    /// assert!(slot.take().is_none());
+    /// ```
+    pub fn take(&self) -> Option<Retired<T, D>> {
+        self.store(None)
     }
 
     /// Weighs a replaced value, once. It is `Retired` by now: if the function panics, it is still freed.
@@ -205,6 +245,7 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         let expected = current.map_or(ptr::null_mut(), |value| ptr::from_ref(value).cast_mut());
         // SAFETY: the guard keeps what was loaded and what is held now.
         let old = unsafe { self.exchange(expected, into_raw(new)) }?;
+        updates::note(self);
         Ok(self.weigh(old))
     }
 
@@ -232,20 +273,72 @@ impl<T: Send + Sync + 'static, D: Handle> RcuOption<T, D> {
         }
     }
 
-    /// Replaces the value by one that `f` makes from it, and tries again if another writer has changed the
-    /// cell meanwhile. `f` may run several times, inside a section of its own.
+    /// As [`RcuCell::update`](crate::RcuCell::update).
+    ///
+    /// # Panics
+    /// As [`RcuCell::update`](crate::RcuCell::update).
     #[doc(alias = "rcu")]
+    #[track_caller]
     pub fn update(&self, mut f: impl FnMut(Option<&T>) -> Option<T>) -> Option<Retired<T, D>> {
+        let always = self.change(|current| Ok::<_, Infallible>((f(current), ())));
+        let Ok((old, ())) = always;
+        old
+    }
+
+    /// As [`RcuCell::update_with`](crate::RcuCell::update_with): `Some(None)` empties the cell, `None` leaves
+    /// it as it is.
+    ///
+    /// # Panics
+    /// As [`RcuCell::update`](crate::RcuCell::update).
+    #[track_caller]
+    pub fn update_with<R>(
+        &self,
+        mut f: impl FnMut(Option<&T>) -> (Option<Option<T>>, R),
+    ) -> (Option<Retired<T, D>>, R) {
+        let changed = self.change(|current| match f(current) {
+            (Some(new), result) => Ok((new, result)),
+            (None, result) => Err(result),
+        });
+        changed.unwrap_or_else(|result| (None, result))
+    }
+
+    /// As [`RcuCell::try_update`](crate::RcuCell::try_update).
+    ///
+    /// # Errors
+    /// That of `f`; the cell is as it was.
+    ///
+    /// # Panics
+    /// As [`RcuCell::update`](crate::RcuCell::update).
+    #[track_caller]
+    pub fn try_update<E>(
+        &self,
+        mut f: impl FnMut(Option<&T>) -> Result<Option<T>, E>,
+    ) -> Result<Option<Retired<T, D>>, E> {
+        self.change(|current| Ok((f(current)?, ())))
+            .map(|(old, ())| old)
+    }
+
+    /// The loop of the updates. `f` returns the new value and something of the caller's, or an error, and
+    /// then the cell stays as it is.
+    #[track_caller]
+    fn change<R, E>(
+        &self,
+        mut f: impl FnMut(Option<&T>) -> Result<(Option<T>, R), E>,
+    ) -> Result<(Option<Retired<T, D>>, R), E> {
         let section = Guard::new_in(self.domain.clone());
+        let update = Update::of(self);
+        let running = update.enter();
         loop {
             let held = self.pointer.load(Ordering::Acquire); // [PTR-1]
             // SAFETY: as in `load`: `section` is one of the cell's own domain.
-            let new = into_raw(f(unsafe { held.as_ref() }));
+            let (new, result) = f(unsafe { held.as_ref() })?;
             // SAFETY: as above.
-            if let Ok(old) = unsafe { self.exchange(held, new) } {
-                drop(section);
-                return self.weigh(old);
+            if let Ok(old) = unsafe { self.exchange(held, into_raw(new)) } {
+                drop((running, section)); // before the function that weighs
+                updates::note(self); // in those that called this one
+                return Ok((self.weigh(old), result));
             }
+            update.failed();
         }
     }
 }

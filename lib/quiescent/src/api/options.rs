@@ -1,6 +1,6 @@
 //! Settings at start-up.
 
-use quiescent_core::domain::settings::{INLINE, WORKERS_RUN};
+use quiescent_core::domain::settings::Runner;
 #[cfg(feature = "fork")]
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -26,16 +26,12 @@ pub struct Options {
     pub budget_bytes: Option<u64>,
     /// The budget in objects and callbacks. Unset: 2²⁰.
     pub budget_callbacks: Option<u64>,
-    /// Lets threads run their own closures as they run destructors: one or two in each later call of `retire`
-    /// or `defer`, instead of on the worker. This avoids a change of thread, and the caches are warm. But
-    /// then closures run *inside* `retire` and `defer`, under any locks that the caller holds (never inside a
-    /// section or another callback). The worker still runs hurried closures, intrusive heads, closures of
-    /// threads that have become quiet, and all closures in fenced mode. Off by default.
-    pub inline_callbacks: bool,
-    /// Has the worker run destructors, not the threads that retire: see
-    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker). If `inline_callbacks` is set,
-    /// the worker then runs closures, too. Off by default.
-    pub destructors_on_worker: bool,
+    /// Who runs destructors. Unset: unchanged, at first [`Runner::Owner`]. See
+    /// [`set_destructors`](crate::tuning::set_destructors).
+    pub destructors: Option<Runner>,
+    /// Who runs closures. Unset: unchanged, at first [`Runner::Worker`]. See
+    /// [`set_closures`](crate::tuning::set_closures).
+    pub closures: Option<Runner>,
     /// In the child of a fork, also runs the callbacks and destructors that were queued before it: each of
     /// them then runs twice, once in each process. Off by default: the child frees plain memory, and forgets
     /// the rest. (The parent runs its own in either case.) The setting at the moment of the fork counts.
@@ -81,8 +77,8 @@ impl Options {
             max_threads: None,
             budget_bytes: None,
             budget_callbacks: None,
-            inline_callbacks: false,
-            destructors_on_worker: false,
+            destructors: None,
+            closures: None,
             inherit_callbacks: false,
             ignore_forks: false,
             stall_after: None,
@@ -94,11 +90,11 @@ impl Options {
         /// Requires a fence mode.
         fence(mode: FenceMode): fence = Some(mode);
 
-        /// Lets threads run their callbacks themselves; see [`inline_callbacks`](Options::inline_callbacks).
-        inline_callbacks(inline: bool): inline_callbacks = inline;
+        /// Sets who runs destructors; see [`destructors`](Options::destructors).
+        destructors(runner: Runner): destructors = Some(runner);
 
-        /// Has the worker run destructors; see [`destructors_on_worker`](Options::destructors_on_worker).
-        destructors_on_worker(on_worker: bool): destructors_on_worker = on_worker;
+        /// Sets who runs closures; see [`closures`](Options::closures).
+        closures(runner: Runner): closures = Some(runner);
 
         /// Lets the child of a fork run what was queued before it; see
         /// [`inherit_callbacks`](Options::inherit_callbacks).
@@ -140,8 +136,12 @@ impl Options {
         env.home.set(|it| {
             it.budget_bytes = self.budget_bytes.unwrap_or(it.budget_bytes);
             it.budget_count = self.budget_callbacks.unwrap_or(it.budget_count);
-            it.put(INLINE, self.inline_callbacks);
-            it.put(WORKERS_RUN, self.destructors_on_worker);
+            if let Some(runner) = self.destructors {
+                it.set_destructors(runner);
+            }
+            if let Some(runner) = self.closures {
+                it.set_closures(runner);
+            }
             it.stall_ns = self.stall_after.map_or(it.stall_ns, in_ns);
         });
         #[cfg(not(quiescent_model))]

@@ -29,10 +29,45 @@ const LARGE: usize = 512;
 #[derive(Debug)]
 pub struct Boxed<T> {
     pub value: NonNull<T>,
-    /// Bytes that it owns besides its own size, or [`UNKNOWN`].
+    /// Bytes that it owns besides its own size; or [`UNKNOWN`]; or [`UNSAID`], if `on_worker` was said only.
     pub bytes: usize,
-    /// A worker drops it, not the calling thread.
+    /// A worker reclaims it, and the call that retires it only queues. Then `bytes` is not `UNKNOWN`, so that
+    /// one comparison finds out whether anything was said.
     pub on_worker: bool,
+}
+
+const UNSAID: usize = UNKNOWN - 1;
+
+impl<T> Boxed<T> {
+    /// Nothing is said of it.
+    #[inline(always)]
+    pub fn new(value: NonNull<T>) -> Boxed<T> {
+        Boxed {
+            value,
+            bytes: UNKNOWN,
+            on_worker: false,
+        }
+    }
+
+    /// It owns so many bytes more.
+    #[inline]
+    pub fn add_owned(&mut self, bytes: usize) {
+        let known = self.known().unwrap_or(0);
+        self.bytes = known.saturating_add(bytes).min(UNSAID - 1);
+    }
+
+    /// A worker reclaims it.
+    #[inline]
+    pub fn leave_to_worker(&mut self) {
+        self.bytes = self.known().unwrap_or(UNSAID);
+        self.on_worker = true;
+    }
+
+    /// The bytes that were declared.
+    #[inline(always)]
+    fn known(&self) -> Option<usize> {
+        (self.bytes < UNSAID).then_some(self.bytes)
+    }
 }
 
 /// The queue to which the calling thread pushes without a lock, if it may.
@@ -53,7 +88,7 @@ impl<T: Send + 'static> Boxed<T> {
     /// As above.
     #[inline(always)]
     unsafe fn pack(&self) -> Option<(usize, Entry, u64)> {
-        let owned = Owned::by::<T>(self.bytes);
+        let owned = Owned::by::<T>(self.known().unwrap_or(UNKNOWN));
         let bytes = weight::boxed::<T>() as u64 + owned.bytes();
         let object = self.value.as_ptr();
         if needs_drop::<T>() {
@@ -72,11 +107,10 @@ impl<T: Send + 'static> Boxed<T> {
     /// As above.
     #[inline(always)]
     pub unsafe fn retire(self, domain: &impl Handle, terms: Terms) {
-        let bytes = UNKNOWN;
         match self.bytes {
-            // Without a declaration everything but the pointer is a constant of the type.
+            // If nothing was said, everything but the pointer is a constant of the type.
             // SAFETY: the caller's promise.
-            UNKNOWN => unsafe { Boxed { bytes, ..self }.retire_as(domain, terms) },
+            UNKNOWN => unsafe { Boxed::new(self.value).retire_as(domain, terms) },
             // SAFETY: the caller's promise.
             _ => unsafe {
                 Boxed::retire_declared(self.value, self.bytes, self.on_worker, domain, terms)
@@ -84,7 +118,7 @@ impl<T: Send + 'static> Boxed<T> {
         }
     }
 
-    /// The same for a value whose owned bytes were declared. Takes the fields, because a caller keeps them in
+    /// The same for a value of which something was said. Takes the fields, because a caller keeps them in
     /// registers.
     ///
     /// # Safety
@@ -101,6 +135,10 @@ impl<T: Send + 'static> Boxed<T> {
             value,
             bytes,
             on_worker,
+        };
+        let terms = Terms {
+            hands_off: on_worker,
+            ..terms
         };
         // SAFETY: the caller's promise.
         unsafe { boxed.retire_as(domain, terms) };
@@ -122,7 +160,7 @@ impl<T: Send + 'static> Boxed<T> {
             // SAFETY: the caller's promise.
             (true, _) => unsafe { enqueue::only(queue, lane, entry, bytes) },
             (false, PLAIN) => {
-                let large = size_of::<T>() >= LARGE || !matches!(self.bytes, 0 | UNKNOWN);
+                let large = size_of::<T>() >= LARGE || self.known().is_some_and(|bytes| bytes != 0);
                 // SAFETY: the caller's promise.
                 unsafe { enqueue::plain(queue, entry, bytes, large) };
             }

@@ -22,9 +22,9 @@
 //! **A destructor must not take a lock that is held while something is retired**: a thread that holds it and
 //! retires would wait for itself. Where that cannot be excluded, have the worker run destructors: of one
 //! value ([`on_worker`](Retired::on_worker)), of one thread
-//! ([`offload_thread`](crate::tuning::offload_thread)), of a domain
-//! ([`set_destructors_on_worker`](crate::RcuDomain::set_destructors_on_worker)), or of the process
-//! ([`tuning`](crate::tuning::set_destructors_on_worker), [`Options`](crate::Options)). In builds with
+//! ([`set_thread_on_worker`](crate::tuning::set_thread_on_worker)), of a domain
+//! ([`set_destructors`](crate::RcuDomain::set_destructors)), or of the process
+//! ([`tuning`](crate::tuning::set_destructors), [`Options`](crate::Options)). In builds with
 //! `debug_assertions` a destructor that takes more than 10 ms in such a call is
 //! [reported](crate::report::Report::Slow) with its type. In fenced mode the worker runs all destructors.
 //!
@@ -50,7 +50,6 @@ use quiescent_core::domain::enqueue::Terms;
 use quiescent_core::domain::error::Refusal;
 use quiescent_core::domain::error::SyncError;
 use quiescent_core::prim::counters::count;
-use quiescent_core::queue::weight::UNKNOWN;
 use quiescent_engine::credit::Urgency;
 
 /// A replaced value that sections that are open now may still be reading.
@@ -111,11 +110,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// As for [`from_raw`](Retired::from_raw), for sections of this domain.
     #[inline(always)]
     pub unsafe fn from_raw_in(pointer: NonNull<T>, domain: D) -> Retired<T, D> {
-        let boxed = Boxed {
-            value: pointer,
-            bytes: UNKNOWN,
-            on_worker: false,
-        };
+        let boxed = Boxed::new(pointer);
         let owns = PhantomData;
         Retired {
             boxed,
@@ -157,33 +152,6 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
         let (boxed, domain) = self.into_parts();
         // SAFETY: a box of ours that no new reader can find.
         unsafe { boxed.retire(&domain, Terms::of(Urgency::Hurry)) };
-    }
-
-    /// As [`retire`](Retired::retire), for threads with deadlines (audio, control loops): this call frees
-    /// nothing, runs nothing, starts no grace period, and issues no process-wide fence. The worker does all
-    /// that: it is woken once a batch, or wakes at the flush time.
-    ///
-    /// Cost: about 20 instructions. Once in a few hundred calls it also takes the queue's lock and a block of
-    /// memory; sometimes it makes a system call that wakes the worker or sets its timer; the first call of
-    /// all starts the worker. [`offload_thread`](crate::tuning::offload_thread) makes every `retire` of a
-    /// thread work like this. In a domain of the program's own, each of a thread's first 64 calls takes the
-    /// lock of its queue there.
-    ///
-    /// From three quarters of the [budget](crate::tuning::set_budget()) on, a call that takes the lock
-    /// wakes the worker and yields the processor once (not inside a section). Beyond the budget each call
-    /// does: a microsecond or two, if no other thread wants the processor. A real-time thread yields to
-    /// threads of its own priority only: give it a budget that it does not reach, or the worker a processor
-    /// of its own.
-    ///
-    /// ```
-    /// let cell = quiescent::RcuCell::new([0u8; 64]);
-    /// cell.store([1; 64]).retire_no_reclaim();
-    /// ```
-    #[inline(always)]
-    pub fn retire_no_reclaim(self) {
-        let (boxed, domain) = self.into_parts();
-        // SAFETY: a box of ours that no new reader can find.
-        unsafe { boxed.retire(&domain, Terms::HANDS_OFF) };
     }
 
     /// As [`retire`](Retired::retire), unless the [budget](crate::tuning::set_budget()) is used up; then it
@@ -261,18 +229,32 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// with the [budget](crate::tuning::set_budget()); it does not make batches of callbacks smaller.)
     #[must_use = "this does not retire"]
     pub fn with_owned_bytes(mut self, bytes: usize) -> Retired<T, D> {
-        let known = match self.boxed.bytes {
-            UNKNOWN => 0,
-            known => known,
-        };
-        self.boxed.bytes = known.saturating_add(bytes).min(UNKNOWN - 1);
+        self.boxed.add_owned(bytes);
         self
     }
 
-    /// Has the worker (or [`drain`](crate::drain())) run the destructor, not a later `retire` of this thread.
-    /// For destructors that take a lock which is held while something is retired, or that take long. It has
-    /// no effect on plain values. For all values there is
-    /// [`set_destructors_on_worker`](crate::tuning::set_destructors_on_worker).
+    /// Has the worker (or [`drain`](crate::drain())) reclaim this value, and no later `retire` of this
+    /// thread: for destructors that take a lock which is held while something is retired, or that take long;
+    /// and for threads with deadlines (audio, control loops). A [`retire`](Retired::retire) of it frees
+    /// nothing, runs nothing, starts no grace period, and issues no process-wide fence. The worker does all
+    /// that: it is woken once a batch, or wakes at the flush time. (A value without a destructor may still be
+    /// freed by the thread's `retire` of other values.)
+    ///
+    /// For all values of a thread or of the process there are
+    /// [`set_thread_on_worker`](crate::tuning::set_thread_on_worker) and
+    /// [`set_on_worker`](crate::tuning::set_on_worker), for all destructors
+    /// [`set_destructors`](crate::tuning::set_destructors).
+    ///
+    /// Cost of `retire`: about 20 instructions. Once in a few hundred calls it also takes the queue's lock
+    /// and a block of memory; sometimes it makes a system call that wakes the worker or sets its timer; the
+    /// first call of all starts the worker. In a domain of the program's own, each of a thread's first 64
+    /// calls takes the lock of its queue there.
+    ///
+    /// From three quarters of the [budget](crate::tuning::set_budget()) on, a call that takes the lock
+    /// wakes the worker and yields the processor once (not inside a section). Beyond the budget each call
+    /// does: a microsecond or two, if no other thread wants the processor. A real-time thread yields to
+    /// threads of its own priority only: give it a budget that it does not reach, or the worker a processor
+    /// of its own.
     ///
     /// ```
     /// let cell = quiescent::RcuCell::new(String::from("old"));
@@ -280,7 +262,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// ```
     #[must_use = "this does not retire"]
     pub fn on_worker(mut self) -> Retired<T, D> {
-        self.boxed.on_worker = true;
+        self.boxed.leave_to_worker();
         self
     }
 

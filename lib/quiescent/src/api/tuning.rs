@@ -1,6 +1,6 @@
 //! Settings that a running program can change: flush times, budget, and which threads reclaim.
 
-use quiescent_core::domain::settings::{DRAINED, OFFLOAD, WORKERS_RUN};
+use quiescent_core::domain::settings::Runner;
 use std::time::Duration;
 
 use quiescent_engine::credit::Defer;
@@ -100,82 +100,89 @@ pub fn set_budget(bytes: u64, callbacks: u64) {
     (env().home).set(|it| (it.budget_bytes, it.budget_count) = (bytes, callbacks));
 }
 
-/// Moves reclaiming from the threads that retire to the worker, or back; at any time, for the whole process.
+/// Has the worker reclaim everything, as if every value were retired
+/// [`on_worker`](crate::Retired::on_worker), or has threads do it again; at any time, for the whole process.
 ///
 /// On: `retire` only queues. The worker starts grace periods, issues their fences, and frees: once a batch
 /// (2048 objects or 192 KiB of plain memory of a thread), and at the flush time. Off (the default): threads
 /// that retire do this themselves during later calls. That is cheaper (no change of thread, warm caches)
 /// but less even: once a batch a call takes some microseconds more. Near the budget a thread that does not
-/// reclaim yields the processor to the worker ([`retire_no_reclaim`](crate::Retired::retire_no_reclaim)). A
-/// change loses nothing, and keeps the order in which one thread's objects are freed. For destructors only:
-/// [`set_destructors_on_worker`]. The worker runs closures in either case (but see
-/// [`Options::inline_callbacks`](crate::Options)).
+/// reclaim yields the processor to the worker. A change loses nothing, and keeps the order in which one
+/// thread's objects are freed. For destructors only: [`set_destructors`]. Who runs closures stays as it is
+/// ([`set_closures`]).
 ///
 /// ```
-/// quiescent::tuning::set_offload(true);
+/// quiescent::tuning::set_on_worker(true);
 /// # let cell = quiescent::RcuCell::new([0u8; 64]);
 /// cell.store([1; 64]).retire(); // queues, and does nothing else
-/// quiescent::tuning::set_offload(false);
+/// quiescent::tuning::set_on_worker(false);
 /// ```
-pub fn set_offload(offload: bool) {
-    env().home.set(|it| it.put(OFFLOAD, offload));
+pub fn set_on_worker(on_worker: bool) {
+    env().home.set(|it| it.set_offload(on_worker));
 }
 
-/// As [`set_offload`], for what the calling thread retires: `Some` overrides the process's setting, `None`
+/// As [`set_on_worker`], for what the calling thread retires: `Some` overrides the process's setting, `None`
 /// (the default) follows it. Reset when the thread ends. A thread that gets no queue of its own (fenced
 /// readers, no memory) follows the process's setting.
 ///
 /// ```
 /// std::thread::spawn(|| {
-///     quiescent::tuning::offload_thread(Some(true)); // this one has deadlines to meet
+///     quiescent::tuning::set_thread_on_worker(Some(true)); // this one has deadlines to meet
 /// }).join().unwrap();
 /// ```
-pub fn offload_thread(offload: Option<bool>) {
-    home().offload_thread(offload);
+pub fn set_thread_on_worker(on_worker: Option<bool>) {
+    home().offload_thread(on_worker);
 }
 
-/// Has the program itself run closures and destructors, when it calls [`drain_ready`] or
-/// [`drain`](crate::drain()), not the worker and the threads that retire. For event loops and frameworks
-/// whose callbacks must run on their own threads. May be called at any time; applies to the whole process.
+/// Sets who runs closures ([`defer`](crate::defer()) and its relatives), in the process's domain: at first
+/// [`Runner::Worker`]. May be called at any time. See [`Runner`] for the choices;
+/// [`RcuDomain::set_closures`](crate::RcuDomain::set_closures) is for other domains.
 ///
-/// While it is on, the worker still starts grace periods, at the same times, and frees plain memory; it calls
-/// the function set by [`on_ready`] when callbacks have become ready. Callbacks stay queued until the program
-/// drains, and a [`barrier`](crate::barrier()) waits for that. When it is switched off, the worker runs what
-/// is queued.
+/// `Owner` avoids a change of thread, and the caches are warm. But then closures run *inside* `retire` and
+/// `defer`, under any locks that the caller holds. In fenced mode the worker runs them all.
+///
+/// `Drained` is for event loops and frameworks whose callbacks must run on their own threads: the program
+/// runs closures and destructors when it calls [`drain_ready`] or [`drain`](crate::drain()). The worker calls
+/// the function set by [`on_ready`] when some have become ready. They stay queued until the program drains,
+/// and a [`barrier`](crate::barrier()) waits for that. When another runner is set, it runs what is queued.
 ///
 /// ```
+/// use quiescent::{Runner, tuning};
 /// use std::time::Duration;
 ///
-/// quiescent::tuning::set_drained(true);
-/// quiescent::tuning::on_ready(|| println!("wake the event loop")); // on the worker's thread
+/// tuning::set_closures(Runner::Drained);
+/// tuning::on_ready(|| println!("wake the event loop")); // on the worker's thread
 /// quiescent::defer(|| println!("on the event loop's thread"));
 /// quiescent::synchronize();
 /// // … in the loop: at most 100 of them, for at most a millisecond
-/// let drained = quiescent::tuning::drain_ready(100, Duration::from_millis(1));
+/// let drained = tuning::drain_ready(100, Duration::from_millis(1));
 /// assert_eq!(drained.ran, 1);
-/// # quiescent::tuning::set_drained(false);
+/// # tuning::set_closures(Runner::Worker);
 /// ```
-pub fn set_drained(drained: bool) {
-    env().home.set(|it| it.put(DRAINED, drained));
+pub fn set_closures(runner: Runner) {
+    env().home.set(|it| it.set_closures(runner));
 }
 
-/// Selects which threads run destructors of retired values: the thread that retired the value, in its later
-/// calls of `retire` and `store` (the default), or the worker. For programs whose destructors take locks that
-/// are held while something is retired. May be called at any time; applies to the whole process; a thread
+/// Sets who runs the destructors of retired values, in the process's domain: at first [`Runner::Owner`], the
+/// thread that retired the value, in its later calls of `retire` and `store`. Programs whose destructors take
+/// locks that are held while something is retired set [`Runner::Worker`]. May be called at any time; a thread
 /// applies it at its next call. For one value there is [`Retired::on_worker`](crate::Retired::on_worker), for
-/// one thread [`offload_thread`].
+/// one thread [`set_thread_on_worker`], for other domains
+/// [`RcuDomain::set_destructors`](crate::RcuDomain::set_destructors).
 ///
 /// ```
-/// quiescent::tuning::set_destructors_on_worker(true);
-/// # quiescent::tuning::set_destructors_on_worker(false);
+/// use quiescent::{Runner, tuning};
+///
+/// tuning::set_destructors(Runner::Worker);
+/// # tuning::set_destructors(Runner::Owner);
 /// ```
-pub fn set_destructors_on_worker(on_worker: bool) {
-    env().home.set(|it| it.put(WORKERS_RUN, on_worker));
+pub fn set_destructors(runner: Runner) {
+    env().home.set(|it| it.set_destructors(runner));
 }
 
 /// Sets a function that the worker calls when callbacks have become ready that the program runs itself
-/// ([`set_drained`]): on the worker's thread, once for each grace period that it waited for. It must not wait
-/// for grace periods or barriers; it may write to an event descriptor, for example. A panic in it is
+/// ([`Runner::Drained`]): on the worker's thread, once for each grace period that it waited for. It must not
+/// wait for grace periods or barriers; it may write to an event descriptor, for example. A panic in it is
 /// contained. Each call replaces the previous function.
 pub fn on_ready(notify: fn()) {
     crate::watch::report::set_ready(notify);

@@ -88,8 +88,12 @@ impl WriteLock {
         }
     }
 
-    /// Takes the lock, and waits for it.
-    pub(crate) fn take(&self) -> Taken<'_> {
+    /// Takes the lock, and waits for it, for this call.
+    ///
+    /// # Panics
+    /// If this thread holds it: the call is made by code that runs under the lock.
+    #[track_caller]
+    pub(crate) fn take(&self, call: &'static str) -> Taken<'_> {
         let mut word = number() << 1;
         loop {
             let now = self.word.load(Ordering::Relaxed);
@@ -106,6 +110,8 @@ impl WriteLock {
                         _thread: PhantomData,
                     };
                 }
+            } else if (now ^ word) & !AWAITED == 0 {
+                panic!("{call}: called by a function that a change of the same list has called");
             } else if now & AWAITED != 0 || exchange(now | AWAITED) {
                 futex_wait(&self.word, now | AWAITED, None);
                 word |= AWAITED; // others may sleep as well

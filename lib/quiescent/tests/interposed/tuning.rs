@@ -12,7 +12,7 @@ use crate::common::deferral::{flag, library_threads};
 use crate::common::{Reader, in_both_modes, isolated, on_thread, sleeps, thread_id, until};
 use quiescent::intrusive::{self, Head};
 use quiescent::tuning::{
-    FLUSH, FlushTimes, PROMPT, flush_times, offload_thread, set_flush_times, set_offload,
+    FLUSH, FlushTimes, PROMPT, flush_times, set_flush_times, set_on_worker, set_thread_on_worker,
 };
 use quiescent::{RcuCell, Retired, barrier, defer, defer_hurry, defer_lazy, statistics};
 
@@ -47,9 +47,9 @@ fn retire_one() {
     unsafe { Retired::from_raw(object()).retire() };
 }
 
-fn retire_one_no_reclaim() {
+fn retire_one_on_worker() {
     // SAFETY: as above.
-    unsafe { Retired::from_raw(object()).retire_no_reclaim() };
+    unsafe { Retired::from_raw(object()).on_worker().retire() };
 }
 
 /// How many of the objects the calling thread gives back itself meanwhile.
@@ -79,14 +79,14 @@ fn offloaded_threads_free_nothing_and_lose_nothing() {
     in_both_modes(|| {
         let idle = Reader::idle("idle"); // so that grace periods need a fence
         assert!(freed_by_its_thread(MANY, || (), retire_one) > 0);
-        set_offload(true);
+        set_on_worker(true);
         assert_eq!(freed_by_its_thread(MANY, || (), retire_one), 0);
         // One of them wants to do it itself all the same.
-        let itself = || offload_thread(Some(false));
+        let itself = || set_thread_on_worker(Some(false));
         assert!(freed_by_its_thread(MANY, itself, retire_one) > 0);
         // That wish ended with its thread.
         assert_eq!(freed_by_its_thread(MANY, || (), retire_one), 0);
-        set_offload(false);
+        set_on_worker(false);
         assert!(freed_by_its_thread(MANY, || (), retire_one) > 0);
         idle.end();
     });
@@ -95,7 +95,7 @@ fn offloaded_threads_free_nothing_and_lose_nothing() {
 #[test]
 fn one_thread_alone_is_offloaded() {
     in_both_modes(|| {
-        let wish = || offload_thread(Some(true));
+        let wish = || set_thread_on_worker(Some(true));
         assert_eq!(freed_by_its_thread(MANY, wish, retire_one), 0);
         // Not even what is done already: it stops in the middle of a batch.
         let freed = FREED.load(Ordering::Relaxed);
@@ -107,7 +107,7 @@ fn one_thread_alone_is_offloaded() {
                     queued += 1;
                 }
             });
-            offload_thread(Some(true));
+            set_thread_on_worker(Some(true));
             retire_one(); // finds out
             let after = watched(|| (0..600).for_each(|_| retire_one()));
             (queued + 1, before, after)
@@ -117,8 +117,8 @@ fn one_thread_alone_is_offloaded() {
         barrier();
         assert_eq!(FREED.load(Ordering::Relaxed) - freed, queued, "each once");
         let change_of_mind = || {
-            offload_thread(Some(true));
-            offload_thread(None);
+            set_thread_on_worker(Some(true));
+            set_thread_on_worker(None);
         };
         assert!(freed_by_its_thread(MANY, change_of_mind, retire_one) > 0);
     });
@@ -127,7 +127,7 @@ fn one_thread_alone_is_offloaded() {
 #[test]
 fn retiring_without_reclaiming_frees_nothing_here() {
     in_both_modes(|| {
-        let none = freed_by_its_thread(MANY, || (), retire_one_no_reclaim);
+        let none = freed_by_its_thread(MANY, || (), retire_one_on_worker);
         assert_eq!(none, 0);
         // After others have made a grace period and left objects that are done.
         let done_ones = || {
@@ -137,7 +137,7 @@ fn retiring_without_reclaiming_frees_nothing_here() {
         let freed = FREED.load(Ordering::Relaxed);
         let here = on_thread("mixes", move || {
             done_ones();
-            watched(|| (0..MANY).for_each(|_| retire_one_no_reclaim()))
+            watched(|| (0..MANY).for_each(|_| retire_one_on_worker()))
         });
         assert_eq!(here, 0);
         barrier();
@@ -151,16 +151,14 @@ fn a_full_batch_of_an_offloaded_thread_does_not_wait_for_the_flush() {
         // So that only the batch can be the reason.
         let lazy = Duration::from_secs(1_000_000);
         set_flush_times(FlushTimes { lazy, prompt: lazy });
-        set_offload(true);
+        set_on_worker(true);
         let freed = FREED.load(Ordering::Relaxed);
         on_thread("retires", || (0..MANY).for_each(|_| retire_one()));
         until("a batch is freed", || {
             FREED.load(Ordering::Relaxed) - freed >= 2048
         });
         let before = FREED.load(Ordering::Relaxed);
-        on_thread("retires", || {
-            (0..MANY).for_each(|_| retire_one_no_reclaim())
-        });
+        on_thread("retires", || (0..MANY).for_each(|_| retire_one_on_worker()));
         until("another is, too", || {
             FREED.load(Ordering::Relaxed) - before >= 2048
         });
@@ -183,7 +181,7 @@ fn toggling_under_load_loses_nothing() {
                     let mut n = 0;
                     while !STOP.load(Ordering::Relaxed) {
                         (0..100).for_each(|_| retire_one());
-                        (0..20).for_each(|_| retire_one_no_reclaim());
+                        (0..20).for_each(|_| retire_one_on_worker());
                         n += 120;
                     }
                     n
@@ -192,7 +190,7 @@ fn toggling_under_load_loses_nothing() {
             .collect();
         start.wait();
         for round in 0..400 {
-            set_offload(round % 2 == 0);
+            set_on_worker(round % 2 == 0);
             if round % 50 == 0 {
                 quiescent::drain(Duration::ZERO);
             }
@@ -336,7 +334,7 @@ fn zero_is_at_once() {
 #[test]
 fn what_is_offloaded_can_be_drained() {
     isolated(|| {
-        set_offload(true);
+        set_on_worker(true);
         let freed = FREED.load(Ordering::Relaxed);
         (0..MANY).for_each(|_| retire_one());
         assert_eq!(quiescent::drain(crate::common::PATIENCE).left, 0);

@@ -13,8 +13,8 @@ use crate::common::{
     Numbers, PATIENCE, Reader, emulated, in_both_modes, isolated, on_thread, thread_id, until,
 };
 use quiescent::{
-    Options, RcuCell, RcuOption, barrier, defer, defer_hurry, drain, read, read_lock, statistics,
-    synchronize,
+    Options, RcuCell, RcuOption, Runner, barrier, defer, defer_hurry, drain, read, read_lock,
+    statistics, synchronize,
 };
 
 #[test]
@@ -253,7 +253,7 @@ thread_local! {
 }
 
 #[test]
-fn inline_callbacks_run_here_one_at_a_time() {
+fn closures_of_owners_run_here_one_at_a_time() {
     needs!(fence);
     isolated(|| {
         static HERE: AtomicU32 = AtomicU32::new(0);
@@ -271,7 +271,7 @@ fn inline_callbacks_run_here_one_at_a_time() {
             DEPTH.set(depth - 1);
         }
         Options::new()
-            .inline_callbacks(true)
+            .closures(Runner::Owner)
             .apply()
             .expect("possible");
         OWNER.store(thread_id(), Ordering::Relaxed);

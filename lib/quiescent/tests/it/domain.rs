@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::common::{isolated, until};
 use quiescent::report::Report;
 use quiescent::tuning::FlushTimes;
-use quiescent::{Domain, RcuCell, SyncError};
+use quiescent::{Domain, RcuCell, Runner, SyncError};
 
 mod ends;
 mod readers;
@@ -316,7 +316,7 @@ fn a_drained_domain_runs_code_only_where_the_program_drains_it() {
             READY.fetch_add(1, Ordering::Relaxed);
         });
         let domain = Domain::new();
-        domain.set_drained(true);
+        domain.set_closures(Runner::Drained);
         let (sender, receiver) = mpsc::channel();
         for _ in 0..5 {
             let sender = sender.clone();
@@ -329,7 +329,7 @@ fn a_drained_domain_runs_code_only_where_the_program_drains_it() {
         let drained = domain.drain(LONG);
         assert_eq!((drained.ran, drained.left), (3, 0));
         assert!(receiver.try_iter().all(|id| id == thread::current().id()));
-        domain.set_drained(false);
+        domain.set_closures(Runner::Worker);
         domain.defer_hurry(move || sender.send(thread::current().id()).expect("listened to"));
         let other = receiver.recv_timeout(LONG).expect("the worker goes on");
         assert_ne!(other, thread::current().id());

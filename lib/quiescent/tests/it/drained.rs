@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::common::deferral::{flag, library_sleeps};
 use crate::common::{PATIENCE, in_both_modes, on_thread, thread_id, until};
-use quiescent::tuning::{FlushTimes, drain_ready, on_ready, set_drained, set_flush_times};
-use quiescent::{RcuCell, barrier, defer, defer_hurry, drain, statistics, synchronize};
+use quiescent::tuning::{FlushTimes, drain_ready, on_ready, set_closures, set_flush_times};
+use quiescent::{RcuCell, Runner, barrier, defer, defer_hurry, drain, statistics, synchronize};
 
 static RAN: AtomicU32 = AtomicU32::new(0);
 static ON: AtomicU32 = AtomicU32::new(0);
@@ -41,7 +41,7 @@ fn workers_sleep() {
 #[test]
 fn the_worker_runs_none_and_tells() {
     in_both_modes(|| {
-        set_drained(true);
+        set_closures(Runner::Drained);
         on_ready(|| {
             NOTIFIED.fetch_add(1, Ordering::Release);
             panic!("a panic in it is contained");
@@ -70,7 +70,7 @@ fn the_worker_runs_none_and_tells() {
 fn no_more_than_asked_for_and_every_queue_gets_its_turn() {
     in_both_modes(|| {
         static LATE: AtomicU32 = AtomicU32::new(0);
-        set_drained(true);
+        set_closures(Runner::Drained);
         on_thread("first", || (0..100).for_each(|_| defer(note)));
         on_thread("second", || {
             (0..5).for_each(|_| {
@@ -98,7 +98,7 @@ fn no_more_than_asked_for_and_every_queue_gets_its_turn() {
 #[test]
 fn a_bounded_drain_does_not_wait() {
     in_both_modes(|| {
-        set_drained(true);
+        set_closures(Runner::Drained);
         // No time comes at which the worker looks at the queue.
         set_flush_times(FlushTimes {
             lazy: Duration::MAX,
@@ -120,7 +120,7 @@ fn a_bounded_drain_does_not_wait() {
 #[test]
 fn what_is_plain_memory_is_freed_all_the_same() {
     in_both_modes(|| {
-        set_drained(true);
+        set_closures(Runner::Drained);
         let soon = Duration::from_millis(10);
         set_flush_times(FlushTimes {
             lazy: soon,
@@ -152,7 +152,7 @@ fn what_is_plain_memory_is_freed_all_the_same() {
 #[test]
 fn a_barrier_waits_for_who_drains() {
     in_both_modes(|| {
-        set_drained(true);
+        set_closures(Runner::Drained);
         defer(note);
         let over = flag();
         std::thread::scope(|scope| {
@@ -172,7 +172,7 @@ fn a_barrier_waits_for_who_drains() {
 #[test]
 fn switched_off_the_worker_goes_on_with_what_is_there() {
     in_both_modes(|| {
-        set_drained(true);
+        set_closures(Runner::Drained);
         for round in 1..=20 {
             defer(note);
             defer_hurry(note);
@@ -180,10 +180,10 @@ fn switched_off_the_worker_goes_on_with_what_is_there() {
                 synchronize();
                 workers_sleep();
             }
-            set_drained(false);
+            set_closures(Runner::Worker);
             until("both have run", || ran() == 2 * round);
             assert_ne!(ON.load(Ordering::Relaxed), thread_id());
-            set_drained(true);
+            set_closures(Runner::Drained);
         }
     });
 }

@@ -11,7 +11,7 @@ use crate::common::{PATIENCE, isolated, panic_text, until};
 use quiescent::intrusive::{self, Head};
 use quiescent::{
     Domain, Exchanged, Global, Guard, Handle, RcuCell, RcuList, RcuOption, RcuPtr, Refusal,
-    Retired, Sendable, Srcu, SyncError, drain,
+    Retired, Runner, Sendable, Srcu, SyncError, drain,
 };
 
 quiescent::domain! {
@@ -74,7 +74,7 @@ fn everything<D: Handle>(domain: D, settle: impl Fn()) {
         .retire_wait(PATIENCE)
         .expect("there is room");
     cell.store(value()).with_owned_bytes(100).retire();
-    cell.store(value()).retire_no_reclaim();
+    cell.store(value()).on_worker().retire();
     cell.store(value()).retire_hurry();
     settle();
     assert_eq!(count(), 11);
@@ -90,7 +90,7 @@ fn everything<D: Handle>(domain: D, settle: impl Fn()) {
     list.push_front(value());
     list.push_front(value());
     assert_eq!(list.iter(&Guard::new_in(domain.clone())).count(), 2);
-    assert!(list.remove_first(|_| true));
+    assert!(list.remove_first(|_| true).is_some());
     settle();
     assert_eq!(count(), 13);
     drop(list);
@@ -158,7 +158,7 @@ fn an_srcu_has_a_budget_times_and_callbacks_of_its_own_as_a_domain_has() {
         assert_eq!(srcu.flush_times().lazy, lazy);
 
         srcu.drain(PATIENCE);
-        srcu.set_drained(true);
+        srcu.set_closures(Runner::Drained);
         static RAN: AtomicU32 = AtomicU32::new(0);
         srcu.defer_hurry(|| _ = RAN.fetch_add(1, Ordering::Relaxed));
         srcu.synchronize();

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use quiescent::report::{Report, on_report};
 use quiescent::{
-    Domain, FenceMode, Options, RcuCell, Retired, Srcu, SyncError, barrier, drain, read, read_lock,
-    statistics, synchronize, try_barrier, try_synchronize, tuning,
+    Domain, FenceMode, Options, RcuCell, Retired, Runner, Srcu, SyncError, barrier, drain, read,
+    read_lock, statistics, synchronize, try_barrier, try_synchronize, tuning,
 };
 
 use crate::common::children::{fork, in_child};

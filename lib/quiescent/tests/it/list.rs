@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::common::{Numbers, SHORT, in_both_modes, isolated, panic_text};
 use quiescent::{
-    FenceMode, Options, RcuList, barrier, defer, read, read_lock, statistics, synchronize,
+    FenceMode, Options, RcuList, Runner, barrier, defer, read, read_lock, statistics, synchronize,
 };
 
 /// What an iteration sees now.
@@ -22,7 +22,7 @@ fn each_call_does_what_it_says() {
         let list = RcuList::new();
         assert!(list.is_empty() && elements(&list).is_empty());
         assert_eq!((list.clear(), list.retain(|_| false)), (0, 0));
-        assert!(!list.remove_first(|_| true));
+        assert!(list.remove_first(|_| true).is_none());
         assert_eq!(list.replace(1, |_| true), Err(1));
 
         list.push_front(3);
@@ -37,10 +37,10 @@ fn each_call_does_what_it_says() {
         assert_eq!(elements(&list), [0, 1, 8, 3, 9]);
         assert_eq!(list.replace(7, |&n| n == 100), Err(7));
 
-        assert!(list.remove_first(|&n| n == 8));
-        assert!(!list.remove_first(|&n| n == 8));
-        assert!(list.remove_first(|&n| n == 0));
-        assert!(list.remove_first(|&n| n == 9));
+        assert!(list.remove_first(|&n| n == 8).is_some());
+        assert!(list.remove_first(|&n| n == 8).is_none());
+        assert!(list.remove_first(|&n| n == 0).is_some());
+        assert!(list.remove_first(|&n| n == 9).is_some());
         assert_eq!(elements(&list), [1, 3]);
 
         assert_eq!(list.retain(|_| true), 0);
@@ -48,7 +48,14 @@ fn each_call_does_what_it_says() {
         assert_eq!(list.retain(|&n| n == 3), 2);
         assert_eq!(elements(&list), [3]);
         list.push_front(4);
-        assert_eq!(list.clear(), 2);
+        assert_eq!(read(|guard| list.front(guard).copied()), Some(4));
+        assert_eq!(
+            list.pop_front().map(|node| node.wait().into_inner()),
+            Some(4)
+        );
+        list.push_front(4);
+        assert_eq!((list.len(), list.clear(), list.len()), (2, 2, 0));
+        assert!(list.pop_front().is_none() && read(|guard| list.front(guard).is_none()));
         assert!(list.is_empty() && elements(&list).is_empty());
     });
 }
@@ -97,8 +104,8 @@ fn removed_values_are_dropped_once_and_after_their_readers() {
             let mut iter = list.iter(&guard);
             assert_eq!(iter.nth(1).map(|r| r.0), Some(1)); // stands on 1
             let new = Recorded(0, Arc::from([AtomicU32::new(0)]));
-            assert!(list.remove_first(|r| r.0 == 1));
-            assert!(list.remove_first(|r| r.0 == 2)); // 1 still leads to it
+            assert!(list.remove_first(|r| r.0 == 1).is_some());
+            assert!(list.remove_first(|r| r.0 == 2).is_some()); // 1 still leads to it
             assert!(list.replace(new, |r| r.0 == 4).is_ok());
             assert_eq!(list.retain(|r| r.0 != 5), 1);
             let reclaimed = s.spawn(barrier);
@@ -146,10 +153,106 @@ fn a_closure_that_panics_leaves_a_list_that_works() {
         assert_eq!(text, "enough");
         let numbers = || read(|guard| list.iter(guard).map(|r| r.0).collect::<Vec<_>>());
         assert_eq!(numbers(), [0, 2, 3]);
-        assert!(list.remove_first(|r| r.0 == 3));
+        assert!(list.remove_first(|r| r.0 == 3).is_some());
         assert_eq!(numbers(), [0, 2]);
         barrier();
         assert_eq!(drops(&record), [0, 1, 0, 1]);
+    });
+}
+
+#[test]
+fn what_is_removed_is_returned_and_weighed() {
+    isolated(|| {
+        static LIST: RcuList<String> = RcuList::new().with_weight(|_| {
+            LIST.push_front("weighed".into()); // the lock is free
+            1 << 20
+        });
+        let list = &LIST;
+        list.push_front("two".into());
+        list.push_front("one".into());
+        let guard = read_lock();
+        let first = list.front(&guard).expect("two elements");
+        let removed = list.remove_first(|_| true).expect("two elements");
+        assert_eq!((removed.as_str(), first.as_str()), ("one", "one"));
+        assert_eq!(format!("{removed:?}"), "Retired(\"one\")");
+        removed.retire();
+        assert!(statistics().queued_bytes > 1 << 20);
+        drop(guard);
+        let two = list.remove_first(|name| name == "two");
+        assert_eq!(two.expect("one").wait().into_inner(), "two");
+        assert_eq!(list.clear(), 2);
+        let text = panic_text(|| {
+            let list = RcuList::from_iter([String::new()]).with_weight(|_| panic!("heavy"));
+            drop(list.pop_front());
+        });
+        assert_eq!(text, "heavy");
+        barrier();
+        assert_eq!(statistics().queued, 0);
+    });
+}
+
+#[test]
+fn the_others_are_dropped_when_a_destructor_of_a_list_panics() {
+    isolated(|| {
+        struct Panics(bool, Recorded);
+        impl Drop for Panics {
+            fn drop(&mut self) {
+                assert!(!self.0, "number {}", self.1.0);
+            }
+        }
+        for bad in 0..10 {
+            let record: Arc<[AtomicU32]> = (0..10).map(|_| AtomicU32::new(0)).collect();
+            let value = |n| Panics(n == bad, Recorded(n, record.clone()));
+            let list = RcuList::from_iter((0..10).map(value));
+            assert_eq!(panic_text(|| drop(list)), format!("number {bad}"));
+            assert_eq!(drops(&record), [1; 10]);
+        }
+    });
+}
+
+#[test]
+fn a_change_inside_a_change_of_the_same_list_panics() {
+    isolated(|| {
+        let (list, other) = (RcuList::from_iter([1, 2]), RcuList::new());
+        let calls: [(&str, &dyn Fn()); 7] = [
+            ("push_front", &|| list.push_front(9)),
+            ("insert_before", &|| list.insert_before(9, |_| true)),
+            ("replace", &|| assert!(list.replace(9, |_| true).is_ok())),
+            ("remove_first", &|| drop(list.remove_first(|_| true))),
+            ("remove_first", &|| drop(list.pop_front())),
+            ("retain", &|| assert_eq!(list.retain(|_| true), 2)),
+            ("clear", &|| assert_eq!(list.clear(), 2)),
+        ];
+        for (name, call) in calls {
+            let text = panic_text(|| {
+                list.retain(|_| {
+                    call();
+                    true
+                });
+            });
+            assert!(
+                text.starts_with(&format!("RcuList::{name}: called by")),
+                "{text}"
+            );
+            // Readers and other lists are no matter; and the lock is free again.
+            list.retain(|&n| {
+                other.push_front(n);
+                list.len() == 2
+            });
+        }
+        assert_eq!((elements(&list), other.len()), (vec![1, 2], 14));
+        // Also while another thread waits for the lock.
+        std::thread::scope(|s| {
+            let text = panic_text(|| {
+                list.retain(|_| {
+                    crate::common::sleepers(s, 1, || list.push_front(3));
+                    list.push_front(9);
+                    true
+                });
+            });
+            assert!(text.starts_with("RcuList::push_front: called by"), "{text}");
+        });
+        assert_eq!(elements(&list), [3, 1, 2]);
     });
 }
 
@@ -189,7 +292,8 @@ fn change(numbers: &mut Numbers, list: &RcuList<u64>, model: &mut Vec<u64>, fres
             assert_eq!(list.replace(fresh, is_target), expected);
         }
         10..=13 => {
-            assert_eq!(list.remove_first(is_target), target.is_some());
+            let removed = list.remove_first(is_target);
+            assert_eq!(removed.map(|node| **node), target);
             model.retain(|n| !is_target(n));
         }
         14 => {
@@ -291,7 +395,7 @@ fn values_that_change_the_list_when_they_are_dropped() {
     needs!(native);
     in_both_modes(|| {
         Options::new()
-            .inline_callbacks(true)
+            .closures(Runner::Owner)
             .apply()
             .expect("possible");
         crate::common::on_thread("writer", || {
@@ -307,7 +411,7 @@ fn values_that_change_the_list_when_they_are_dropped() {
                     2 => {
                         STREET.clear();
                     }
-                    _ => while STREET.remove_first(|other| other.left > 0) {},
+                    _ => while STREET.remove_first(|other| other.left > 0).is_some() {},
                 }
                 defer(|| ()); // runs what is ready, of whatever kind
                 if n % 64 == 0 {

@@ -151,13 +151,13 @@ impl Way for RetireWait {
     }
 }
 
-/// [`Retired::retire_no_reclaim`]: queues, and does nothing else.
-struct NoReclaim;
+/// [`Retired::on_worker`]: queues, and does nothing else.
+struct OnWorker;
 
-impl Way for NoReclaim {
+impl Way for OnWorker {
     #[inline(always)]
     fn hand_over<T: Value>(object: Retired<T>) {
-        object.retire_no_reclaim();
+        object.on_worker().retire();
     }
 }
 
@@ -212,7 +212,7 @@ const fn limited<H: HandOver>(name: &'static str, bytes: u64) -> Verb {
 
 const VERBS: &[Verb] = &[
     silent::<Plain<Retire>>(RETIRE),
-    silent::<Plain<NoReclaim>>("retire_no_reclaim"),
+    silent::<Plain<OnWorker>>("retire_on_worker"),
     limited::<Plain<TryRetire>>("try_retire", BLOCK),
     limited::<Plain<RetireWait>>("retire_wait", BLOCK),
     limited::<Weighed<Retire>>("retire 64 kib", LONG as u64),

@@ -37,7 +37,7 @@ const PARTS: [Verbs; 3] = [
     Verbs {
         name: "threads others",
         what: "the same: producers that end, memory that the worker frees, hurried callbacks",
-        verbs: &["retire", "retire_no_reclaim", "call_hurry"],
+        verbs: &["retire", "retire_on_worker", "call_hurry"],
         exits: true,
     },
 ];

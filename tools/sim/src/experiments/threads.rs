@@ -87,7 +87,7 @@ pub fn trickle(it: Trickle) -> TrickleResult {
         ..Options::threads(it.hz)
     });
     let bytes = match it.verb {
-        Verb::Retire | Verb::RetireNoReclaim => owner::weight(BLOCK),
+        Verb::Retire | Verb::RetireOnWorker => owner::weight(BLOCK),
         _ => owner::ENTRY, // a closure of a word
     };
     let func = machine.func("block", bytes as u64, it.verb);

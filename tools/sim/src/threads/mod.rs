@@ -45,7 +45,7 @@ pub enum Verb {
     #[default]
     Retire,
     /// Memory; its owner frees nothing.
-    RetireNoReclaim,
+    RetireOnWorker,
     /// Code, soon.
     Call,
     /// Code that may wait for company.
@@ -57,7 +57,7 @@ pub enum Verb {
 /// Verbs by name.
 const VERBS: [(&str, Verb); 5] = [
     ("retire", Verb::Retire),
-    ("retire_no_reclaim", Verb::RetireNoReclaim),
+    ("retire_on_worker", Verb::RetireOnWorker),
     ("call", Verb::Call),
     ("call_lazy", Verb::CallLazy),
     ("call_hurry", Verb::CallHurry),
@@ -77,7 +77,7 @@ impl Verb {
 
     /// What is handed over so waits for company.
     pub fn is_lazy(self) -> bool {
-        matches!(self, Verb::Retire | Verb::RetireNoReclaim | Verb::CallLazy)
+        matches!(self, Verb::Retire | Verb::RetireOnWorker | Verb::CallLazy)
     }
 
     /// The verb at this place of the list of names.

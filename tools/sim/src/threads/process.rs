@@ -8,7 +8,6 @@ use quiescent_core_on_virtual::domain::driver::How;
 use quiescent_core_on_virtual::domain::enqueue::{self, Terms};
 use quiescent_core_on_virtual::domain::env::{Env, Zeros};
 use quiescent_core_on_virtual::domain::host::Host;
-use quiescent_core_on_virtual::domain::settings::OFFLOAD;
 use quiescent_core_on_virtual::domain::state::State;
 use quiescent_core_on_virtual::prim::counters::value;
 use quiescent_core_on_virtual::prim::{self, LEAF_SLOTS, keep};
@@ -75,7 +74,7 @@ impl Process {
 
     /// Whether others than its owner free what is retired.
     pub fn set_offload(self, offload: bool) {
-        self.0.env.home.set(|it| it.put(OFFLOAD, offload));
+        self.0.env.home.set(|it| it.set_offload(offload));
     }
 
     /// The calling fiber is a thread of this process from now on.
@@ -144,8 +143,8 @@ impl Process {
         unsafe { enqueue::plain(queue, memory(object), bytes, large) };
     }
 
-    /// As `retire_no_reclaim`.
-    pub fn retire_no_reclaim(self, object: usize, bytes: u64) {
+    /// As `retire_on_worker`.
+    pub fn retire_on_worker(self, object: usize, bytes: u64) {
         let queue = self.env().local().queue();
         // SAFETY: as above.
         unsafe { enqueue::only(queue, PLAIN, memory(object), bytes) };

@@ -72,7 +72,7 @@ impl World {
         let process = self.process;
         match verb {
             Verb::Retire => process.retire(object, bytes, bytes >= self.small),
-            Verb::RetireNoReclaim => process.retire_no_reclaim(object, bytes),
+            Verb::RetireOnWorker => process.retire_on_worker(object, bytes),
             Verb::Call => process.defer(object, bytes, Urgency::Prompt),
             Verb::CallLazy => process.defer(object, bytes, Urgency::Lazy),
             Verb::CallHurry => process.defer(object, bytes, Urgency::Hurry),

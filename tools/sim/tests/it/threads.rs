@@ -137,7 +137,7 @@ fn run(seed: u64) -> (quiescent_sim::Stats, Threads) {
     for (name, verb) in [
         ("retire", Verb::Retire),
         ("large", Verb::Retire),
-        ("hands off", Verb::RetireNoReclaim),
+        ("hands off", Verb::RetireOnWorker),
         ("call", Verb::Call),
         ("lazy", Verb::CallLazy),
         ("hurry", Verb::CallHurry),

@@ -54,7 +54,7 @@ pub struct QueueView {
     pub attached: bool,
     /// … and finds the queue where it looks for it.
     pub found: bool,
-    /// The owner's setting ([`offload_thread`](crate::tuning::offload_thread)).
+    /// The owner's setting ([`set_thread_on_worker`](crate::tuning::set_thread_on_worker)).
     pub offload: Option<bool>,
     /// The owner is inside of callbacks that it has popped.
     pub running: bool,

@@ -244,13 +244,17 @@ impl World {
             Deed::Rest => {
                 let _ = nap(clock() + random() % 20_000);
             }
-            Deed::Offload => rcu::tuning::set_offload(one(&[true, false])),
-            Deed::OffloadOwn => rcu::tuning::offload_thread(one(&[None, Some(false), Some(true)])),
+            Deed::Offload => rcu::tuning::set_on_worker(one(&[true, false])),
+            Deed::OffloadOwn => {
+                rcu::tuning::set_thread_on_worker(one(&[None, Some(false), Some(true)]))
+            }
             Deed::FlushTimes => rcu::tuning::set_flush_times(FlushTimes {
                 lazy: Duration::from_nanos(one(&[0, 3_000, 40_000])),
                 prompt: Duration::from_nanos(one(&[0, 8_000])),
             }),
-            Deed::Drained => rcu::tuning::set_drained(one(&[true, false])),
+            Deed::Drained => {
+                rcu::tuning::set_closures(one(&[rcu::Runner::Drained, rcu::Runner::Worker]))
+            }
             Deed::Budget => {
                 rcu::tuning::set_budget(one(&[4 << 10, u64::MAX]), one(&[8, 24, u64::MAX]))
             }
@@ -304,10 +308,12 @@ impl World {
             match way {
                 Way::Retire => rcu::Retired::from_raw(plain).retire(),
                 Way::RetireHurry => rcu::Retired::from_raw(plain).retire_hurry(),
-                Way::RetireOnly => rcu::Retired::from_raw(plain).retire_no_reclaim(),
+                Way::RetireOnly => rcu::Retired::from_raw(plain).on_worker().retire(),
                 Way::Drop => rcu::Retired::from_raw(with_drop(handle)).retire(),
                 Way::DropHurry => rcu::Retired::from_raw(with_drop(handle)).retire_hurry(),
-                Way::DropOnly => rcu::Retired::from_raw(with_drop(handle)).retire_no_reclaim(),
+                Way::DropOnly => rcu::Retired::from_raw(with_drop(handle))
+                    .on_worker()
+                    .retire(),
                 Way::Head => rcu::intrusive::defer(plain.cast(), run_head),
                 Way::HeadHurry => rcu::intrusive::defer_hurry(plain.cast(), run_head),
                 Way::HeadLazy => rcu::intrusive::defer_lazy(plain.cast(), run_head),

@@ -183,7 +183,7 @@ impl World {
             join(thread);
         }
         self.books.check();
-        rcu::tuning::set_drained(false);
+        rcu::tuning::set_closures(rcu::Runner::Worker);
         self.cursor.over.set(true);
         join(staff.timer);
         self.cursor.stop.set(true);

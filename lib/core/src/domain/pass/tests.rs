@@ -1,7 +1,7 @@
 //! When a domain is due, when the worker looks again, and what wakes it.
 
 use super::*;
-use crate::domain::settings::DRAINED;
+use crate::domain::settings::Runner;
 
 mod due {
     use quiescent_engine::credit::Urgency;
@@ -99,11 +99,11 @@ mod due {
     #[test]
     fn what_a_new_setting_makes_due_is_not_late() {
         let late = is_always_late(|_, state| {
-            state.domain().set(|it| it.put(DRAINED, true));
+            state.domain().set(|it| it.set_closures(Runner::Drained));
             state.put(CODE, counting(counter()), Urgency::Lazy);
             std::thread::sleep(std::time::Duration::from_nanos(2 * LATE_NS));
             state.domain().set(|it| (it.lazy_ns, it.prompt_ns) = (1, 1));
-            state.domain().set(|it| it.put(DRAINED, false));
+            state.domain().set(|it| it.set_closures(Runner::Worker));
             let armed = state.lock().engine.armed().expect("it has a deadline");
             assert!(armed < ago(LATE_NS));
         });

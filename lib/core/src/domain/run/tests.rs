@@ -2,7 +2,7 @@
 
 mod own;
 
-use crate::domain::settings::WORKERS_RUN;
+use crate::domain::settings::Runner;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,7 +37,7 @@ fn home() -> (&'static Program, &'static State) {
 fn done(state: &'static State, numbers: [usize; 3]) -> (&'static Queue, &'static AtomicU32) {
     let runs = counter();
     let [code, own, heads] = numbers;
-    state.domain().set(|it| it.put(WORKERS_RUN, true));
+    state.domain().set(|it| it.set_destructors(Runner::Worker));
     (0..code).for_each(|_| state.put(CODE, counting(runs), Urgency::Hurry));
     (0..own).for_each(|_| state.put(OWN, counting(runs), Urgency::Hurry));
     (0..heads).for_each(|_| state.put_head(runs, Urgency::Hurry));

@@ -7,7 +7,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use quiescent::{RcuCell, statistics, synchronize};
+use quiescent::{RcuCell, Runner, statistics, synchronize};
 
 use super::{Place, everywhere};
 use crate::common::children::{in_child, readers_stay_meanwhile};
@@ -109,7 +109,7 @@ fn it_is_woken_while_the_worker_waits_for_readers() {
     isolated(|| {
         let (ledger, gate) = (Ledger::new(1), Gate::new());
         quiescent::report::set_stall_after(Duration::ZERO); // or the driver would look then
-        quiescent::tuning::set_drained(true);
+        quiescent::tuning::set_closures(Runner::Drained);
         quiescent::defer(|| gate.pass());
         thread::scope(|scope| {
             scope.spawn(|| quiescent::drain(PATIENCE));

@@ -129,7 +129,7 @@ fn what_is_shown_is_what_is_held() {
                     let old = by_function.update(|_| Heavy::new(next));
                     let bytes = old.0;
                     weighed += 1;
-                    old.retire_no_reclaim();
+                    old.on_worker().retire();
                     boxed(HEAVY) + rounded(bytes)
                 }
                 2 => {
@@ -147,7 +147,11 @@ fn what_is_shown_is_what_is_held() {
                     boxed(HEAVY) + rounded(bytes + 16)
                 }
                 4 => {
-                    drop(unweighed.store(Heavy::new(next)));
+                    let old = unweighed.store(Heavy::new(next));
+                    match random.below(2) {
+                        0 => drop(old),
+                        _ => old.on_worker().retire(),
+                    }
                     boxed(HEAVY) + UNWEIGHED
                 }
                 5 => {
@@ -335,7 +339,7 @@ fn a_list_weighs_what_it_removes() {
             .for_each(|bytes| list.push_front(Heavy::new(bytes)));
         let node = boxed(HEAVY + size_of::<usize>()) as u64;
         let reader = Reader::inside("stalled");
-        assert!(list.remove_first(|it| it.0 == 5));
+        assert!(list.remove_first(|it| it.0 == 5).is_some());
         assert!(list.replace(Heavy::new(7), |it| it.0 == 3).is_ok());
         assert_eq!(statistics().queued_bytes, 2 * node + 8);
         assert_eq!(list.clear(), 4);

@@ -55,7 +55,7 @@ fn what_a_dropped_drained_domain_leaves_is_run_without_a_drain() {
     isolated(|| {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
-        domain.set_drained(true);
+        domain.set_closures(Runner::Drained);
         // It is run because no thread is left to drain it, not because of its flush time.
         let hour = Duration::from_secs(3600);
         let (lazy, prompt) = (hour, hour);
@@ -272,7 +272,7 @@ fn values_of_a_dropped_drained_domain_are_dropped_without_a_drain() {
     isolated(|| {
         let dropped = Arc::new(AtomicU32::new(0));
         let domain = Domain::new();
-        domain.set_drained(true);
+        domain.set_closures(Runner::Drained);
         domain.set_flush_times(FlushTimes {
             lazy: Duration::from_millis(1),
             ..domain.flush_times()
@@ -383,7 +383,7 @@ fn what_the_next_owner_has_queued_is_not_taken_for_what_was_left() {
             assert!(others.len() < 10_000, "its state is not reused");
             thread::sleep(Duration::from_millis(1));
         };
-        next.set_drained(true);
+        next.set_closures(Runner::Drained);
         let ran = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&ran);
         next.defer(move || {

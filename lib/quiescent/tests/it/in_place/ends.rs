@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use quiescent::Runner;
+
 use super::*;
 
 /// Most entries that a thread which retires at full speed leaves in queues, besides those of a section.
@@ -227,7 +229,7 @@ fn a_thread_that_ends_leaves_its_debt() {
 fn the_worker_s_settings_hold_at_ends_too() {
     needs!(fence);
     isolated(|| {
-        tuning::set_destructors_on_worker(true);
+        tuning::set_destructors(Runner::Worker);
         begin();
         let cell = noted();
         sections(&cell, 10_000, 1);

@@ -16,30 +16,40 @@ fn who_must_not_run_destructors_does_not() {
         };
         (0..10_000).for_each(|_| cell.store(Noted(nothing)).on_worker().retire());
         assert_eq!(here(), 0, "on_worker");
-        (0..10_000).for_each(|_| cell.store(Noted(nothing)).retire_no_reclaim());
-        assert_eq!(here(), 0, "retire_no_reclaim");
+        (0..10_000).for_each(|_| {
+            let old = cell.store(Noted(nothing)).on_worker();
+            old.with_owned_bytes(100).on_worker().retire();
+        });
+        assert_eq!(here(), 0, "on_worker, and weighed");
         barrier();
-        tuning::offload_thread(Some(true));
+        tuning::set_thread_on_worker(Some(true));
         many();
-        assert_eq!(here(), 0, "offload_thread");
+        assert_eq!(here(), 0, "set_thread_on_worker");
         barrier();
-        tuning::offload_thread(None);
+        tuning::set_thread_on_worker(None);
         many();
         assert!(here() > 5_000);
-        tuning::set_destructors_on_worker(true);
+        tuning::set_destructors(Runner::Worker);
         let soon = here() + 2; // it is heard at the next call
         many();
-        assert!(here() <= soon, "set_destructors_on_worker");
-        tuning::set_destructors_on_worker(false);
+        assert!(here() <= soon, "set_destructors");
+        tuning::set_destructors(Runner::Owner);
         many();
         assert!(here() > soon + 5_000);
-        tuning::set_drained(true);
+        tuning::set_closures(Runner::Drained);
         let soon = here() + 2;
         many();
-        assert!(here() <= soon, "set_drained");
-        tuning::set_drained(false);
+        assert!(here() <= soon, "set_closures");
+        tuning::set_closures(Runner::Worker);
+        many();
+        assert!(here() > soon + 5_000);
+        tuning::set_destructors(Runner::Drained);
+        let soon = here() + 2;
+        many();
+        assert!(here() <= soon, "set_destructors, drained");
+        tuning::set_destructors(Runner::Owner);
         barrier();
-        assert_eq!(here() + elsewhere(), 70_000);
+        assert_eq!(here() + elsewhere(), 90_000);
     });
 }
 
@@ -47,7 +57,7 @@ fn who_must_not_run_destructors_does_not() {
 fn an_option_and_a_setting_of_a_domain() {
     needs!(fence);
     Isolated::new().tag("option").run(|| {
-        let options = Options::new().destructors_on_worker(true);
+        let options = Options::new().destructors(Runner::Worker);
         options.apply().expect("nothing is set");
         begin();
         let cell = noted();
@@ -60,12 +70,12 @@ fn an_option_and_a_setting_of_a_domain() {
         static OTHER: Domain = Domain::new();
         static SRCU: Srcu = Srcu::new();
         begin();
-        OTHER.set_destructors_on_worker(true);
+        OTHER.set_destructors(Runner::Worker);
         let cell = RcuCell::new_in(Noted(nothing), &OTHER);
         (0..10_000).for_each(|_| drop(cell.store(Noted(nothing))));
         assert_eq!(here(), 0);
         OTHER.barrier();
-        OTHER.set_destructors_on_worker(false);
+        OTHER.set_destructors(Runner::Owner);
         (0..10_000).for_each(|_| drop(cell.store(Noted(nothing))));
         let ran = here();
         assert!(ran > 5_000);
@@ -118,5 +128,24 @@ fn a_destructor_that_takes_long_is_reported() {
             true => assert!(!cfg!(debug_assertions) || reported > 0),
             false => assert_eq!(reported, 0),
         }
+    });
+}
+
+/// The worker takes what is for it, and the thread goes on with the rest.
+#[test]
+fn values_for_the_worker_beside_others() {
+    needs!(fence);
+    isolated(|| {
+        begin();
+        let (cell, text) = (noted(), RcuCell::new(String::new()));
+        for n in 0..20_000 {
+            if n % 4 == 0 {
+                text.store("for the worker".into()).on_worker().retire();
+            }
+            drop(cell.store(Noted(nothing)));
+        }
+        assert!(here() > 10_000, "{} of 20 000", here());
+        barrier();
+        assert_eq!(here() + elsewhere(), 20_000);
     });
 }

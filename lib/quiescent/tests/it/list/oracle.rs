@@ -148,7 +148,7 @@ fn change(list: &List, ledger: &'static Ledger, key: usize, numbers: &mut Number
         list.insert_before(element, |next| here(next.key > key));
         ledger.inserted(key, number);
     } else if at_once {
-        assert!(list.remove_first(|e| here(e.key == key)));
+        assert!(list.remove_first(|e| here(e.key == key)).is_some());
         ledger.removed(old);
     } else {
         assert_eq!(list.retain(|e| !here(e.key == key)), 1);

@@ -10,6 +10,9 @@ fn main() {
     is_sync::<Retired<String>>();
     is_send::<Retired<String, Domain>>();
     is_sync::<Retired<String, Domain>>();
+    is_send::<Retired<ListNode<String>>>();
+    is_sync::<Held<'static, String, Sendable<Srcu>>>();
+    is_send::<Held<'static, str, Sendable<Srcu>>>();
     is_send::<ListIter<'static, String>>();
     is_sync::<ListIter<'static, String>>();
     is_send::<Exchanged<Option<String>, Option<&'static String>>>();

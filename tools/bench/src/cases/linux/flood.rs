@@ -71,7 +71,7 @@ impl Question for FloodAsk {
             Some(verb) => verb,
             None => subject.verb(&self.verb)?,
         };
-        quiescent::tuning::set_offload(verb.name == OFFLOADED);
+        quiescent::tuning::set_on_worker(verb.name == OFFLOADED);
         let beside = subject
             .beside(Content::Block)
             .ok_or_else(|| format!("{} is not measured beside a reader", subject.name))?;
@@ -283,7 +283,7 @@ pub(super) const BUDGET_MIB: f64 = 64.0;
 /// Every way of handing over.
 const VERBS: [&str; 5] = [
     RETIRE,
-    "retire_no_reclaim",
+    "retire_on_worker",
     "try_retire",
     "retire_wait",
     "call",

@@ -396,7 +396,7 @@ pub static THREAD_SETTINGS: &[Setting] = table! {
         "so much may be queued (the library's set_budget)";
     number "budget_callbacks" (threads.budget_callbacks, 0..=u64::MAX, "a number") "so many callbacks may be";
     flag "offload" (threads.offload)
-        "the worker frees what threads retire, and not they (the library's set_offload)";
+        "the worker frees what threads retire, and not they (the library's set_on_worker)";
     time "stall_after" (threads.stall_ns)
         "a reader that blocks a grace period for so long is reported; 0s: never";
     option "clock" (threads.clock, "any",

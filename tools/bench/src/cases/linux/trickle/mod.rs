@@ -215,19 +215,13 @@ mod tests {
         let asks = options.asks(&deferral::selected(false));
         let cases: Vec<String> = asks.iter().map(|(_, ask)| ask.case()).collect();
         let of_rate = |rate: u64| {
-            [
-                "retire",
-                "retire",
-                "retire_no_reclaim",
-                "call",
-                "call_hurry",
-            ]
-            .iter()
-            .enumerate()
-            .map(move |(index, verb)| {
-                let exits = if index == 1 { ", exits" } else { "" };
-                format!("{verb} {rate}/s{exits}")
-            })
+            ["retire", "retire", "retire_on_worker", "call", "call_hurry"]
+                .iter()
+                .enumerate()
+                .map(move |(index, verb)| {
+                    let exits = if index == 1 { ", exits" } else { "" };
+                    format!("{verb} {rate}/s{exits}")
+                })
         };
         let expected: Vec<String> = std::iter::once("retire 0/s".to_string())
             .chain(of_rate(10))
