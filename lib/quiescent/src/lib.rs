@@ -240,7 +240,7 @@ pub use api::telemetry;
 
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
-pub use api::domain::{Domain, RcuDomain, Singleton};
+pub use api::domain::{Domain, HandlesLeft, RcuDomain, Singleton};
 pub use api::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
 pub use api::future::GracePeriod;
