@@ -264,6 +264,8 @@ pub use api::options::Options;
 pub use api::ptr::{ExchangedPtr, RcuPtr};
 pub use api::retired::{Refused, Retired};
 pub use api::shared::Shared;
+#[cfg(not(quiescent_model))]
+pub use api::shutdown::{Left, Shutdown, shutdown};
 pub use api::srcu::Srcu;
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
