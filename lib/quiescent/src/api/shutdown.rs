@@ -111,7 +111,11 @@ pub fn shutdown(limit: Duration) -> Result<Shutdown, SyncError> {
             ran += state.drain(Until::after(slice.min(left())));
         }
     }
-    let threads = WORKERS.stop(Until::after(left().max(GRACE)));
+    let until = Until::after(left().max(GRACE));
+    let mut threads = WORKERS.stop(until);
+    while threads != 0 && !until.is_over(env) {
+        threads = WORKERS.stop(until);
+    }
     let domains = env.registry.domains.iter();
     let left = domains
         .chain(std::iter::once(&env.home))

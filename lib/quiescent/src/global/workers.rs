@@ -12,12 +12,17 @@
 //! last. What was queued before that visit is counted there, as left; who queues after it takes the queue's
 //! lock, and sees that there is no worker. Threads and tasks that wait for a barrier or a grace period are
 //! woken, and start another worker.
+//!
+//! `[END-1]` a thread of the library that ends announces that, *fence*, then counts as a helper no more. The
+//! thread that waits finds no helper, *fence*, then no announced one that it has not joined: all have left the
+//! library's code.
 
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use crate::global::{env, thread_exit};
 use quiescent_core::domain::state::State;
@@ -50,6 +55,9 @@ thread_local! {
 pub(crate) fn is_worker() -> bool {
     IS_WORKER.get()
 }
+
+/// How long the others are waited for, without a worker.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// The workers of the process.
 #[derive(Debug)]
@@ -88,10 +96,11 @@ impl Workers {
     /// The same for threads that may wait: returns true when the worker has started.
     pub(crate) fn hire(&'static self) -> bool {
         while self.start_worker() {
-            if matches!(self.state.load(Ordering::Relaxed), STARTED | ENDING) {
-                return true;
+            match self.state.load(Ordering::Relaxed) {
+                STARTED | ENDING => return true,
+                ENDED => prim::doze(),
+                _ => thread::yield_now(),
             }
-            thread::yield_now();
         }
         false
     }
@@ -198,7 +207,8 @@ impl Workers {
     }
 
     /// Ends the library's threads, and closes their descriptors. Returns the number of threads that have not
-    /// ended in time: those that run callbacks. If the worker is one of them, nothing has changed.
+    /// ended in time: those that run callbacks. If the worker is one of them, nothing has changed. The others
+    /// get a [`MOMENT`]; the caller tries again.
     pub(crate) fn stop(&'static self, until: Until) -> u64 {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let threads = || value(&env().state.counters.helpers);
@@ -224,8 +234,9 @@ impl Workers {
         }
         #[cfg(feature = "helpers")]
         self.watch.end_others();
-        let gone = || self.ended.join() && threads() == 0;
-        while !gone() && !until.is_over(env()) {
+        let gone = || threads() == 0 && self.ended.join(); // in this order [END-1]
+        let moment = Until::after(MOMENT); // there is no worker meanwhile
+        while !gone() && !until.is_over(env()) && !moment.is_over(env()) {
             prim::doze();
         }
         env().alarm.close();

@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc};
 use std::ffi::{CStr, c_void};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 
 /// Runs a function before `main`, when the process has one thread. In a shared object: when it is loaded.
 #[macro_export]
@@ -201,6 +201,7 @@ impl Ended {
     /// The calling thread of the library is going to end, and to be joined.
     pub fn announce(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release); // [END-1]
     }
 
     /// The calling thread ends now. False: there is no room, and it is not joined.
@@ -218,6 +219,7 @@ impl Ended {
 
     /// Joins those that end now. True if no other is going to.
     pub fn join(&self) -> bool {
+        fence(Ordering::Acquire); // [END-1]
         for place in &self.threads {
             let thread = place.swap(0, Ordering::AcqRel);
             if thread != 0 {

@@ -323,10 +323,8 @@ fn the_last_handle_runs_no_destructor_where_that_is_the_workers() {
             let by = ids.lock().expect("no panic").pop();
             assert_ne!(by, Some(thread::current().id()));
         }
-        drop(dropped_with(
-            &dropped,
-            |domain| domain.set_drained(true),
-            drop,
-        ));
+        let drained = |domain: &Domain| domain.set_drained(true);
+        let at_once = dropped_with(&dropped, drained, drop);
+        assert!(at_once <= 6, "{at_once}"); // the worker may be faster
     });
 }

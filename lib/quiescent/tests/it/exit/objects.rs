@@ -126,19 +126,16 @@ fn after_a_shutdown_an_object_is_unloaded_and_leaves_next_to_nothing() {
         let mut pages = 0;
         for round in 0..30 {
             let object = Object::open(&name);
-            let (moved, open) = (name.clone(), Object(object.0));
             // A thread that used it, and outlives it.
             let (end, ended) = std::sync::mpsc::channel::<()>();
             let (done, is_done) = std::sync::mpsc::channel();
-            let lives = std::thread::spawn({
-                let symbol = open.0 as usize;
-                move || {
-                    let open = Object(symbol as *mut c_void);
-                    open.call(c"plugin_work");
-                    std::mem::forget(moved);
-                    done.send(()).expect("the test waits");
-                    let _ = ended.recv();
-                }
+            let moved = name.clone();
+            let lives = std::thread::spawn(move || {
+                let same = Object::open(&moved);
+                same.call(c"plugin_work");
+                same.close();
+                done.send(()).expect("the test waits");
+                let _ = ended.recv();
             });
             is_done.recv().expect("it works");
             for _ in 0..2 {
@@ -159,5 +156,25 @@ fn after_a_shutdown_an_object_is_unloaded_and_leaves_next_to_nothing() {
         let more = resident().saturating_sub(pages);
         assert!(more < 20 * 32, "{more} pages after twenty more rounds");
         until("all is as before", || descriptors() == before.1);
+    });
+}
+
+#[test]
+fn an_object_whose_worker_was_started_again_stays() {
+    needs!(stays);
+    let path = plugin();
+    isolated(|| {
+        let name = CString::new(path.to_str().expect("a path in plain letters")).expect("no zero");
+        let object = Object::open(&name);
+        object.call(c"plugin_work");
+        assert_eq!(object.call(c"plugin_stop"), 0);
+        object.call(c"plugin_work");
+        object.close();
+        assert!(is_mapped(&path), "its worker needs it");
+        let again = Object::open(&name);
+        assert_eq!(again.call(c"plugin_wait"), 2, "it was not loaded anew");
+        assert_eq!(again.call(c"plugin_stop"), 0);
+        again.close();
+        assert!(!is_mapped(&path));
     });
 }
