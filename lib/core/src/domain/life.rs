@@ -247,9 +247,9 @@ impl Domain {
         self.owner.load(Ordering::Acquire) - OWNED // [HND-1]
     }
 
-    /// Drops a handle. With the last one this thread frees what is queued, and runs what owners run, as far as
-    /// it may here; the worker runs the rest, and then the next owner may take the domain. The count reaches
-    /// zero only after what is left was handed over.
+    /// Drops a handle. With the last one this thread frees what is queued, and runs what owners run, as far
+    /// as it may here; the worker runs the rest, and then the next owner may take the domain. The count
+    /// reaches zero only after what is left was handed over.
     #[inline(never)] // so that the drop of a guard that owns a handle stays small
     pub fn drop_handle(&'static self) {
         let mut now = self.owner.load(Ordering::Acquire); // [HND-1]

@@ -12,9 +12,9 @@
 //! `[ALM-1]` the kicker's earlier stores, its swap of the word, the worker's swap or compare-and-swap: the
 //! worker sees those stores when it checks again.
 //!
-//! `[ALM-2]` a thread that wakes the worker counts itself before it loads the event's descriptor; a thread that
-//! closes the descriptors first takes that one away, then waits until none is counted. All of them in one
-//! order (`SeqCst`): a number that was given back is not written to.
+//! `[ALM-2]` a thread that wakes the worker counts itself before it loads the event's descriptor; a thread
+//! that closes the descriptors first takes that one away, then waits until none is counted. All of them in
+//! one order (`SeqCst`): a number that was given back is not written to.
 //!
 //! All descriptors are edge-triggered, so they need not be read. The thread that queues sets the timer with
 //! one system call, which wakes no thread. A separate lock protects the timer and its setting. Its holder

@@ -673,8 +673,8 @@ impl fmt::Display for HandlesLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the domain has {} more handles: drop the clones, guards, cells, lists and retired values that own \
-             one, or use `free_now_unchecked`",
+            "the domain has {} more handles: drop the clones, guards, cells, lists and retired values that \
+             own one, or use `free_now_unchecked`",
             self.others
         )
     }

@@ -60,9 +60,9 @@ impl Left {
     }
 }
 
-/// Ends the library's threads and gives back what they use: their stacks, and the descriptors of timers, events
-/// and sources of memory pressure. Before that, frees and runs in this thread what is queued, in all domains,
-/// for at most `limit`; then the threads have until the limit, and at least a second, to end.
+/// Ends the library's threads and gives back what they use: their stacks, and the descriptors of timers,
+/// events and sources of memory pressure. Before that, frees and runs in this thread what is queued, in all
+/// domains, for at most `limit`; then the threads have until the limit, and at least a second, to end.
 ///
 /// The library stays usable, also during this call and from other threads: readers notice nothing, and the
 /// next call that needs the worker starts it again. What is left is named in the result. It is not lost: it
@@ -76,10 +76,10 @@ impl Left {
 /// that). Starting the worker again makes it stay again. So a host calls a function of the plug-in that drops
 /// its data and calls `shutdown`, then `dlclose`.
 ///
-/// The C library itself keeps an object while a thread lives that has a thread-local with a destructor of that
-/// object: those that the plug-in's own code, or the standard library in it, has used. What stays behind for
-/// each load that was unloaded: some kilobytes for each thread that has queued something, and, if
-/// [telemetry](crate::telemetry) was on, its page.
+/// The C library itself keeps an object while a thread lives that has a thread-local with a destructor of
+/// that object: those that the plug-in's own code, or the standard library in it, has used. What stays
+/// behind for each load that was unloaded: some kilobytes for each thread that has queued something, and,
+/// if [telemetry](crate::telemetry) was on, its page.
 ///
 /// # Errors
 /// [`SyncError::InsideSection`] inside a section of any domain, [`SyncError::InsideCallback`] inside a

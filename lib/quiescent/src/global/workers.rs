@@ -14,8 +14,8 @@
 //! woken, and start another worker.
 //!
 //! `[END-1]` a thread of the library that ends announces that, *fence*, then counts as a helper no more. The
-//! thread that waits finds no helper, *fence*, then no announced one that it has not joined: all have left the
-//! library's code.
+//! thread that waits finds no helper, *fence*, then no announced one that it has not joined: all have left
+//! the library's code.
 
 use std::cell::Cell;
 use std::ffi::CStr;

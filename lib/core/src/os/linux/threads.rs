@@ -246,7 +246,7 @@ impl Ended {
 /// It does not use the standard library's threads: each takes a lock of that library when it starts and when
 /// it ends, and if another thread held that lock at a fork, no thread can start in the child.
 ///
-/// `body` returns whether another thread joins this one, by `ended`; it has [announced](Ended::announce) that.
+/// `body` returns whether another thread joins this one, by `ended`. It has [announced](Ended::announce) it.
 ///
 /// # Errors
 /// The system's error, or that there is no memory.

@@ -57,7 +57,7 @@ fn everything_is_freed_now_wherever_it_is_queued() {
             let _ = ended.recv();
         });
         queued += receiver.recv().expect("it queues");
-        domain.set_drained(true); // whoever runs code by the settings: this thread does now
+        domain.set_drained(true); // other threads run code otherwise: this one does now
         let freed = domain.free_now().expect("it is the last handle");
         assert_eq!(freed.left, 0);
         assert_eq!(dropped.load(Ordering::Relaxed), queued);
