@@ -17,7 +17,6 @@
 //! thread that waits finds no helper, *fence*, then no announced one that it has not joined: all have left
 //! the library's code.
 
-use std::cell::Cell;
 use std::ffi::CStr;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -46,15 +45,16 @@ const ENDING: u32 = 3;
 /// The worker has ended. That thread ends the others, and closes what they have used.
 const ENDED: u32 = 4;
 
-thread_local! {
-    /// Whether this is a thread of the library.
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the calling thread is one of the library.
+/// Whether the calling thread is one of the library that runs code of the program.
 pub(crate) fn is_worker() -> bool {
+    #[cfg(feature = "helpers")]
+    return roles::WORKER.get() != 0 || roles::OVERFLOW.get() != 0;
+    #[cfg(not(feature = "helpers"))]
     IS_WORKER.get()
 }
+
+#[cfg(not(feature = "helpers"))]
+thread_local!(static IS_WORKER: std::cell::Cell<bool> = const { std::cell::Cell::new(false) });
 
 /// How long the others are waited for, without a worker.
 const MOMENT: Duration = Duration::from_millis(100);
@@ -140,10 +140,6 @@ impl Workers {
     ) -> io::Result<()> {
         let helpers = &env().state.counters.helpers;
         count(helpers);
-        let body = move || {
-            IS_WORKER.set(true);
-            body()
-        };
         spawn(name, &self.ended, body).inspect_err(|_| uncount(helpers))
     }
 
@@ -167,7 +163,7 @@ impl Workers {
         #[cfg(feature = "helpers")]
         self.watch.role.take(role);
         #[cfg(not(feature = "helpers"))]
-        let _ = role;
+        IS_WORKER.set(role != 0);
         env().alarm.open_sources();
         #[cfg(feature = "helpers")]
         self.hope_for_overflow();

@@ -204,17 +204,22 @@ impl Ended {
         fence(Ordering::Release); // [END-1]
     }
 
-    /// The calling thread ends now. False: there is no room, and it is not joined.
-    fn add(&self) -> bool {
+    /// The calling thread ends now. `joins`: another one joins it, and it has announced that.
+    #[inline(never)] // there is one of its callers for each kind of thread
+    fn end(&self, joins: bool) {
         // SAFETY: no arguments.
-        let own = unsafe { libc::pthread_self() } as usize;
-        let order = (Ordering::AcqRel, Ordering::Relaxed);
-        let put = |it: &AtomicUsize| it.compare_exchange(0, own, order.0, order.1).is_ok();
-        let is_put = self.threads.iter().any(put);
-        if !is_put {
-            self.count.fetch_sub(1, Ordering::Relaxed);
+        let own = unsafe { libc::pthread_self() };
+        for place in self.threads.iter().filter(|_| joins) {
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            if (place.compare_exchange(0, own as usize, order.0, order.1)).is_ok() {
+                return;
+            }
         }
-        is_put
+        if joins {
+            self.count.fetch_sub(1, Ordering::Relaxed); // there is no room
+        }
+        // SAFETY: the calling thread, which no other one joins.
+        unsafe { libc::pthread_detach(own) };
     }
 
     /// Joins those that end now. True if no other is going to.
@@ -301,10 +306,7 @@ extern "C" fn main<F: FnOnce() -> bool>(start: *mut c_void) -> *mut c_void {
     // SAFETY: a name of at most 15 bytes, for the calling thread.
     unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
     // A panic in the library ends the thread; the panic hook has run.
-    if !catch_unwind(AssertUnwindSafe(body)).unwrap_or(false) || !ended.add() {
-        // SAFETY: the calling thread, which no other thread joins.
-        unsafe { libc::pthread_detach(libc::pthread_self()) };
-    }
+    ended.end(catch_unwind(AssertUnwindSafe(body)).unwrap_or(false));
     std::ptr::null_mut()
 }
 
