@@ -86,6 +86,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// Chooses the queues for which `choose` returns a cause.
+    #[inline(never)] // its callers are large
     pub fn begin(state: &'static State, choose: impl Fn(&QueueCore) -> Option<Cause>) -> Sweep {
         let mut sweep = Sweep {
             state,
@@ -110,6 +111,7 @@ impl Sweep {
 
     /// Takes the chosen queues, except those that their owners have attached again: behind a heavy fence, if
     /// one was needed. `[RET-2]`
+    #[inline(never)] // as above
     pub fn take(&mut self, mut visit: impl FnMut(&mut QueueCore)) {
         let state = self.state;
         self.owned = false;

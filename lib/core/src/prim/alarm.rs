@@ -93,7 +93,7 @@ impl Alarm {
     /// its lock is held.
     #[cfg(feature = "fork")]
     pub fn forked(&self, set: &mut u64) {
-        self.os.close(true);
+        self.os.close();
         self.word.store(AWAKE, Ordering::Relaxed);
         *set = 0;
     }
@@ -102,7 +102,7 @@ impl Alarm {
     #[cfg(not(quiescent_model))]
     pub fn close(&self) {
         let mut set = self.timer();
-        self.os.close(false); // [ALM-2]
+        self.os.end(); // [ALM-2]
         *set = 0;
     }
 

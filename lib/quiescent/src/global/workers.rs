@@ -96,11 +96,10 @@ impl Workers {
     /// The same for threads that may wait: returns true when the worker has started.
     pub(crate) fn hire(&'static self) -> bool {
         while self.start_worker() {
-            match self.state.load(Ordering::Relaxed) {
-                STARTED | ENDING => return true,
-                ENDED => prim::doze(),
-                _ => thread::yield_now(),
+            if matches!(self.state.load(Ordering::Relaxed), STARTED | ENDING) {
+                return true;
             }
+            thread::yield_now();
         }
         false
     }

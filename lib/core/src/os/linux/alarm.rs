@@ -72,23 +72,23 @@ impl Wakeups {
         Ok(())
     }
 
-    /// Closes the descriptors; no thread sleeps on them. In the child of a fork (`forked`) they belong to
-    /// another process, where they stay open, and no thread is about to use them.
-    pub fn close(&self, forked: bool) {
-        let event = self.event.swap(-1, Ordering::SeqCst); // [ALM-2]
-        match forked {
-            true => self.wakers.store(0, Ordering::Relaxed),
-            false => {
-                while self.wakers.load(Ordering::SeqCst) != 0 {
-                    super::doze();
-                }
-            }
-        }
-        close(event);
-        for place in [&self.epoll, &self.timer.0] {
-            close(place.swap(-1, Ordering::AcqRel));
+    /// Closes the descriptors in this process; they belong to another one, where they stay open.
+    pub fn close(&self) {
+        self.wakers.store(0, Ordering::Relaxed);
+        for place in [&self.epoll, &self.event, &self.timer.0] {
+            close(place);
         }
         self.sources.close();
+    }
+
+    /// Closes the descriptors; no thread sleeps on them, but some may be about to wake the worker.
+    pub fn end(&self) {
+        let event = AtomicI32::new(self.event.swap(-1, Ordering::SeqCst)); // [ALM-2]
+        while self.wakers.load(Ordering::SeqCst) != 0 {
+            super::doze();
+        }
+        close(&event);
+        self.close();
     }
 
     /// Listens for memory pressure.
@@ -153,9 +153,10 @@ impl Wakeups {
     }
 }
 
-/// Closes a descriptor that was ours. The program may have closed it and reused its number; the descriptor of
+/// Closes a descriptor of ours and forgets it. The program may have closed it and reused its number; the descriptor of
 /// a file, a pipe or a socket is not ours and stays open.
-fn close(fd: i32) {
+fn close(place: &AtomicI32) {
+    let fd = place.swap(-1, Ordering::AcqRel);
     if status(fd).is_some_and(|it| it.st_mode & libc::S_IFMT == 0) {
         // SAFETY: it is ours, by its kind.
         unsafe { libc::close(fd) };
@@ -225,7 +226,7 @@ impl Timer {
 
     /// Closes it; no thread waits for it. (In the child of a fork it is the parent's.)
     pub fn close(&self) {
-        close(self.0.swap(-1, Ordering::AcqRel));
+        close(&self.0);
     }
 }
 
@@ -267,10 +268,10 @@ mod tests {
         wakeups.open().expect("they are there");
         assert_eq!(all(), opened);
         wakeups.wake(&AtomicU32::new(0));
-        wakeups.close(false);
+        wakeups.end();
         assert_eq!(all(), [-1; 3]);
         wakeups.open().expect("again");
-        wakeups.close(true);
+        wakeups.close();
     }
 
     #[test]

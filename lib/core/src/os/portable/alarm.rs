@@ -141,7 +141,10 @@ impl Wakeups {
     }
 
     /// There is nothing to close.
-    pub fn close(&self, _forked: bool) {}
+    pub fn close(&self) {}
+
+    /// As above.
+    pub fn end(&self) {}
 
     /// No memory pressure is reported.
     pub fn listen(&self) {}

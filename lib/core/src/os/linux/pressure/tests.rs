@@ -267,7 +267,7 @@ fn the_worker_hears_its_sources_while_it_listens() {
     wakeups.set_timer(1);
     let woken = wakeups.sleep(&AtomicU32::new(0), 0);
     assert!(woken.timer && !woken.pressure, "{woken:?}");
-    wakeups.close(true);
+    wakeups.close();
     assert_eq!(wakeups.sources().limits, PressureSource::Closed);
 }
 
