@@ -153,8 +153,8 @@ impl Wakeups {
     }
 }
 
-/// Closes a descriptor of ours and forgets it. The program may have closed it and reused its number; the descriptor of
-/// a file, a pipe or a socket is not ours and stays open.
+/// Closes a descriptor of ours and forgets it. The program may have closed it and reused its number; the
+/// descriptor of a file, a pipe or a socket is not ours and stays open.
 fn close(place: &AtomicI32) {
     let fd = place.swap(-1, Ordering::AcqRel);
     if status(fd).is_some_and(|it| it.st_mode & libc::S_IFMT == 0) {
