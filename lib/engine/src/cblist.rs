@@ -31,7 +31,8 @@
 //! # Correctness
 //! Whole segments join an earlier one, with nothing in between, so order is kept. `accelerate` writes a stamp
 //! to everything behind some segment, all of which was queued before its caller took the number; `advance`
-//! joins with DONE only segments whose stamps have been reached. Nothing else sets a stamp or enlarges DONE.
+//! joins with DONE only segments whose stamps have been reached. Nothing else sets a stamp or enlarges DONE,
+//! except `finish`, on the host's word that no reader is left.
 
 use core::ops::Range;
 
@@ -195,6 +196,14 @@ impl CbList {
         self.stamps[slot - WAIT] = s;
         self.tidy();
         true
+    }
+
+    /// No reader is left, and none comes: everything queued moves to DONE, whatever it waits for.
+    pub fn finish(&mut self) {
+        for segment in [WAIT, NEXT_READY, NEXT] {
+            self.join(segment, DONE);
+        }
+        self.tidy();
     }
 
     // Invoking.

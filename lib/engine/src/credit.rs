@@ -242,6 +242,13 @@ impl Cpu {
         self.settle();
     }
 
+    /// No reader is left, and none comes before the host has taken out what is queued now: everything queued
+    /// may run, although its grace period has not ended.
+    pub fn finish(&mut self) {
+        self.lists.iter_mut().for_each(CbList::finish);
+        self.settle();
+    }
+
     /// Takes up to `max` done callbacks of a lane out, to be invoked. They count as queued until
     /// [`ran`](Cpu::ran).
     pub fn extract(&mut self, lane: Lane, max: u64) -> core::ops::Range<Pos> {

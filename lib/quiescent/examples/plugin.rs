@@ -1,7 +1,7 @@
 //! A plug-in, as a shared object that contains the library: `dlopen` it, call it, `dlclose` it.
 //!
 //! The library keeps the object loaded, because its threads and queued callbacks refer to code in it. So
-//! `dlclose` succeeds, and opening it again finds it as it was.
+//! `dlclose` succeeds, and opening it again finds it as it was. After `plugin_stop` it unloads it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,4 +24,13 @@ pub extern "C" fn plugin_work() -> u32 {
 pub extern "C" fn plugin_wait() -> u32 {
     quiescent::barrier();
     RAN.load(Ordering::Acquire)
+}
+
+/// Ends the library's threads. Returns how much is left: callbacks and threads.
+#[unsafe(no_mangle)]
+pub extern "C" fn plugin_stop() -> u32 {
+    match quiescent::shutdown(std::time::Duration::from_secs(5)) {
+        Ok(done) => (done.left.iter().map(|it| it.callbacks).sum::<u64>() + done.threads) as u32,
+        Err(_) => u32::MAX,
+    }
 }

@@ -240,7 +240,7 @@ pub use api::telemetry;
 
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
-pub use api::domain::{Domain, RcuDomain, Singleton};
+pub use api::domain::{Domain, HandlesLeft, RcuDomain, Singleton};
 pub use api::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
 pub use api::future::GracePeriod;
@@ -265,6 +265,8 @@ pub use api::options::Options;
 pub use api::ptr::{ExchangedPtr, RcuPtr};
 pub use api::retired::{Refused, Retired};
 pub use api::shared::Shared;
+#[cfg(not(quiescent_model))]
+pub use api::shutdown::{Left, Shutdown, shutdown};
 pub use api::srcu::Srcu;
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};

@@ -53,6 +53,11 @@ pub trait Host: Keeper {
         false
     }
 
+    /// The worker, before each sleep: true if it is to end.
+    fn ends_worker(&self) -> bool {
+        false
+    }
+
     /// Code of the program is about to run in this thread.
     fn begin(&self, _name: Name) {}
 

@@ -12,9 +12,10 @@
 //! forever, the others while a handle exists.
 //!
 //! # Lifetime
-//! The memory of a domain is never freed. Dropping the last handle *abandons* the domain: queued callbacks
-//! still run when their grace period ends. Once the domain is at rest and no section is open, the next
-//! program that needs a domain takes it over, with a new identity. So a record that a thread has noted, a
+//! The memory of a domain is never freed. Dropping the last handle frees what is queued, for which no reader
+//! is left, and *abandons* the domain: what the dropping thread may not run is the worker's. Once the domain
+//! is at rest and no section is open, the next program that needs a domain takes it over, with a new
+//! identity. So a record that a thread has noted, a
 //! cookie or a callback never points to freed memory.
 //!
 //! # Edges
@@ -26,8 +27,10 @@
 //! Here too: creation of the state, change of settings, drop of the last handle, take-over by
 //! another owner.
 
+use quiescent_engine::Lane;
+
 use crate::domain::env::Env;
-use crate::domain::settings::{DRAINED, Settings};
+use crate::domain::settings::{DRAINED, OFFLOAD, OTHERS_RUN, Settings};
 use crate::domain::state::State;
 use crate::prim::fixed::Fixed;
 use crate::prim::linked::{Linked, List};
@@ -239,20 +242,29 @@ impl Domain {
         }
     }
 
-    /// Drops a handle. After the last one the worker runs what is queued when its grace period ends, and then
-    /// the next owner may take the domain. The count reaches zero only after the queued items were handed
-    /// over.
+    /// The number of handles besides the caller's. `[HND-1]`
+    pub fn other_handles(&self) -> u32 {
+        self.owner.load(Ordering::Acquire) - OWNED // [HND-1]
+    }
+
+    /// Drops a handle. With the last one this thread frees what is queued, and runs what owners run, as far
+    /// as it may here; the worker runs the rest, and then the next owner may take the domain. The count
+    /// reaches zero only after what is left was handed over.
     #[inline(never)] // so that the drop of a guard that owns a handle stays small
     pub fn drop_handle(&'static self) {
-        let mut now = self.owner.load(Ordering::Acquire);
+        let mut now = self.owner.load(Ordering::Acquire); // [HND-1]
         while now != OWNED {
-            let order = (Ordering::AcqRel, Ordering::Acquire);
+            let order = (Ordering::AcqRel, Ordering::Acquire); // [HND-1]
             match (self.owner).compare_exchange(now, now - 1, order.0, order.1) {
                 Ok(_) => return,
                 Err(other) => now = other,
             }
         }
+        let flags = self.settings().flags;
         self.set(|settings| *settings = Settings::new(&State::config(), self.place));
+        if let Some(state) = self.state_if_any() {
+            state.free_what_is_left(flags);
+        }
         self.hand_over();
         self.abandon();
     }
@@ -294,6 +306,21 @@ impl Domain {
 }
 
 impl State {
+    /// The last handle is being dropped: every guard had one or borrowed one, so no reader is left but
+    /// forgotten guards, whose references are gone. Frees memory, and runs destructors that owners run, as
+    /// these flags of the domain say; not inside a section, where they might take a lock whose holder waits
+    /// for that.
+    fn free_what_is_left(&'static self, flags: u32) {
+        let env = self.env();
+        let local = env.local();
+        let by_others = flags & OTHERS_RUN != 0 || env.threads.in_any_section(&local);
+        let code: &[Lane] = if by_others { &[] } else { &[Lane::Own] };
+        if flags & OFFLOAD == 0 {
+            // SAFETY: as above.
+            unsafe { self.free_now(code, false) };
+        }
+    }
+
     /// Applies settings. True: the worker, or a sleeping driver, has to check again.
     pub fn apply(&'static self, settings: &Settings) -> bool {
         let drained = settings.flags & DRAINED != 0;

@@ -325,8 +325,8 @@ impl State {
 }
 
 impl Env {
-    /// The worker's loop, until another thread has its role.
-    pub fn serve(&'static self) {
+    /// The worker's loop, until another thread has its role (false), or it is to end.
+    pub fn serve(&'static self) -> bool {
         // The worker processes every state first, whatever its predecessor had done.
         for state in self.states() {
             state.called.store(1, Ordering::Release);
@@ -334,11 +334,14 @@ impl Env {
         loop {
             self.look_after(self.states());
             if self.host.is_dismissed() {
-                return;
+                return false;
             }
             self.set_alarm();
             self.host.rest();
             self.publish();
+            if self.host.ends_worker() {
+                return true;
+            }
             if let Some(woken) = self.alarm.sleep() {
                 self.woken(woken);
             }

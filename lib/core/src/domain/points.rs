@@ -85,7 +85,8 @@ impl Wait {
                 }
                 Ok(false) => {
                     let host = domain.env().host;
-                    if host.start_worker() && state.tasks.put(&mut self.place, Some(*cookie), waker)
+                    // In this order: the worker may be about to end, and wakes the tasks that it finds then.
+                    if state.tasks.put(&mut self.place, Some(*cookie), waker) && host.start_worker()
                     {
                         state.call();
                     } else {

@@ -27,11 +27,16 @@ use crate::queue::per_thread::{Queue, QueueCore};
 /// When to stop running callbacks.
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
-    /// Monotonic nanoseconds.
+    /// Monotonic nanoseconds. `None`: a worker's, which stops when another thread has its role.
     pub deadline: Option<u64>,
 }
 
 impl Until {
+    /// Never: for a call of the program, also in a callback of a worker that was replaced.
+    pub const NEVER: Until = Until {
+        deadline: Some(u64::MAX),
+    };
+
     /// A deadline `limit` from now.
     pub fn after(limit: Duration) -> Until {
         Until {
@@ -40,8 +45,11 @@ impl Until {
     }
 
     pub fn is_over(self, env: &Env) -> bool {
-        let past = |deadline| prim::now_ns() >= deadline;
-        self.deadline.is_some_and(past) || env.host.is_dismissed()
+        match self.deadline {
+            None => env.host.is_dismissed(),
+            Some(u64::MAX) => false,
+            Some(deadline) => prim::now_ns() >= deadline || env.host.is_dismissed(),
+        }
     }
 
     /// The remaining time; `None` for no limit.
@@ -78,6 +86,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// Chooses the queues for which `choose` returns a cause.
+    #[inline(never)] // its callers are large
     pub fn begin(state: &'static State, choose: impl Fn(&QueueCore) -> Option<Cause>) -> Sweep {
         let mut sweep = Sweep {
             state,
@@ -102,6 +111,7 @@ impl Sweep {
 
     /// Takes the chosen queues, except those that their owners have attached again: behind a heavy fence, if
     /// one was needed. `[RET-2]`
+    #[inline(never)] // as above
     pub fn take(&mut self, mut visit: impl FnMut(&mut QueueCore)) {
         let state = self.state;
         self.owned = false;
@@ -154,18 +164,19 @@ impl State {
     /// Runs and frees at most `most` ready items of a dropped domain, including code, although this is inside
     /// a callback.
     pub fn run_left(&'static self, most: u64, until: Until) -> u64 {
-        self.run_round(most, until, true)
+        self.run_round(most, until, &Lane::CODE)
     }
 
     /// Runs and frees at most `most` ready items that are not their owner's to free: one round over all
     /// queues, so that what callbacks queue comes after everything else. Returns the number of items. Inside
     /// a callback it frees memory only.
     pub fn run_some(&'static self, most: u64, until: Until) -> u64 {
-        self.run_round(most, until, !self.in_callback())
+        let code: &[Lane] = if self.in_callback() { &[] } else { &Lane::CODE };
+        self.run_round(most, until, code)
     }
 
     /// A round starts at the queue where the last one ended.
-    fn run_round(&'static self, most: u64, until: Until, code: bool) -> u64 {
+    fn run_round(&'static self, most: u64, until: Until, code: &[Lane]) -> u64 {
         let first = self.drain_turn.load(Ordering::Relaxed) as usize;
         let behind = self.queues().enumerate().skip(first);
         let before = self.queues().enumerate().take(first);
@@ -187,7 +198,7 @@ impl State {
             if until.is_over(self.env()) {
                 break;
             }
-            ran += self.run_queue(queue, u64::MAX, until, false);
+            ran += self.run_queue(queue, u64::MAX, until, &[]);
             if code {
                 ran += self.run_turn(queue, self.env().host.turn(), until);
             }
@@ -195,11 +206,17 @@ impl State {
         ran
     }
 
-    /// Runs and frees at most `most` ready items of this queue; without `code`, it frees memory only.
-    fn run_queue(&'static self, queue: &'static Queue, most: u64, until: Until, code: bool) -> u64 {
+    /// Frees at most `most` ready items of this queue: memory, and what is in these lanes of `code`.
+    fn run_queue(
+        &'static self,
+        queue: &'static Queue,
+        most: u64,
+        until: Until,
+        code: &[Lane],
+    ) -> u64 {
         let ready = self.ready(queue);
         let mut ran = self.free_plain(queue, ready[PLAIN].min(most), until);
-        for lane in Lane::CODE.into_iter().filter(|_| code) {
+        for &lane in code {
             ran += self.run_code(queue, lane, ready[lane as usize].min(most - ran), until);
         }
         ran
@@ -421,6 +438,39 @@ impl State {
         if self.held().0 > 0 {
             self.kick_worker();
         }
+    }
+
+    /// Frees memory now, and runs what is in these lanes of `code`, in this thread, as often as something is
+    /// found: no grace period is waited for. Then, if it `waits`, what other threads are running here is
+    /// waited for; not inside a section or a callback. Returns the number of items. What is left is the
+    /// worker's.
+    ///
+    /// # Safety
+    /// No reader uses what is queued here, or is queued before this returns.
+    pub unsafe fn free_now(&'static self, code: &[Lane], waits: bool) -> u64 {
+        let until = Until::NEVER;
+        let waits = waits && !self.in_section() && !self.in_callback();
+        let mut ran = 0;
+        while self.held().0 > 0 {
+            let all = |core: &QueueCore| (!core.is_idle()).then_some(Cause::Drain);
+            if self.sweep(all, |core| core.cpu.finish()).is_err() {
+                count(&self.counters.worker_errors);
+                break;
+            }
+            let now = self.run_round(u64::MAX, until, code);
+            ran += now;
+            if now == 0 && !waits {
+                break;
+            }
+            if now == 0 {
+                self.wait_for_others(until);
+            }
+        }
+        self.rearm(false);
+        if self.held().0 > 0 {
+            self.kick_worker();
+        }
+        ran
     }
 
     fn drain_passes(&'static self, until: Until, ran: &mut u64) -> Result<(), SyncError> {

@@ -4,8 +4,8 @@ use crate::domain::settings::{INLINE, Runner};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use quiescent_engine::Interest;
 use quiescent_engine::credit::{Cause, Urgency};
+use quiescent_engine::{Interest, Lane};
 
 use crate::domain::driver::How;
 use crate::domain::error::SyncError;
@@ -78,6 +78,31 @@ fn a_domain_that_holds_nothing_is_not_handed_over() {
         home.drain(Until { deadline: None });
         assert_eq!((runs.load(Relaxed), state.held().0), (held, 0));
     }
+}
+
+/// A call of the program, in a callback that has cost its worker the role: it is obeyed all the same.
+#[test]
+fn freeing_now_works_in_a_worker_that_was_replaced_and_past_readers() {
+    let (program, state) = domain();
+    let DomainReaders::Counted(counted) = &state.domain().readers else {
+        unreachable!("made so")
+    };
+    let section = program.enter(counted); // whose references are gone
+    let runs = counter();
+    program.asked.dismissed_at.store(1, Relaxed);
+    let free = |code: &[Lane]| {
+        state.put(CODE, counting(runs), Urgency::Lazy);
+        state.put(PLAIN, memory(), Urgency::Lazy);
+        let before = runs.load(Relaxed);
+        state.called.store(0, Ordering::Relaxed);
+        // SAFETY: these objects have no readers.
+        let freed = unsafe { state.free_now(code, false) };
+        let called = state.called.load(Ordering::Relaxed);
+        (freed, runs.load(Relaxed) - before, state.held().0, called)
+    };
+    assert_eq!(free(&Lane::CODE), (2, 1, 0, 0));
+    assert_eq!(free(&[Lane::Own]), (1, 0, 1, 1), "the rest is the worker's");
+    let _ = program.leave(counted, section);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::{Has, NO_SUCH_CALL, portable};
 pub use portable::{
-    AtExit, SharedPage, Timer, Wakeups, coarse_ns, doze, futex_wait, futex_wake, futex_wake_all,
-    has_more_rights, has_one_processor, map, now_ns, of_thread, on_fork, pin, resident, spawn,
-    thread_id, thread_name, unmap,
+    AtExit, Ended, SharedPage, Timer, Wakeups, coarse_ns, doze, futex_wait, futex_wake,
+    futex_wake_all, has_more_rights, has_one_processor, map, now_ns, of_thread, on_fork, pin,
+    resident, spawn, thread_id, thread_name, unmap, unpin,
 };
 
 /// What the others may lack.

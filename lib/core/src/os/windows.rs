@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::{Has, portable};
 pub use portable::{
-    AtExit, SharedPage, Timer, Wakeups, coarse_ns, doze, has_more_rights, has_one_processor, map,
-    now_ns, of_thread, on_fork, pin, resident, spawn, thread_name, unmap,
+    AtExit, Ended, SharedPage, Timer, Wakeups, coarse_ns, doze, has_more_rights, has_one_processor,
+    map, now_ns, of_thread, on_fork, pin, resident, spawn, thread_name, unmap, unpin,
 };
 
 /// What the others may lack.

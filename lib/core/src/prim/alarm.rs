@@ -12,6 +12,10 @@
 //! `[ALM-1]` the kicker's earlier stores, its swap of the word, the worker's swap or compare-and-swap: the
 //! worker sees those stores when it checks again.
 //!
+//! `[ALM-2]` a thread that wakes the worker counts itself before it loads the event's descriptor; a thread
+//! that closes the descriptors first takes that one away, then waits until none is counted. All of them in
+//! one order (`SeqCst`): a number that was given back is not written to.
+//!
 //! All descriptors are edge-triggered, so they need not be read. The thread that queues sets the timer with
 //! one system call, which wakes no thread. A separate lock protects the timer and its setting. Its holder
 //! takes no other lock, except to ask the engine whether the timer is still needed.
@@ -91,6 +95,14 @@ impl Alarm {
     pub fn forked(&self, set: &mut u64) {
         self.os.close();
         self.word.store(AWAKE, Ordering::Relaxed);
+        *set = 0;
+    }
+
+    /// There is no worker: gives the descriptors back.
+    #[cfg(not(quiescent_model))]
+    pub fn close(&self) {
+        let mut set = self.timer();
+        self.os.end(); // [ALM-2]
         *set = 0;
     }
 

@@ -190,6 +190,21 @@ fn advancing_stops_at_the_first_later_stamp_and_slides() {
     assert_eq!(CbList::new().advance(gp(5)), 0, "nothing pending");
 }
 
+/// Whatever it waits for, in its order; what is out stays out.
+#[test]
+fn without_readers_everything_is_done() {
+    let mut list = list(2, Some((3, 1)), Some((4, 2)), 5);
+    assert_eq!(list.extract_done(1), 0..1);
+    list.finish();
+    assert_eq!(shape(&list), (13, None, None, 0));
+    assert_eq!((list.out(), list.bytes(), list.done().bytes), (1, 140, 130));
+    assert_eq!((list.since(), list.pending()), (Some(0), false));
+    assert_eq!(list.extract_done(99), 1..14);
+    list.ran(0..14);
+    list.finish();
+    assert!(list.is_empty() && shape(&list) == (0, None, None, 0));
+}
+
 #[test]
 fn stamps_are_reported_only_where_they_mean_something() {
     let it = list(1, None, None, 3);

@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use quiescent_engine::Lane;
 use quiescent_engine::credit::Urgency;
 
 use super::cookie::Cookie;
@@ -17,6 +18,7 @@ use super::handle::{Handle, Reads, Unique, handle};
 use super::home::{Drained, must};
 use super::kind::{Kind, Many, PerThread, Readers, Single, domain_at, place_in};
 use super::queueing;
+use super::retired::Refused;
 use super::tuning::{FlushTimes, in_ns};
 use crate::stats::{DomainStatistics, Holdout};
 use quiescent_core::const_new;
@@ -106,10 +108,17 @@ use quiescent_core::prim::AtomicPtr;
 /// * In the child of a fork, sections of other threads have ended, as in the process's domain.
 ///
 /// # Dropping it
-/// Dropping a domain never waits. What is queued becomes a callback of the process's domain, which frees and
-/// runs it; the process's [`barrier()`](crate::barrier()) and [`drain`](crate::drain()) cover it, and the
-/// process's budget counts it. (Except what the worker is running at that moment, and what a forgotten guard
-/// or a running `update` of a cell still blocks: the worker keeps that, and a barrier does not wait for it.)
+/// Dropping the last handle never waits, and no reader is left then. The thread that drops it frees what is
+/// queued, at once, and runs the destructors of retired values: **hold no lock that one of them takes.** The
+/// worker runs the rest, as soon as it can, without a grace period:
+///
+/// * closures, intrusive callbacks, and values retired [`on_worker`](crate::Retired::on_worker);
+/// * destructors, if [others than their owners run them](RcuDomain::set_destructors) in this domain, or the
+///   thread is inside a section of any domain.
+///
+/// The process's [`barrier()`](crate::barrier()) and [`drain`](crate::drain()) cover that, and the process's
+/// budget counts it. (Except what the worker is running at that moment: a barrier does not wait for it.)
+/// [`free_now`](RcuDomain::free_now) leaves nothing.
 pub type Domain<Tag = ()> = RcuDomain<Tag, PerThread>;
 
 /// A domain with readers of kind `K`. Use the names [`Domain`] and [`Srcu`](crate::Srcu).
@@ -436,6 +445,79 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         Drained::of(domain.state().drain(Until::after(limit)), domain)
     }
 
+    /// Frees and runs, now and in this thread, everything that is queued here, closures too. Needs no grace
+    /// period: this is the last handle, so no guard is left. What destructors and callbacks queue here is
+    /// freed, too; if one queues another each time, this does not end.
+    ///
+    /// Allowed inside a destructor or callback that the library runs. What other threads are running at this
+    /// moment is waited for, except inside a section or a callback: [`Drained::left`] counts it. Whatever the
+    /// settings say about who runs code, this thread does: hold no lock that a destructor takes.
+    ///
+    /// # Errors
+    /// There are other handles: [`HandlesLeft`] says how many; the domain comes back as `object`. Nothing was
+    /// freed.
+    ///
+    /// # Complexity
+    /// Linear in what is queued and in the threads that have queued here; one fence of the process
+    /// (`membarrier(2)`) if one of these threads still runs.
+    ///
+    /// ```
+    /// use quiescent::{Domain, RcuCell};
+    ///
+    /// let domain = Domain::new();
+    /// let cell = RcuCell::new_in(String::from("old"), domain.clone());
+    /// cell.store(String::from("new"));
+    /// let refused = domain.free_now().unwrap_err();
+    /// assert_eq!(refused.reason.others, 1); // the cell's
+    /// drop(cell);
+    /// let freed = refused.object.free_now().unwrap();
+    /// assert_eq!((freed.ran, freed.left), (1, 0));
+    /// ```
+    pub fn free_now(self) -> Result<Drained, Refused<RcuDomain<Tag, K>, HandlesLeft>> {
+        let others = self.core_if_any().map_or(0, core::Domain::other_handles);
+        if others > 0 {
+            return Err(Refused::new(self, HandlesLeft { others }));
+        }
+        // SAFETY: each guard borrows a handle or has one, and this handle is the last one, and not borrowed.
+        Ok(unsafe { self.free_now_unchecked() })
+    }
+
+    /// As [`free_now`](RcuDomain::free_now), for a caller who knows that no reader is left although there are
+    /// handles: a structure with a domain of its own, which is being dropped.
+    ///
+    /// # Safety
+    /// No reader uses an object that is queued here, or that is queued before this returns, and the code of
+    /// closures and destructors that are queued needs no grace period. (Sections may be open, if no reference
+    /// that they protect is used any more.)
+    ///
+    /// ```
+    /// use quiescent::{Domain, RcuPtr, Shared};
+    ///
+    /// struct Stack {
+    ///     domain: Domain,
+    ///     // … and links, whose nodes are retired in `domain`.
+    /// }
+    ///
+    /// impl Drop for Stack {
+    ///     fn drop(&mut self) {
+    ///         // SAFETY: `&mut self`: no thread reads in this stack, and its domain is its own.
+    ///         unsafe { self.domain.free_now_unchecked() };
+    ///     }
+    /// }
+    /// # drop(Stack { domain: Domain::new() });
+    /// ```
+    pub unsafe fn free_now_unchecked(&self) -> Drained {
+        match self.core_if_any() {
+            None => Drained { ran: 0, left: 0 },
+            Some(domain) => {
+                let state = domain.state_if_any();
+                // SAFETY: the caller's promise.
+                let ran = state.map_or(0, |state| unsafe { state.free_now(&Lane::CODE, true) });
+                Drained::of(ran, domain)
+            }
+        }
+    }
+
     /// Runs and frees, in this thread, at most `most` callbacks and objects that are ready, and starts none
     /// after `limit`. Never waits, issues no fence, and leaves what is not ready. For event loops: see
     /// [`set_closures`](RcuDomain::set_closures).
@@ -575,6 +657,27 @@ impl<Tag: 'static, K: Kind> fmt::Debug for RcuDomain<Tag, K> {
         }
     }
 }
+
+/// Why [`free_now`](RcuDomain::free_now) was refused: the domain has other handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandlesLeft {
+    /// How many.
+    pub others: u32,
+}
+
+impl fmt::Display for HandlesLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the domain has {} more handles: drop the clones, guards, cells, lists and retired values that \
+             own one, or use `free_now_unchecked`",
+            self.others
+        )
+    }
+}
+
+impl std::error::Error for HandlesLeft {}
 
 /// A type that identifies one domain. Made by [`domain!`](crate::domain!).
 ///

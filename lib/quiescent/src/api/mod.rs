@@ -26,6 +26,8 @@ pub(crate) mod ptr;
 pub mod report;
 pub(crate) mod retired;
 pub(crate) mod shared;
+#[cfg(not(quiescent_model))]
+pub(crate) mod shutdown;
 pub(crate) mod srcu;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;

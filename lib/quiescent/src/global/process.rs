@@ -102,6 +102,10 @@ impl Host for Hosted {
         WORKERS.hire()
     }
 
+    fn ends_worker(&self) -> bool {
+        WORKERS.ends_worker()
+    }
+
     #[cfg(feature = "helpers")]
     fn call_overflow(&self, state: &'static State) {
         WORKERS.call_overflow(state);

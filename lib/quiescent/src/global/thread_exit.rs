@@ -40,8 +40,25 @@ extern "C" fn start() {
         #[cfg(feature = "fork")]
         crate::global::fork::register();
         // Threads, keys, handlers and queued callbacks refer to this code.
-        os::pin(start as *const c_void);
+        pin();
     }
+}
+
+/// Keeps the shared object that contains the library loaded, if it is one.
+pub(crate) fn pin() {
+    os::pin(start as *const c_void);
+}
+
+/// The library has no thread: its object may be unloaded.
+pub(crate) fn unpin() {
+    os::unpin(unloaded);
+}
+
+/// The object is being unloaded. (Or the process ends.) The C library removes the handlers of forks.
+extern "C" fn unloaded() {
+    AT_EXIT.disarm();
+    #[cfg(feature = "telemetry")]
+    crate::watch::telemetry::end();
 }
 
 /// Registers `slot` to be released at the end of this thread. If that is impossible the slot stays taken,

@@ -214,6 +214,12 @@ pub(crate) fn leave(env: &Env) -> Option<u32> {
     Some(forks)
 }
 
+/// The library is being unloaded, or the process ends: closes the descriptor. The page stays mapped, because
+/// in the latter case other threads still count.
+pub(crate) fn end() {
+    SHARED.close(size_of::<Page>());
+}
+
 /// In the child of a fork, last: makes a page if the parent had one. Nothing is counted if that fails.
 #[cfg(feature = "fork")]
 pub(crate) fn begin_again(env: &'static Env, forks: Option<u32>, names: &Names) {

@@ -14,6 +14,7 @@ use quiescent::tuning::FlushTimes;
 use quiescent::{Domain, RcuCell, Runner, SyncError};
 
 mod ends;
+mod now;
 mod readers;
 
 /// Long enough for anything that does not hang.

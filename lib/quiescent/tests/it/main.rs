@@ -60,6 +60,7 @@ mod rcu_ptr;
 mod scale;
 mod sections;
 mod shared_fences;
+mod shutdown;
 #[cfg(target_os = "linux")]
 mod signal_storm;
 mod sole;

@@ -21,6 +21,8 @@ pub struct Wakeups {
     event: AtomicI32,
     timer: Timer,
     sources: Sources,
+    /// Threads that are about to write to the event.
+    wakers: AtomicU32,
 }
 
 impl Wakeups {
@@ -30,6 +32,7 @@ impl Wakeups {
             event: AtomicI32::new(-1),
             timer: Timer::new(),
             sources: Sources::new(),
+            wakers: AtomicU32::new(0),
         }
     }
 
@@ -71,10 +74,21 @@ impl Wakeups {
 
     /// Closes the descriptors in this process; they belong to another one, where they stay open.
     pub fn close(&self) {
+        self.wakers.store(0, Ordering::Relaxed);
         for place in [&self.epoll, &self.event, &self.timer.0] {
             close(place);
         }
         self.sources.close();
+    }
+
+    /// Closes the descriptors; no thread sleeps on them, but some may be about to wake the worker.
+    pub fn end(&self) {
+        let event = AtomicI32::new(self.event.swap(-1, Ordering::SeqCst)); // [ALM-2]
+        while self.wakers.load(Ordering::SeqCst) != 0 {
+            super::doze();
+        }
+        close(&event);
+        self.close();
     }
 
     /// Listens for memory pressure.
@@ -113,14 +127,11 @@ impl Wakeups {
     #[inline(never)]
     pub fn wake(&self, _word: &AtomicU32) {
         let one = 1u64;
-        // SAFETY: eight readable bytes.
-        unsafe {
-            libc::write(
-                self.event.load(Ordering::Acquire),
-                (&raw const one).cast(),
-                8,
-            );
-        }
+        self.wakers.fetch_add(1, Ordering::SeqCst); // [ALM-2]
+        let event = self.event.load(Ordering::SeqCst); // [ALM-2]
+        // SAFETY: eight readable bytes; -1, or an event that is not closed before this thread counts no more.
+        unsafe { libc::write(event, (&raw const one).cast(), 8) };
+        self.wakers.fetch_sub(1, Ordering::Release);
     }
 
     pub fn sleep(&self, _word: &AtomicU32, _asleep: u32) -> Woken {
@@ -213,8 +224,8 @@ impl Timer {
         self.0.store(-1, Ordering::Relaxed);
     }
 
-    /// In the child of a fork, where it is the parent's.
-    pub fn forked(&self) {
+    /// Closes it; no thread waits for it. (In the child of a fork it is the parent's.)
+    pub fn close(&self) {
         close(&self.0);
     }
 }
@@ -256,8 +267,11 @@ mod tests {
         assert!(status & libc::O_NONBLOCK != 0, "a kick never waits");
         wakeups.open().expect("they are there");
         assert_eq!(all(), opened);
-        wakeups.close();
+        wakeups.wake(&AtomicU32::new(0));
+        wakeups.end();
         assert_eq!(all(), [-1; 3]);
+        wakeups.open().expect("again");
+        wakeups.close();
     }
 
     #[test]
@@ -272,7 +286,7 @@ mod tests {
         assert!(first >= 0 && second != first, "{first} {second}");
         timer.set(super::super::now_ns() + 60_000_000_000);
         assert!(timer.left() > 0);
-        timer.forked();
+        timer.close();
         assert!(!timer.wait(), "it is closed");
         // SAFETY: made above, and forgotten.
         unsafe { libc::close(first) };

@@ -13,7 +13,7 @@ pub use alarm::{Timer, Wakeups};
 pub use page::SharedPage;
 #[cfg(feature = "fork")]
 pub use threads::on_fork;
-pub use threads::{AtExit, doze, has_more_rights, has_one_processor, pin, spawn};
+pub use threads::{AtExit, Ended, doze, has_more_rights, has_one_processor, pin, spawn, unpin};
 
 mod alarm;
 #[cfg(feature = "telemetry")]

@@ -64,6 +64,11 @@ impl SharedPage {
     pub unsafe fn leave(&self, page: NonNull<u8>, size: usize) {
         // SAFETY: the caller's promise.
         unsafe { libc::munmap(page.as_ptr().cast(), size) };
+        self.close(size);
+    }
+
+    /// Other processes find the page no more.
+    pub fn close(&self, size: usize) {
         if let Some(descriptor) = self.descriptor(size) {
             // SAFETY: it is this library's.
             drop(unsafe { OwnedFd::from_raw_fd(descriptor) });

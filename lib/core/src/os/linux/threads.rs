@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc};
 use std::ffi::{CStr, c_void};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 
 /// Runs a function before `main`, when the process has one thread. In a shared object: when it is loaded.
 #[macro_export]
@@ -82,6 +82,15 @@ impl AtExit {
     pub fn is_over(&self) -> bool {
         false
     }
+
+    /// Calls nothing any more: the function's code is about to be unloaded.
+    pub fn disarm(&self) {
+        let key = self.key.swap(0, Ordering::AcqRel);
+        if key != 0 {
+            // SAFETY: made here, and not used any more.
+            unsafe { libc::pthread_key_delete(key - 1) };
+        }
+    }
 }
 
 /// Calls the functions around each fork of the process. If there is no memory for that, a child is as one
@@ -98,8 +107,14 @@ pub unsafe fn on_fork(
     unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
 }
 
-/// Keeps a shared object that contains this function loaded. `dlclose` succeeds, and has no effect.
+/// A handle of the shared object that contains the library; null for none.
+static PINNED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Keeps a shared object that contains this function loaded: `dlclose` succeeds, and has no effect.
 pub fn pin(function: *const c_void) {
+    if !PINNED.load(Ordering::Acquire).is_null() {
+        return;
+    }
     let Some(own) = object_of(function) else {
         return;
     };
@@ -110,9 +125,27 @@ pub fn pin(function: *const c_void) {
     if program.is_some_and(|program| program.dli_fbase == own.dli_fbase) {
         return; // the program itself is never unloaded
     }
-    let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
     // SAFETY: the name of an object that is loaded; this loads nothing.
-    unsafe { libc::dlopen(own.dli_fname, how) };
+    let pinned = unsafe { libc::dlopen(own.dli_fname, how) };
+    PINNED.store(pinned, Ordering::Release);
+}
+
+/// Lets `dlclose` unload the shared object again; right before that, `last` is called. The caller's code is
+/// in it, and the program has it open.
+pub fn unpin(last: extern "C" fn()) {
+    static REGISTERED: AtomicU32 = AtomicU32::new(0);
+    let pinned = PINNED.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    if pinned.is_null() {
+        return;
+    }
+    // SAFETY: a function of this object. The C library calls those when it unloads their object.
+    if REGISTERED.swap(1, Ordering::AcqRel) == 0 && unsafe { libc::atexit(last) } != 0 {
+        REGISTERED.store(0, Ordering::Release);
+        return PINNED.store(pinned, Ordering::Release);
+    }
+    // SAFETY: from `pin`, and used once.
+    unsafe { libc::dlclose(pinned) };
 }
 
 /// The object that contains an address.
@@ -145,24 +178,96 @@ const FAULTS: [i32; 7] = [
 /// The stack size of the library's threads: that of the standard library's threads.
 const STACK: usize = 2 << 20;
 
+/// What a new thread gets.
+type Start<F> = (&'static CStr, &'static Ended, F);
+
+/// Threads of the library that end because a thread waits for that, until it has joined them.
+#[derive(Debug)]
+pub struct Ended {
+    /// How many there are: also those that are about to be among `threads`.
+    count: AtomicU32,
+    /// Their numbers; 0 for none. (The worker, the one that watches it, the overflow worker.)
+    threads: [AtomicUsize; 3],
+}
+
+impl Ended {
+    pub const fn new() -> Ended {
+        Ended {
+            count: AtomicU32::new(0),
+            threads: [const { AtomicUsize::new(0) }; 3],
+        }
+    }
+
+    /// The calling thread of the library is going to end, and to be joined.
+    pub fn announce(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release); // [END-1]
+    }
+
+    /// The calling thread ends now. `joins`: another one joins it, and it has announced that.
+    #[inline(never)] // there is one of its callers for each kind of thread
+    fn end(&self, joins: bool) {
+        // SAFETY: no arguments.
+        let own = unsafe { libc::pthread_self() };
+        for place in self.threads.iter().filter(|_| joins) {
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            if (place.compare_exchange(0, own as usize, order.0, order.1)).is_ok() {
+                return;
+            }
+        }
+        if joins {
+            self.count.fetch_sub(1, Ordering::Relaxed); // there is no room
+        }
+        // SAFETY: the calling thread, which no other one joins.
+        unsafe { libc::pthread_detach(own) };
+    }
+
+    /// Joins those that end now. True if no other is going to.
+    pub fn join(&self) -> bool {
+        fence(Ordering::Acquire); // [END-1]
+        for place in &self.threads {
+            let thread = place.swap(0, Ordering::AcqRel);
+            if thread != 0 {
+                // SAFETY: a thread that can be joined; its number is there once.
+                unsafe { libc::pthread_join(thread as libc::pthread_t, std::ptr::null_mut()) };
+                self.count.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// In the child of a fork: they are the parent's.
+    pub fn forked(&self) {
+        self.count.store(0, Ordering::Relaxed);
+        self.threads
+            .iter()
+            .for_each(|it| it.store(0, Ordering::Relaxed));
+    }
+}
+
 /// Starts a thread of the library, on which the program's signal handlers do not run, except those of faults.
 /// (A thread that a callback starts inherits the mask, and must unblock the signals it wants.)
 ///
 /// It does not use the standard library's threads: each takes a lock of that library when it starts and when
 /// it ends, and if another thread held that lock at a fork, no thread can start in the child.
 ///
+/// `body` returns whether another thread joins this one, by `ended`. It has [announced](Ended::announce) it.
+///
 /// # Errors
 /// The system's error, or that there is no memory.
-pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::Result<()> {
+pub fn spawn<F>(name: &'static CStr, ended: &'static Ended, body: F) -> io::Result<()>
+where
+    F: FnOnce() -> bool + Send + 'static,
+{
     // Not `Box::new`, which ends the program if there is no memory.
-    let layout = Layout::new::<(&'static CStr, F)>();
+    let layout = Layout::new::<Start<F>>();
     // SAFETY: the layout has a size: a name.
-    let start: *mut (&'static CStr, F) = unsafe { alloc(layout) }.cast();
+    let start: *mut Start<F> = unsafe { alloc(layout) }.cast();
     if start.is_null() {
         return Err(io::Error::from_raw_os_error(libc::ENOMEM));
     }
     // SAFETY: fresh memory of that layout.
-    unsafe { start.write((name, body)) };
+    unsafe { start.write((name, ended, body)) };
     let refused = start_thread(main::<F>, start.cast());
     if refused != 0 {
         // SAFETY: no thread took it.
@@ -186,7 +291,6 @@ fn start_thread(main: extern "C" fn(*mut c_void) -> *mut c_void, start: *mut c_v
             libc::sigdelset(&mut all, fault);
         }
         libc::pthread_attr_init(&mut how);
-        libc::pthread_attr_setdetachstate(&mut how, libc::PTHREAD_CREATE_DETACHED);
         libc::pthread_attr_setstacksize(&mut how, STACK);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let refused = libc::pthread_create(&mut thread, &how, main, start);
@@ -196,13 +300,13 @@ fn start_thread(main: extern "C" fn(*mut c_void) -> *mut c_void, start: *mut c_v
     }
 }
 
-extern "C" fn main<F: FnOnce()>(start: *mut c_void) -> *mut c_void {
+extern "C" fn main<F: FnOnce() -> bool>(start: *mut c_void) -> *mut c_void {
     // SAFETY: `spawn` made it for this thread.
-    let (name, body) = *unsafe { Box::from_raw(start.cast::<(&CStr, F)>()) };
+    let (name, ended, body) = *unsafe { Box::from_raw(start.cast::<Start<F>>()) };
     // SAFETY: a name of at most 15 bytes, for the calling thread.
     unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
     // A panic in the library ends the thread; the panic hook has run.
-    let _ = catch_unwind(AssertUnwindSafe(body));
+    ended.end(catch_unwind(AssertUnwindSafe(body)).unwrap_or(false));
     std::ptr::null_mut()
 }
 

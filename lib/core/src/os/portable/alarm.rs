@@ -86,8 +86,8 @@ impl Timer {
     /// It cannot be closed.
     pub fn forget(&self) {}
 
-    /// No child of a fork comes here.
-    pub fn forked(&self) {}
+    /// It cannot be closed.
+    pub fn close(&self) {}
 
     /// Sleeps until the time has come, or a call; returns which of them it was, each true once.
     fn sleep(&self) -> (bool, bool) {
@@ -140,8 +140,11 @@ impl Wakeups {
         Ok(())
     }
 
-    /// No child of a fork comes here.
+    /// There is nothing to close.
     pub fn close(&self) {}
+
+    /// As above.
+    pub fn end(&self) {}
 
     /// No memory pressure is reported.
     pub fn listen(&self) {}

@@ -16,7 +16,9 @@ use super::{Has, NO_SUCH_CALL};
 pub use alarm::{Timer, Wakeups};
 pub use names::{numbered, of_thread, thread_id, thread_name};
 pub use park::{futex_wait, futex_wake, futex_wake_all};
-pub use threads::{AtExit, doze, has_more_rights, has_one_processor, on_fork, pin, spawn};
+pub use threads::{
+    AtExit, Ended, doze, has_more_rights, has_one_processor, on_fork, pin, spawn, unpin,
+};
 
 mod alarm;
 mod names;
@@ -133,6 +135,8 @@ impl SharedPage {
     /// # Safety
     /// None is needed here.
     pub unsafe fn leave(&self, _page: NonNull<u8>, _size: usize) {}
+
+    pub fn close(&self, _size: usize) {}
 }
 
 #[cfg(test)]

@@ -111,12 +111,13 @@ fn what_no_system_promises_is_refused() {
 #[test]
 fn a_thread_that_is_started_runs_and_has_its_name() {
     let (sender, receiver) = std::sync::mpsc::channel();
-    let body = move || {
+    static ENDED: Ended = Ended::new();
+    let body = move || -> bool {
         let name = std::thread::current().name().map(str::to_owned);
         sender.send(name).expect("the test waits");
         panic!("contained");
     };
-    spawn(c"quiescent-test", body).expect("a thread");
+    spawn(c"quiescent-test", &ENDED, body).expect("a thread");
     assert_eq!(receiver.recv(), Ok(Some("quiescent-test".to_owned())));
 }
 

@@ -76,6 +76,9 @@ impl AtExit {
         CALLS.try_with(|calls| calls.set(call)).unwrap_or(false)
     }
 
+    /// Nothing is unloaded.
+    pub fn disarm(&self) {}
+
     /// True if the calling thread can be armed no more.
     pub fn is_over(&self) -> bool {
         CALLS.try_with(|_| ()).is_err()
@@ -96,6 +99,30 @@ pub unsafe fn on_fork(
 /// A shared object that contains the library must not be unloaded.
 pub fn pin(_function: *const c_void) {}
 
+/// As above.
+pub fn unpin(_last: extern "C" fn()) {}
+
+/// Threads that end: they are not joined here.
+#[derive(Debug)]
+pub struct Ended;
+
+#[allow(clippy::unused_self, reason = "the same methods as on other systems")]
+impl Ended {
+    pub const fn new() -> Ended {
+        Ended
+    }
+
+    pub fn announce(&self) {}
+
+    /// True: none is waited for.
+    pub fn join(&self) -> bool {
+        true
+    }
+
+    /// No child of a fork comes here.
+    pub fn forked(&self) {}
+}
+
 /// True if the program has more rights than its user. It may have: so no variable starts telemetry here.
 pub fn has_more_rights() -> bool {
     true
@@ -105,7 +132,10 @@ pub fn has_more_rights() -> bool {
 ///
 /// # Errors
 /// The system's.
-pub fn spawn<F: FnOnce() + Send + 'static>(name: &'static CStr, body: F) -> io::Result<()> {
+pub fn spawn<F>(name: &'static CStr, _ended: &'static Ended, body: F) -> io::Result<()>
+where
+    F: FnOnce() -> bool + Send + 'static,
+{
     let named = thread::Builder::new().name(name.to_string_lossy().into_owned());
     // A panic in the library ends the thread; the panic hook has run.
     let started = named.spawn(|| drop(catch_unwind(AssertUnwindSafe(body))));

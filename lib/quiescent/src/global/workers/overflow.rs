@@ -21,7 +21,7 @@ use quiescent_core::domain::run::turn_of_overflow;
 use quiescent_core::domain::state::State;
 use quiescent_core::os;
 use quiescent_core::prim;
-use quiescent_core::prim::counters::{count, uncount};
+use quiescent_core::prim::counters::count;
 
 /// There is no such thread.
 const NONE: u32 = 0;
@@ -43,6 +43,12 @@ impl Overflow {
             state: AtomicU32::new(NONE),
             calls: AtomicU32::new(0),
         }
+    }
+
+    /// Wakes it, if there is one.
+    pub(crate) fn call(&self) {
+        self.calls.fetch_add(1, Ordering::Release);
+        prim::futex_wake(&self.calls);
     }
 
     /// In the child of a fork there is none.
@@ -75,13 +81,11 @@ impl Workers {
             .compare_exchange(first.0, first.1, order.0, order.1)
             .is_err()
         {
-            overflow.calls.fetch_add(1, Ordering::Release);
-            prim::futex_wake(&overflow.calls);
-            return;
+            return overflow.call();
         }
         let role = overflow.role.number();
         let body = move || self.serve_as_overflow(role);
-        let full = self.watch.is_full();
+        let full = self.watch.is_full() || self.has_ended();
         let alone = os::has_one_processor();
         let refused = !full && !alone && self.spawn(c"quiescent-3", body).is_err();
         if full || alone || refused {
@@ -97,21 +101,24 @@ impl Workers {
         }
     }
 
-    fn serve_as_overflow(&'static self, role: u32) {
+    fn serve_as_overflow(&'static self, role: u32) -> bool {
         let overflow = &self.watch.overflow;
         overflow.role.take(role);
         loop {
             let calls = overflow.calls.load(Ordering::Acquire);
+            if self.has_ended() {
+                overflow.state.store(NONE, Ordering::Release);
+                break self.leave(true);
+            }
             env().relieve(turn_of_overflow(role));
             if overflow.role.is_dismissed() {
                 self.watch.come_back();
-                break;
+                break self.leave(false);
             }
             while overflow.calls.load(Ordering::Acquire) == calls {
                 prim::futex_wait(&overflow.calls, calls, None);
             }
         }
-        uncount(&env().state.counters.helpers);
     }
 
     /// The overflow worker that had the role with this number is gone: the worker runs everything until

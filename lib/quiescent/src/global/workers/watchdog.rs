@@ -19,7 +19,7 @@ use quiescent_core::domain::run::turn_of_worker;
 use quiescent_core::domain::state::State;
 use quiescent_core::os::Timer;
 use quiescent_core::prim;
-use quiescent_core::prim::counters::{count, uncount};
+use quiescent_core::prim::counters::count;
 use quiescent_core::prim::teller::Teller;
 
 /// The most stuck callbacks at a time that keep a thread each; with more, the other callbacks wait.
@@ -74,7 +74,7 @@ impl Watch {
             telling,
             overflow,
         } = self;
-        timer.forked();
+        timer.close();
         role.forked();
         armed.store(0, Ordering::Relaxed);
         standby.store(NO_STAND_BY, Ordering::Relaxed);
@@ -164,14 +164,17 @@ impl Watch {
 
     /// The stand-by: sleeps until the timer fires and a callback has run for too long; then it becomes the
     /// worker.
-    fn watch(&'static self) {
+    fn watch(&'static self) -> bool {
         let Some(stuck) = self.claim() else {
-            // The program has closed the timer. The next round starts with another one.
-            self.timer.forget();
+            let ends = WORKERS.has_ended();
+            if !ends {
+                // The program has closed the timer. The next round starts with another one.
+                self.timer.forget();
+                count(&env().state.counters.worker_errors);
+            }
             self.standby.store(NO_STAND_BY, Ordering::Release);
-            count(&env().state.counters.worker_errors);
-            uncount(&env().state.counters.helpers);
-            return;
+            WORKERS.leave(ends);
+            return ends;
         };
         self.note_stuck();
         self.armed.store(0, Ordering::Relaxed);
@@ -182,7 +185,25 @@ impl Watch {
         self.tell(&stuck);
         // The callback may wait for a thread that waits for itself.
         env().states().for_each(State::report_owners);
-        WORKERS.serve(role);
+        WORKERS.serve(role)
+    }
+
+    /// The worker has ended: so do its stand-by and the overflow worker.
+    pub(crate) fn end_others(&self) {
+        if self.standby.load(Ordering::Acquire) == STANDING_BY {
+            self.timer.set(1); // it has expired
+        }
+        self.overflow.call();
+    }
+
+    /// All of them have ended.
+    pub(crate) fn close(&self) {
+        self.armed.store(0, Ordering::Relaxed);
+        env().states().for_each(|state| {
+            state.lock().engine.stand_down(true);
+        });
+        let _known_to_forks = env().alarm.timer();
+        self.timer.close();
     }
 
     /// Reports a stuck callback. The reporter is the program's code, and is watched like a callback, because
@@ -203,9 +224,10 @@ impl Watch {
         self.telling.end();
     }
 
-    /// Waits until a callback is stuck, and its worker has lost the role. `None` if the timer is gone.
+    /// Waits until a callback is stuck, and its worker has lost the role. `None` if the timer is gone, or
+    /// this thread is to end.
     fn claim(&self) -> Option<Stuck> {
-        while self.timer.wait() {
+        while self.timer.wait() && !WORKERS.has_ended() {
             let stuck = self.role.look();
             if stuck.is_some() {
                 return stuck;

@@ -1,12 +1,12 @@
 //! Shared objects that contain the library (the example `plugin`): closing one is safe, because it stays
-//! loaded.
+//! loaded; after `shutdown` it is unloaded.
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::children::in_child;
-use crate::common::{isolated, on_thread};
+use crate::common::{isolated, kernel_threads, on_thread, until, until_threads};
 
 /// Builds the plug-in, as this test was built; its path.
 fn plugin() -> PathBuf {
@@ -98,5 +98,83 @@ fn a_shared_object_stays_when_it_is_closed() {
             assert_eq!(object.call(c"plugin_work"), object.call(c"plugin_wait") - 1);
             object.close();
         });
+    });
+}
+
+/// The number of descriptors of this process.
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+/// Pages of this process in memory.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("/proc");
+    let mut numbers = text.split(' ');
+    numbers
+        .nth(1)
+        .and_then(|it| it.parse().ok())
+        .expect("a number")
+}
+
+#[test]
+fn after_a_shutdown_an_object_is_unloaded_and_leaves_next_to_nothing() {
+    needs!(stays);
+    let path = plugin();
+    isolated(|| {
+        let name = CString::new(path.to_str().expect("a path in plain letters")).expect("no zero");
+        let before = (kernel_threads(), descriptors());
+        let mut pages = 0;
+        for round in 0..30 {
+            let object = Object::open(&name);
+            // A thread that used it, and outlives it.
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            let (done, is_done) = std::sync::mpsc::channel();
+            let moved = name.clone();
+            let lives = std::thread::spawn(move || {
+                let same = Object::open(&moved);
+                same.call(c"plugin_work");
+                same.close();
+                done.send(()).expect("the test waits");
+                let _ = ended.recv();
+            });
+            is_done.recv().expect("it works");
+            for _ in 0..2 {
+                assert!(object.call(c"plugin_work") <= 3, "loaded anew");
+                assert!(object.call(c"plugin_wait") >= 1);
+                assert_eq!(object.call(c"plugin_stop"), 0, "and it starts again");
+            }
+            object.close();
+            assert!(!is_mapped(&path), "round {round}");
+            drop(end); // its exit hook is gone
+            lives.join().expect("no panic");
+            until_threads(before.0);
+            assert_eq!(descriptors(), before.1);
+            if round == 9 {
+                pages = resident();
+            }
+        }
+        let more = resident().saturating_sub(pages);
+        assert!(more < 20 * 32, "{more} pages after twenty more rounds");
+        until("all is as before", || descriptors() == before.1);
+    });
+}
+
+#[test]
+fn an_object_whose_worker_was_started_again_stays() {
+    needs!(stays);
+    let path = plugin();
+    isolated(|| {
+        let name = CString::new(path.to_str().expect("a path in plain letters")).expect("no zero");
+        let object = Object::open(&name);
+        object.call(c"plugin_work");
+        assert_eq!(object.call(c"plugin_stop"), 0);
+        object.call(c"plugin_work");
+        object.close();
+        assert!(is_mapped(&path), "its worker needs it");
+        let again = Object::open(&name);
+        assert_eq!(again.call(c"plugin_wait"), 2, "it was not loaded anew");
+        assert_eq!(again.call(c"plugin_stop"), 0);
+        again.close();
+        assert!(!is_mapped(&path));
     });
 }

@@ -157,7 +157,7 @@ fn without_a_timer_there_is_no_stand_by() {
     quiescent_core::needs!(silent_timer);
     let watch = watched();
     watch.role.leave();
-    watch.timer.forked(); // closes it
+    watch.timer.close();
     assert!(watch.claim().is_none());
 }
 
