@@ -265,6 +265,7 @@ pub use api::ptr::{ExchangedPtr, RcuPtr};
 pub use api::retired::{Refused, Retired};
 pub use api::shared::Shared;
 pub use api::srcu::Srcu;
+pub use api::unchecked::{defer_unchecked, retire, retire_weighed};
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
 pub use quiescent_core::domain::error::Refusal;

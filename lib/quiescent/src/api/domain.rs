@@ -28,6 +28,7 @@ use quiescent_core::domain::settings::{DRAINED, WORKERS_RUN};
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::AtomicPtr;
+use quiescent_core::queue::weight::UNKNOWN;
 
 /// A domain: grace periods, budget, flush times and reports that are separate from those of the rest of the
 /// process.
@@ -378,6 +379,52 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// As [`defer`](RcuDomain::defer), but at once, with what was queued before.
     pub fn defer_hurry<F: FnOnce() + Send + 'static>(&self, f: F) {
         queueing::defer(self, f, Urgency::Hurry);
+    }
+
+    /// Calls `free(object)` after a grace period of this domain: see [`retire`](crate::retire()).
+    ///
+    /// # Safety
+    /// As [`retire`](crate::retire()), for sections of this domain. What `free` uses is alive also after the
+    /// domain was dropped.
+    ///
+    /// ```
+    /// let domain = quiescent::Domain::new();
+    /// let node = Box::into_raw(Box::new(std::cell::Cell::new(1)));
+    /// // … published, read under sections of this domain, unlinked …
+    /// unsafe { domain.retire(node, |node| drop(Box::from_raw(node))) };
+    /// domain.barrier(); // for the example only: now it is freed
+    /// ```
+    #[inline(always)]
+    pub unsafe fn retire<T>(&self, object: *mut T, free: unsafe fn(*mut T)) {
+        // SAFETY: the caller's promise.
+        unsafe { queueing::retire_by(self, object, free, UNKNOWN) };
+    }
+
+    /// As [`retire`](RcuDomain::retire), for an object that owns so many bytes besides the size of `T`: see
+    /// [`retire_weighed`](crate::retire_weighed).
+    ///
+    /// # Safety
+    /// As [`retire`](RcuDomain::retire).
+    #[inline(always)]
+    pub unsafe fn retire_weighed<T>(
+        &self,
+        object: *mut T,
+        free: unsafe fn(*mut T),
+        owned_bytes: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { queueing::retire_by(self, object, free, owned_bytes.min(UNKNOWN - 1)) };
+    }
+
+    /// Runs `f` after a grace period of this domain, also if it is neither `Send` nor `'static`: see
+    /// [`defer_unchecked`](crate::defer_unchecked).
+    ///
+    /// # Safety
+    /// As [`defer_unchecked`](crate::defer_unchecked). What `f` uses is alive also after the domain was
+    /// dropped.
+    pub unsafe fn defer_unchecked<F: FnOnce()>(&self, f: F) {
+        // SAFETY: the caller's promise.
+        unsafe { queueing::defer_unchecked(self, f) };
     }
 
     /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker

@@ -29,4 +29,5 @@ pub(crate) mod srcu;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;
 pub mod tuning;
+pub mod unchecked;
 pub(crate) mod weigh;
