@@ -13,7 +13,7 @@ use super::future::BarrierFuture;
 use super::future::GracePeriod;
 use super::guard::Guard;
 use super::handle::sealed::{Inside, Sealed};
-use super::handle::{Handle, Reads, Unique, handle};
+use super::handle::{Handle, Reads, Unique, handle, lead_to_one};
 use super::home::{Drained, must};
 use super::kind::{Kind, Many, PerThread, Readers, Single, domain_at, place_in};
 use super::queueing;
@@ -610,6 +610,22 @@ impl<Tag: 'static, K: Kind> Drop for RcuDomain<Tag, K> {
     }
 }
 
+/// Handles are equal if they lead to the same domain. (A domain that was not used yet has one handle.)
+///
+/// ```
+/// use quiescent::Domain;
+///
+/// let domain = Domain::new();
+/// assert!(domain == domain.clone() && domain != Domain::new());
+/// ```
+impl<Tag: 'static, K: Kind> PartialEq for RcuDomain<Tag, K> {
+    fn eq(&self, other: &RcuDomain<Tag, K>) -> bool {
+        lead_to_one(&self, &other)
+    }
+}
+
+impl<Tag: 'static, K: Kind> Eq for RcuDomain<Tag, K> {}
+
 impl<K: Many> Default for RcuDomain<(), K> {
     fn default() -> RcuDomain<(), K> {
         RcuDomain::new()
@@ -661,7 +677,7 @@ pub unsafe trait Singleton: Copy + fmt::Debug + Send + Sync + 'static {
 macro_rules! domain {
     ($(#[$meta:meta])* $visibility:vis struct $name:ident;) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $visibility struct $name;
 
         const _: () = {

@@ -134,6 +134,14 @@ pub(crate) fn is_same<O: Handle, R: Handle>(owner: &O, reader: &R) -> bool {
         || ptr::eq(place_in(owner), place_in(reader))
 }
 
+/// Returns whether two handles lead to the same domain, whatever their brands are. (Before its first use, a
+/// domain has no place, and one handle.)
+pub(crate) fn lead_to_one(one: &impl Handle, other: &impl Handle) -> bool {
+    let (one, other) = (one.word(INSIDE), other.word(INSIDE));
+    let place = place_in(one);
+    ptr::eq(address(one), address(other)) || !place.is_null() && ptr::eq(place, place_in(other))
+}
+
 #[inline(always)]
 fn address(word: Option<&AtomicPtr<()>>) -> *const AtomicPtr<()> {
     word.map_or(ptr::null(), ptr::from_ref)

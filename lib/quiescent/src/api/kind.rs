@@ -394,7 +394,7 @@ macro_rules! counted {
 /// let guard: Guard<Sendable<Srcu>> = srcu.read_owned_send();
 /// std::thread::spawn(move || assert_eq!(cell.load(&guard), "v1")).join().unwrap();
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sendable<D>(pub D);
 
 counted!(Counted, CountedSection);
