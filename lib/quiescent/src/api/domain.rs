@@ -15,7 +15,7 @@ use super::guard::Guard;
 use super::handle::sealed::{Inside, Sealed};
 use super::handle::{Handle, Reads, Unique, handle, lead_to_one};
 use super::home::{Drained, must};
-use super::kind::{Kind, Many, PerThread, Readers, Single, domain_at, place_in};
+use super::kind::{Kind, Many, PerThread, Single, domain_at, place_in};
 use super::queueing;
 use super::tuning::{FlushTimes, in_ns};
 use crate::stats::{DomainStatistics, Holdout};
@@ -677,7 +677,7 @@ pub unsafe trait Singleton: Copy + fmt::Debug + Send + Sync + 'static {
 macro_rules! domain {
     ($(#[$meta:meta])* $visibility:vis struct $name:ident;) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug)]
         $visibility struct $name;
 
         const _: () = {

@@ -1,6 +1,7 @@
 //! Read-side critical sections.
 
 use super::handle::{Global, Handle, lead_to_one};
+use super::kind::{Section, Sendable};
 use crate::global::env;
 
 /// An open read-side critical section of a domain, by default the process's. The section ends when the guard
@@ -58,7 +59,7 @@ use crate::global::env;
 #[derive(Debug)]
 #[must_use = "the section ends when the guard is dropped"]
 pub struct Guard<D: Handle = Global> {
-    section: D::OpenSection,
+    section: Section,
     /// Dropped last, after the section is closed.
     domain: D,
 }
@@ -136,6 +137,11 @@ impl<D: Handle> Guard<D> {
         lead_to_one(&self.domain, domain)
     }
 }
+
+// SAFETY: its section may end on any thread, and is counted where it ends.
+unsafe impl<D: Send> Send for Guard<Sendable<D>> where Sendable<D>: Handle {}
+// SAFETY: as above; a shared guard only shows its domain.
+unsafe impl<D: Sync> Sync for Guard<Sendable<D>> where Sendable<D>: Handle {}
 
 impl<D: Handle> Drop for Guard<D> {
     #[inline(always)]
