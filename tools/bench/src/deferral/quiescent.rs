@@ -9,6 +9,7 @@ use super::swap::{LONG, Library, Swap, Swaps, Text, Value, shared};
 use super::{Deferring, RETIRE, Verb};
 use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
+use std::hint::black_box;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -30,6 +31,36 @@ impl Defer for Quiescent {
         // SAFETY: the caller's promise; a box of `make` is not null.
         unsafe { Retired::from_raw(NonNull::new_unchecked(block.cast::<Block>())).retire() };
     }
+}
+
+/// With a function that frees the block, in place of its type.
+struct ByFunction;
+
+impl Defer for ByFunction {
+    fn new() -> Self {
+        ByFunction
+    }
+
+    fn make(value: u64) -> *mut () {
+        Quiescent::make(value)
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, block: *mut ()) {
+        /// # Safety
+        /// A block of `make`, retired once.
+        unsafe fn free(block: *mut Block) {
+            // SAFETY: a box of `make`.
+            drop(unsafe { Box::from_raw(block) });
+        }
+        // SAFETY: the caller's promise. The compiler does not know the function.
+        unsafe { quiescent::retire(block.cast::<Block>(), black_box(free as _)) };
+    }
+}
+
+/// For `ci/instructions`.
+pub(super) fn by_function() -> Deferring {
+    deferring::<ByFunction>(OURS)
 }
 
 impl DeferOwning for Quiescent {
