@@ -3,8 +3,8 @@
 //! | lane | from bit 0 | above |
 //! |---|---|---|
 //! | memory | binary logarithm of the alignment, 6 bits; owned bytes, 15 bits | the size |
-//! | code | address of a static table for the type, with a function and a name, 48 bits | owned bytes, 15 bits |
-//! | the same, with the highest bit set | address of the function itself, 48 bits | all bytes, 15 bits |
+//! | code | 48 bits: address of a table for the type, with a function and a name | owned bytes, 15 bits |
+//! | the same, with the highest bit set | 48 bits: address of the function itself | all bytes, 15 bits |
 //!
 //! Bytes are a code of [`Owned`]. So telemetry knows the weight of each entry that it counts. A function that
 //! is a value, and not known from a type, has no table.

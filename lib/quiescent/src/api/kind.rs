@@ -330,7 +330,7 @@ impl Sent {
     #[inline(always)]
     fn enter(counts: &'static Counts) -> Section {
         let word = Sent::SET | section::enter_sent(counts);
-        Section(NonNull::without_provenance(word))
+        Section(NonNull::dangling().with_addr(word)) // a number, and no pointer
     }
 
     /// # Safety
