@@ -68,7 +68,7 @@ const SLOWLY: usize = 2;
 /// An open section that ends on its thread: where it is counted.
 ///
 /// One word: the address of a tally, which lives forever, and in its low bits the count that it has joined;
-/// and [`SLOWLY`], if its thread executes fences or has no tally of its own.
+/// and `SLOWLY`, if its thread executes fences or has no tally of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Entered(NonNull<()>);
 
