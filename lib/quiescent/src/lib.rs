@@ -112,8 +112,9 @@
 //! waits, while `retire` queues and a report is made ([`guide::back_pressure`]).
 //!
 //! # Safety
-//! Everything is safe except linking and retiring with [`RcuPtr`], [`Retired::from_raw`] and [`intrusive`]
-//! callbacks:
+//! Everything is safe except linking and retiring with [`RcuPtr`], [`Retired::from_raw`], [`intrusive`]
+//! callbacks, and [`retire`](retire()) and [`defer_unchecked`] for
+//! [pointers of your own](guide::own_pointers):
 //!
 //! * what `load` returns borrows the guard and the cell: it cannot outlive the section, nor the cell;
 //! * a [`Guard`] stays on its thread: it is neither `Send` nor `Sync`;
@@ -268,6 +269,7 @@ pub use api::shared::Shared;
 #[cfg(not(quiescent_model))]
 pub use api::shutdown::{Left, Shutdown, shutdown};
 pub use api::srcu::Srcu;
+pub use api::unchecked::{defer_unchecked, retire, retire_weighed};
 pub use api::weigh::Weigh;
 pub use api::{intrusive, report, tuning};
 pub use quiescent_core::domain::error::Refusal;

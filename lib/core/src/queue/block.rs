@@ -90,7 +90,7 @@ pub struct Entry {
     pub(crate) what: u64,
 }
 
-// SAFETY: what is retired or called is Send; the entry is its only owner.
+// SAFETY: what is retired or called may go to any thread; the entry is its only owner.
 unsafe impl Send for Entry {}
 
 impl Entry {
@@ -103,8 +103,8 @@ impl Entry {
     /// An object, and the word that says how it is reclaimed.
     ///
     /// # Safety
-    /// `what` is the address of a [`EntryKind`](kind::EntryKind), exposed and as [`kind::dropped`] packs it,
-    /// whose function may be called once with the object, in any thread. The entry is queued once.
+    /// `what` is from [`kind::dropped`], [`kind::called`] or [`kind::given`], and its function may be called
+    /// once with the object, in any thread. The entry is queued once.
     #[inline(always)]
     pub const unsafe fn new(object: *mut u8, what: u64) -> Entry {
         Entry { object, what }

@@ -2,12 +2,14 @@
 //!
 //! | lane | from bit 0 | above |
 //! |---|---|---|
-//! | memory | binary logarithm of the alignment, 6 bits; owned bytes, 16 bits | the size |
-//! | code | address of a static table for the type, with a function and a name, 48 bits | owned bytes |
+//! | memory | binary logarithm of the alignment, 6 bits; owned bytes, 15 bits | the size |
+//! | code | 48 bits: address of a table for the type, with a function and a name | owned bytes, 15 bits |
+//! | the same, with the highest bit set | 48 bits: address of the function itself | all bytes, 15 bits |
 //!
-//! Owned bytes are a code of [`Owned`]. So telemetry knows the weight of each entry that it counts.
+//! Bytes are a code of [`Owned`]. So telemetry knows the weight of each entry that it counts. A function that
+//! is a value, and not known from a type, has no table.
 
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, transmute};
 use std::ptr;
 
 use quiescent_engine::cpu::Lane;
@@ -29,6 +31,9 @@ pub const HEAD: usize = Lane::Head as usize;
 /// Bits of an address in a word of the code lane: user space on x86-64 and AArch64 (unless it asks for more).
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+/// In a word of the code lane: the address is that of a function, not of a table.
+const IS_FUNCTION: u64 = 1 << (ADDRESS_BITS + Owned::BITS);
+const OWNED: u64 = (1 << Owned::BITS) - 1;
 /// Bits of the alignment in a word of the plain lane.
 const ALIGN_BITS: u32 = 6;
 /// The first bit of the size.
@@ -62,17 +67,17 @@ pub unsafe fn bytes(lane: usize, what: u64) -> u64 {
     let (fixed, owned) = match lane {
         PLAIN => {
             let size = quiescent_engine::owner::weight(layout(what).0);
-            (size as u64, what >> ALIGN_BITS & ((1 << Owned::BITS) - 1))
+            (size as u64, what >> ALIGN_BITS & OWNED)
         }
         // SAFETY: the caller's promise.
-        CODE | OWN => (unsafe { kind(what) }.bytes, what >> ADDRESS_BITS),
+        CODE | OWN => (unsafe { kind(what) }.bytes, what >> ADDRESS_BITS & OWNED),
         _ => (0, 0),
     };
     fixed.saturating_add(Owned(owned).bytes())
 }
 
-/// A word of 48 bits for entries of one function, whatever they own: the table's address, or the layout. (A
-/// function's address in the lane of intrusive callbacks.)
+/// A word of 48 bits for entries of one function, whatever they own: the address of the table or of the
+/// function, or the layout. (A function's address in the lane of intrusive callbacks.)
 pub const fn function(lane: usize, what: u64) -> u64 {
     let word = match lane {
         PLAIN => (what >> SIZE_AT << ALIGN_BITS) | what & ((1 << ALIGN_BITS) - 1),
@@ -82,7 +87,7 @@ pub const fn function(lane: usize, what: u64) -> u64 {
 }
 
 /// How an entry is run.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EntryKind {
     /// Runs or drops the object, and consumes it even if this panics.
     pub run: unsafe fn(*mut u8),
@@ -97,7 +102,7 @@ pub struct EntryKind {
 /// A box of `T` that is dropped.
 struct Dropped<T>(T);
 
-impl<T: Send + 'static> Dropped<T> {
+impl<T> Dropped<T> {
     const KIND: EntryKind = EntryKind {
         run: |object| {
             // SAFETY: `dropped` made the entry for a box of T, which no reader refers to any more.
@@ -111,14 +116,31 @@ impl<T: Send + 'static> Dropped<T> {
 
 /// The word of an entry that drops a box of `T`.
 #[inline(always)]
-pub fn dropped<T: Send + 'static>(owned: Owned) -> u64 {
+pub fn dropped<T>(owned: Owned) -> u64 {
     address(&Dropped::<T>::KIND) | owned.0 << ADDRESS_BITS
+}
+
+/// The word of an entry that calls this function with the object. `whole`: all bytes but the entry's own
+/// ([`Owned::whole`]).
+#[inline(always)]
+pub fn given<T>(free: unsafe fn(*mut T), whole: Owned) -> u64 {
+    let address = (free as *const ()).expose_provenance() as u64;
+    IS_FUNCTION | whole.0 << ADDRESS_BITS | address & ADDRESS
+}
+
+/// The address of the function that was given with an entry of a lane of code; `None`: a type has it.
+pub const fn given_at(what: u64) -> Option<u64> {
+    if what & IS_FUNCTION != 0 {
+        Some(what & ADDRESS)
+    } else {
+        None
+    }
 }
 
 /// A closure.
 struct Called<F, const LAZY: bool>(F);
 
-impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
+impl<F: FnOnce(), const LAZY: bool> Called<F, LAZY> {
     const BOXED: EntryKind = EntryKind {
         run: |object| {
             // SAFETY: `called` made the entry for a box of F.
@@ -143,7 +165,7 @@ impl<F: FnOnce() + Send + 'static, const LAZY: bool> Called<F, LAZY> {
 
 /// The entry's words for a closure: inside the word if it fits, else in a box.
 #[inline]
-pub fn called<F: FnOnce() + Send + 'static>(closure: F, urgency: Urgency) -> (*mut u8, u64) {
+pub fn called<F: FnOnce()>(closure: F, urgency: Urgency) -> (*mut u8, u64) {
     match urgency {
         Urgency::Lazy => words::<F, true>(closure),
         Urgency::Prompt | Urgency::Hurry => words::<F, false>(closure),
@@ -151,7 +173,7 @@ pub fn called<F: FnOnce() + Send + 'static>(closure: F, urgency: Urgency) -> (*m
 }
 
 #[inline]
-fn words<F: FnOnce() + Send + 'static, const LAZY: bool>(closure: F) -> (*mut u8, u64) {
+fn words<F: FnOnce(), const LAZY: bool>(closure: F) -> (*mut u8, u64) {
     if fits::<F>() {
         let mut word = MaybeUninit::<*mut u8>::uninit();
         // SAFETY: it fits, by size and alignment; it is owned by the word from here on.
@@ -182,11 +204,24 @@ fn address(kind: &'static EntryKind) -> u64 {
     ptr::from_ref(kind).expose_provenance() as u64
 }
 
-/// The table of an entry of a lane of code.
+/// How an entry of a lane of code is run.
 ///
 /// # Safety
-/// `what` comes from `dropped` or `called`.
-pub unsafe fn kind(what: u64) -> &'static EntryKind {
+/// `what` comes from `dropped`, `called` or `given`.
+#[inline(always)]
+pub unsafe fn kind(what: u64) -> EntryKind {
+    let at = ptr::with_exposed_provenance::<()>((what & ADDRESS) as usize);
+    if what & IS_FUNCTION != 0 {
+        // SAFETY: the address of an `unsafe fn(*mut T)`, exposed by `given`. Pointers to sized types are
+        // passed alike.
+        let run = unsafe { transmute::<*const (), unsafe fn(*mut u8)>(at) };
+        return EntryKind {
+            run,
+            name: || "a function given to `retire`",
+            lazy: true,
+            bytes: weight::ENTRY as u64,
+        };
+    }
     // SAFETY: the address of a static table, exposed by `address`.
-    unsafe { &*ptr::with_exposed_provenance((what & ADDRESS) as usize) }
+    unsafe { *at.cast() }
 }

@@ -9,7 +9,7 @@
 //!
 //! # Owned bytes
 //! What an object owns beyond its box is declared by the program, or estimated: a value with a destructor and
-//! without a declaration counts [`owner::UNWEIGHED`] bytes more. The entry carries this amount in 16 bits
+//! without a declaration counts [`owner::UNWEIGHED`] bytes more. The entry carries this amount in 15 bits
 //! ([`Owned`]), and every count uses the rounded amount: the credit, the engine's totals, telemetry.
 
 use std::mem::needs_drop;
@@ -17,7 +17,7 @@ use std::mem::needs_drop;
 use quiescent_engine::owner;
 
 /// A queue's entry.
-const ENTRY: usize = owner::ENTRY;
+pub const ENTRY: usize = owner::ENTRY;
 
 /// The bytes that the budget counts for a queued box of `T`.
 pub const fn boxed<T>() -> usize {
@@ -43,30 +43,41 @@ pub const fn closure<F>() -> u64 {
 /// The amount owned by a value of which the program has declared nothing.
 pub const UNKNOWN: usize = usize::MAX;
 
-/// An amount of owned bytes in 16 bits: exact below 4096, else rounded up by at most one part in 2048. At
-/// most 4 TiB (less a thousandth), so that sums of several do not overflow.
+/// The amount owned by a value of type `T`, of which so much was declared.
+const fn known<T>(declared: usize) -> usize {
+    match declared {
+        UNKNOWN if needs_drop::<T>() => owner::UNWEIGHED,
+        UNKNOWN => 0,
+        bytes => bytes,
+    }
+}
+
+/// An amount of owned bytes in 15 bits: exact below 2048, else rounded up by at most one part in 1024. At
+/// most 2 TiB (less a thousandth), so that sums of several do not overflow.
 ///
-/// The low 11 bits are the fraction, the others the exponent, as of a floating-point number: each code is the
+/// The low 10 bits are the fraction, the others the exponent, as of a floating-point number: each code is the
 /// successor of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned(pub(super) u64);
 
 impl Owned {
     /// Bits of the code.
-    pub const BITS: u32 = 16;
+    pub const BITS: u32 = 15;
     /// Bits of the fraction.
-    const FRACTION: u32 = 11;
+    const FRACTION: u32 = 10;
     /// Nothing.
     pub const NOTHING: Owned = Owned(0);
 
     /// The amount for a value of type `T`, of which so much was declared.
     #[inline(always)]
     pub const fn by<T>(declared: usize) -> Owned {
-        match declared {
-            UNKNOWN if needs_drop::<T>() => Owned::of(owner::UNWEIGHED),
-            UNKNOWN => Owned::NOTHING,
-            bytes => Owned::of(bytes),
-        }
+        Owned::of(known::<T>(declared))
+    }
+
+    /// All bytes of a box of `T` but the queue's entry: its block, and what it owns.
+    #[inline(always)]
+    pub const fn whole<T>(declared: usize) -> Owned {
+        Owned::of(known::<T>(declared).saturating_add(boxed::<T>() - ENTRY))
     }
 
     const fn of(bytes: usize) -> Owned {
@@ -104,21 +115,21 @@ mod tests {
     #[test]
     fn owned_bytes_are_exact_or_rounded_up_a_little() {
         let around = |n: usize| [n.saturating_sub(1), n, n + 1];
-        let bits = 12..41.min(usize::BITS);
+        let bits = 11..41.min(usize::BITS);
         let large = bits.flat_map(|bit| around(1 << bit).into_iter().chain(around(5 << (bit - 2))));
         for bytes in (0..10_000).chain(large) {
             let owned = Owned::of(bytes);
             let rounded = owned.bytes();
             assert!(rounded >= bytes as u64, "{bytes}: {rounded}");
             assert!(
-                rounded - bytes as u64 <= bytes as u64 / 2048,
+                rounded - bytes as u64 <= bytes as u64 / 1024,
                 "{bytes}: {rounded}"
             );
             assert_eq!(Owned::of(rounded as usize), owned, "{bytes}");
         }
         let most = Owned::of(usize::MAX - 1);
         if WIDE {
-            assert_eq!((most.0, most.bytes()), ((1 << 16) - 1, 4095 << 30));
+            assert_eq!((most.0, most.bytes()), ((1 << 15) - 1, 2047 << 30));
             assert_eq!(Owned::of(1u64.wrapping_shl(43) as usize), most);
         } else {
             assert_eq!(most.bytes(), 1 << 32, "more than an object can own");
@@ -131,6 +142,21 @@ mod tests {
         assert_eq!(Owned::by::<u64>(UNKNOWN), Owned::NOTHING);
         assert_eq!(Owned::by::<String>(0), Owned::NOTHING);
         assert_eq!(Owned::by::<u64>(7).bytes(), 7);
+    }
+
+    #[test]
+    fn the_whole_of_a_box_is_its_block_and_what_it_owns() {
+        for declared in [0, 1, 1500] {
+            let whole = Owned::whole::<[u8; 24]>(declared).bytes();
+            assert_eq!(
+                whole + ENTRY as u64,
+                boxed::<[u8; 24]>() as u64 + declared as u64
+            );
+        }
+        assert_eq!(Owned::whole::<()>(UNKNOWN), Owned::NOTHING);
+        let string = (boxed::<String>() - ENTRY) as u64;
+        assert_eq!(Owned::whole::<String>(UNKNOWN).bytes(), string + 1024);
+        assert_eq!(Owned::whole::<u64>(UNKNOWN - 1), Owned::of(usize::MAX));
     }
 
     #[test]

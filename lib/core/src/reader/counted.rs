@@ -43,6 +43,8 @@
 
 pub use forks::Origin;
 
+use std::ptr::NonNull;
+
 use quiescent_engine::CpuId;
 
 use crate::prim::growing::Growing;
@@ -64,44 +66,68 @@ const SEVERAL: u32 = u32::MAX;
 const SLOWLY: usize = 2;
 
 /// An open section that ends on its thread: where it is counted.
+///
+/// One word: the address of a tally, which lives forever, and in its low bits the count that it has joined;
+/// and `SLOWLY`, if its thread executes fences or has no tally of its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Entered {
-    /// Lives forever. No reference: its niche would cost the caller a null check.
-    tally: *const Tally,
-    /// The count that it has joined; and [`SLOWLY`], if its thread executes fences or has no tally of its
-    /// own.
-    count: usize,
-}
+pub struct Entered(NonNull<()>);
+
+const _: () = assert!(align_of::<Tally>() >= 2 * SLOWLY);
 
 impl Entered {
     /// A section begins on the thread that has this tally, and executes no fences.
     #[inline(always)]
     pub fn on(tally: &'static Tally, count: usize) -> Entered {
         tally.here.enter(count);
-        Entered { tally, count }
+        Entered::new(tally, count)
+    }
+
+    #[inline(always)]
+    fn new(tally: &'static Tally, count: usize) -> Entered {
+        Entered(NonNull::from(tally).map_addr(|at| at | count).cast())
+    }
+
+    /// The word.
+    #[inline(always)]
+    pub fn word(self) -> NonNull<()> {
+        self.0
+    }
+
+    /// # Safety
+    /// The word of an open section.
+    #[inline(always)]
+    pub unsafe fn of(word: NonNull<()>) -> Entered {
+        Entered(word)
+    }
+
+    /// The low bits.
+    #[inline(always)]
+    fn bits(self) -> usize {
+        self.0.addr().get() % (2 * SLOWLY)
     }
 
     #[inline(always)]
     fn tally(self) -> &'static Tally {
+        let tally = self.0.as_ptr().map_addr(|at| at - self.bits());
         // SAFETY: made from such a reference.
-        unsafe { &*self.tally }
+        unsafe { &*tally.cast() }
     }
 
     /// The count that it has joined.
     #[inline(always)]
     pub fn count(self) -> usize {
-        self.count & 1
+        self.bits() & 1
     }
 
     /// The section ends. Returns the count that it leaves, whose flag the caller loads next; `None`: call
     /// [`leave_here_slowly`](Counted::leave_here_slowly) instead.
     #[inline(always)]
     pub fn leave(self) -> Option<usize> {
-        if self.count >= SLOWLY {
+        if self.bits() >= SLOWLY {
             return None;
         }
-        self.tally().here.leave(self.count);
-        Some(self.count)
+        self.tally().here.leave(self.count());
+        Some(self.count())
     }
 }
 
@@ -198,15 +224,13 @@ impl Counted {
         let Some(tally) = self.enter_slowly(|tally| &tally.here, count, local, threads) else {
             local.note_elsewhere(&threads.elsewhere);
             local.counted.enter();
-            let (tally, count) = (&self.unregistered, count + SLOWLY);
-            return Entered { tally, count };
+            return Entered::new(&self.unregistered, count + SLOWLY);
         };
         if local.reader().is_fenced() {
-            let count = count + SLOWLY;
-            return Entered { tally, count };
+            return Entered::new(tally, count + SLOWLY);
         }
         self.note(local, threads, tally);
-        Entered { tally, count }
+        Entered::new(tally, count)
     }
 
     /// A section here ends, for which [`Entered::leave`] returned `None`. True if a driver waits for its

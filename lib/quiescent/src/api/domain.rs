@@ -14,9 +14,9 @@ use super::future::BarrierFuture;
 use super::future::GracePeriod;
 use super::guard::Guard;
 use super::handle::sealed::{Inside, Sealed};
-use super::handle::{Handle, Reads, Unique, handle};
+use super::handle::{Handle, Reads, Unique, handle, lead_to_one};
 use super::home::{Drained, must};
-use super::kind::{Kind, Many, PerThread, Readers, Single, domain_at, place_in};
+use super::kind::{Kind, Many, PerThread, Single, domain_at, place_in};
 use super::queueing;
 use super::retired::Refused;
 use super::tuning::{FlushTimes, in_ns};
@@ -30,6 +30,7 @@ use quiescent_core::domain::settings::Runner;
 use quiescent_core::domain::state::State;
 use quiescent_core::domain::sweep::Until;
 use quiescent_core::prim::AtomicPtr;
+use quiescent_core::queue::weight::UNKNOWN;
 
 /// A domain: grace periods, budget, flush times and reports that are separate from those of the rest of the
 /// process.
@@ -389,6 +390,52 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
         queueing::defer(self, f, Urgency::Hurry);
     }
 
+    /// Calls `free(object)` after a grace period of this domain: see [`retire`](crate::retire()).
+    ///
+    /// # Safety
+    /// As [`retire`](crate::retire()), for sections of this domain. What `free` uses is alive also after the
+    /// domain was dropped.
+    ///
+    /// ```
+    /// let domain = quiescent::Domain::new();
+    /// let node = Box::into_raw(Box::new(std::cell::Cell::new(1)));
+    /// // … published, read under sections of this domain, unlinked …
+    /// unsafe { domain.retire(node, |node| drop(Box::from_raw(node))) };
+    /// domain.barrier(); // for the example only: now it is freed
+    /// ```
+    #[inline(always)]
+    pub unsafe fn retire<T>(&self, object: *mut T, free: unsafe fn(*mut T)) {
+        // SAFETY: the caller's promise.
+        unsafe { queueing::retire_by(self, object, free, UNKNOWN) };
+    }
+
+    /// As [`retire`](RcuDomain::retire), for an object that owns so many bytes besides the size of `T`: see
+    /// [`retire_weighed`](crate::retire_weighed).
+    ///
+    /// # Safety
+    /// As [`retire`](RcuDomain::retire).
+    #[inline(always)]
+    pub unsafe fn retire_weighed<T>(
+        &self,
+        object: *mut T,
+        free: unsafe fn(*mut T),
+        owned_bytes: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { queueing::retire_by(self, object, free, owned_bytes.min(UNKNOWN - 1)) };
+    }
+
+    /// Runs `f` after a grace period of this domain, also if it is neither `Send` nor `'static`: see
+    /// [`defer_unchecked`](crate::defer_unchecked).
+    ///
+    /// # Safety
+    /// As [`defer_unchecked`](crate::defer_unchecked). What `f` uses is alive also after the domain was
+    /// dropped.
+    pub unsafe fn defer_unchecked<F: FnOnce()>(&self, f: F) {
+        // SAFETY: the caller's promise.
+        unsafe { queueing::defer_unchecked(self, f) };
+    }
+
     /// Waits until everything queued here before this call, by any thread, has been freed or run. The worker
     /// does that (or the program, in a [drained](RcuDomain::set_closures) domain).
     ///
@@ -642,6 +689,22 @@ impl<Tag: 'static, K: Kind> Drop for RcuDomain<Tag, K> {
         }
     }
 }
+
+/// Handles are equal if they lead to the same domain. (A domain that was not used yet has one handle.)
+///
+/// ```
+/// use quiescent::Domain;
+///
+/// let domain = Domain::new();
+/// assert!(domain == domain.clone() && domain != Domain::new());
+/// ```
+impl<Tag: 'static, K: Kind> PartialEq for RcuDomain<Tag, K> {
+    fn eq(&self, other: &RcuDomain<Tag, K>) -> bool {
+        lead_to_one(&self, &other)
+    }
+}
+
+impl<Tag: 'static, K: Kind> Eq for RcuDomain<Tag, K> {}
 
 impl<K: Many> Default for RcuDomain<(), K> {
     fn default() -> RcuDomain<(), K> {

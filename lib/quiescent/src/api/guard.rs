@@ -1,6 +1,7 @@
 //! Read-side critical sections.
 
-use super::handle::{Global, Handle};
+use super::handle::{Global, Handle, lead_to_one};
+use super::kind::{Section, Sendable};
 use crate::global::env;
 
 /// An open read-side critical section of a domain, by default the process's. The section ends when the guard
@@ -64,7 +65,7 @@ use crate::global::env;
 #[derive(Debug)]
 #[must_use = "the section ends when the guard is dropped"]
 pub struct Guard<D: Handle = Global> {
-    section: D::OpenSection,
+    section: Section,
     /// Dropped last, after the section is closed.
     domain: D,
 }
@@ -122,10 +123,32 @@ impl<D: Handle> Guard<D> {
 
     /// The handle to the section's domain.
     #[inline(always)]
-    pub(crate) fn domain(&self) -> &D {
+    pub fn domain(&self) -> &D {
         &self.domain
     }
+
+    /// Returns whether this is a section of that domain: for structures of which each call takes a guard, and
+    /// that read with pointers of their own, which no type binds to a domain. (Cells and lists check it
+    /// themselves.) Takes any [`Handle`]. A load or two.
+    ///
+    /// ```
+    /// use quiescent::{Domain, Global};
+    ///
+    /// let (mine, other) = (Domain::new(), Domain::new());
+    /// let guard = mine.read_lock();
+    /// assert!(guard.is_of(&mine) && guard.is_of(&mine.clone()));
+    /// assert!(!guard.is_of(&other) && !guard.is_of(&Global));
+    /// ```
+    #[doc(alias = "collector")]
+    pub fn is_of(&self, domain: &impl Handle) -> bool {
+        lead_to_one(&self.domain, domain)
+    }
 }
+
+// SAFETY: its section may end on any thread, and is counted where it ends.
+unsafe impl<D: Send> Send for Guard<Sendable<D>> where Sendable<D>: Handle {}
+// SAFETY: as above; a shared guard only shows its domain.
+unsafe impl<D: Sync> Sync for Guard<Sendable<D>> where Sendable<D>: Handle {}
 
 impl<D: Handle> Drop for Guard<D> {
     #[inline(always)]

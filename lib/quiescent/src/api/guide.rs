@@ -9,6 +9,7 @@
 //! | [A routing table](route_table) | a large value, changed by copies and in batches |
 //! | [A linked list by hand](linked_list) | links between objects; the argument for each `unsafe` |
 //! | [Lock-free structures](lock_free) | pop by value; marker nodes in place of pointer tags |
+//! | [Pointers of your own](own_pointers) | `AtomicPtr`s, `retire(address, function)`: stack, list, array |
 //! | [Signal handlers](signal_handlers) | what a handler may and may not do |
 //! | [Long loops](long_loops) | long reads that do not block grace periods |
 //! | [A reader that stalls](stalls) | stall reports, their frequency, and remedies |
@@ -34,8 +35,8 @@ macro_rules! chapters {
 }
 
 chapters!(
-    config_cell route_table linked_list lock_free signal_handlers long_loops stalls back_pressure
-    hot_updater event_loops memory_pressure forks async_code sleepable_readers domains migration
+    config_cell route_table linked_list lock_free own_pointers signal_handlers long_loops stalls
+    back_pressure hot_updater event_loops memory_pressure forks async_code sleepable_readers domains migration
 );
 
 /// The example of the README, compiled as a test.

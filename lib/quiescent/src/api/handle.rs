@@ -3,7 +3,7 @@
 
 use std::ptr;
 
-use super::kind::{Readers, domain_at, open_slowly, place_in};
+use super::kind::{Readers, Section, domain_at, open_slowly, place_in};
 use quiescent_core::prim::AtomicPtr;
 
 /// A handle to a domain. Guards, cells and lists contain one.
@@ -62,7 +62,7 @@ pub unsafe trait Unique {}
 pub struct Global;
 
 pub(crate) mod sealed {
-    use super::{AtomicPtr, Readers, domain_at, open_slowly, place_in};
+    use super::{AtomicPtr, Readers, Section, domain_at, open_slowly, place_in};
     use quiescent_core::domain::life::Domain;
     use quiescent_core::queue::per_thread::Queue;
 
@@ -75,8 +75,7 @@ pub(crate) mod sealed {
 
     /// The operations of a handle for the types that contain it.
     pub trait Sealed: Sized {
-        type OpenSection: std::fmt::Debug;
-        type Opens: Readers<Section = Self::OpenSection>;
+        type Opens: Readers;
 
         /// The word of the domain at the end of the borrows, which holds its place; `None` for the process's.
         fn word(&self, _: Inside) -> Option<&AtomicPtr<()>>;
@@ -94,7 +93,7 @@ pub(crate) mod sealed {
 
         #[cfg_attr(feature = "locations", track_caller)]
         #[inline(always)]
-        fn open_section(&self) -> Self::OpenSection {
+        fn open_section(&self) -> Section {
             let word = self.word(INSIDE);
             // SAFETY: the word of a domain of this kind contains null, or its place.
             match unsafe { Self::Opens::open(place_in(word)) } {
@@ -106,7 +105,7 @@ pub(crate) mod sealed {
         /// # Safety
         /// The section was opened by a handle to the same domain, and is not used again.
         #[inline(always)]
-        unsafe fn close_section(&self, section: &Self::OpenSection) {
+        unsafe fn close_section(&self, section: &Section) {
             // SAFETY: the caller's promise. The domain has a place since the section was opened.
             unsafe { Self::Opens::close(self.word(INSIDE), section) };
         }
@@ -115,7 +114,7 @@ pub(crate) mod sealed {
         /// The section was opened by a handle to the same domain.
         #[cfg_attr(feature = "locations", track_caller)]
         #[inline(always)]
-        unsafe fn repin_section(&self, section: &mut Self::OpenSection) {
+        unsafe fn repin_section(&self, section: &mut Section) {
             // SAFETY: as in `close_section`.
             unsafe { Self::Opens::repin(self.word(INSIDE), section) };
         }
@@ -134,6 +133,14 @@ pub(crate) fn is_same<O: Handle, R: Handle>(owner: &O, reader: &R) -> bool {
         || ptr::eq(place_in(owner), place_in(reader))
 }
 
+/// Returns whether two handles lead to the same domain, whatever their brands are. (Before its first use, a
+/// domain has no place, and one handle.)
+pub(crate) fn lead_to_one(one: &impl Handle, other: &impl Handle) -> bool {
+    let (one, other) = (one.word(INSIDE), other.word(INSIDE));
+    let place = place_in(one);
+    ptr::eq(address(one), address(other)) || !place.is_null() && ptr::eq(place, place_in(other))
+}
+
 #[inline(always)]
 fn address(word: Option<&AtomicPtr<()>>) -> *const AtomicPtr<()> {
     word.map_or(ptr::null(), ptr::from_ref)
@@ -144,7 +151,6 @@ fn address(word: Option<&AtomicPtr<()>>) -> *const AtomicPtr<()> {
 macro_rules! handle {
     ($handle:ty, $brand:ty, $opens:ty, [$($parameters:tt)*] [$($bounds:tt)*] |$this:ident| $word:expr) => {
         impl<$($parameters)*> Sealed for $handle where $($bounds)* {
-            type OpenSection = <$opens as Readers>::Section;
             type Opens = $opens;
 
             #[inline(always)]

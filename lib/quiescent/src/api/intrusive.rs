@@ -67,14 +67,45 @@ pub unsafe fn defer_lazy(head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
 /// As [`defer`].
 pub unsafe fn defer_in(domain: &impl Handle, head: NonNull<Head>, run: unsafe fn(NonNull<Head>)) {
     // SAFETY: the caller's promise.
-    unsafe {
-        deliver(
-            domain.core_domain(INSIDE).state(),
-            head,
-            run,
-            Urgency::Prompt,
-        )
-    };
+    unsafe { deliver_in(domain, head, run, Urgency::Prompt) };
+}
+
+/// As [`defer_hurry`], after a grace period of `domain`.
+///
+/// # Safety
+/// As [`defer`].
+pub unsafe fn defer_hurry_in(
+    domain: &impl Handle,
+    head: NonNull<Head>,
+    run: unsafe fn(NonNull<Head>),
+) {
+    // SAFETY: the caller's promise.
+    unsafe { deliver_in(domain, head, run, Urgency::Hurry) };
+}
+
+/// As [`defer_lazy`], after a grace period of `domain`.
+///
+/// # Safety
+/// As [`defer`].
+pub unsafe fn defer_lazy_in(
+    domain: &impl Handle,
+    head: NonNull<Head>,
+    run: unsafe fn(NonNull<Head>),
+) {
+    // SAFETY: the caller's promise.
+    unsafe { deliver_in(domain, head, run, Urgency::Lazy) };
+}
+
+/// # Safety
+/// As [`defer`].
+unsafe fn deliver_in(
+    domain: &impl Handle,
+    head: NonNull<Head>,
+    run: unsafe fn(NonNull<Head>),
+    urgency: Urgency,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { deliver(domain.core_domain(INSIDE).state(), head, run, urgency) };
 }
 
 /// # Safety

@@ -2,8 +2,8 @@
 //! or counters ([`Counted`]).
 
 use std::fmt;
-use std::marker::PhantomData;
-use std::ptr;
+use std::num::NonZero;
+use std::ptr::{self, NonNull};
 
 use super::handle::Global;
 use super::handle::sealed::{INSIDE, Inside};
@@ -54,8 +54,6 @@ pub trait Readers: Sized + 'static {
     /// A brand of this kind has one domain.
     const UNIQUE: bool = false;
 
-    type Section: fmt::Debug;
-
     /// Makes a place for a new domain.
     fn found(_: Inside) -> &'static Domain;
 
@@ -69,22 +67,22 @@ pub trait Readers: Sized + 'static {
     ///
     /// # Safety
     /// The place is null or of this kind.
-    unsafe fn open(place: *const ()) -> Option<Self::Section>;
+    unsafe fn open(place: *const ()) -> Option<Section>;
 
     /// Opens a section.
-    fn open_slowly(domain: &'static Domain) -> Self::Section;
+    fn open_slowly(domain: &'static Domain) -> Section;
 
     /// Closes a section. Loads the place only if a grace period waits.
     ///
     /// # Safety
     /// The section is open in this domain, and not used again.
-    unsafe fn close(word: Option<&AtomicPtr<()>>, section: &Self::Section);
+    unsafe fn close(word: Option<&AtomicPtr<()>>, section: &Section);
 
     /// Lets a waiting grace period proceed.
     ///
     /// # Safety
     /// The section is open in this domain.
-    unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut Self::Section);
+    unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut Section);
 }
 
 /// The place that is in a word.
@@ -134,7 +132,7 @@ fn first_use(word: &AtomicPtr<()>, found: fn(Inside) -> &'static Domain) -> &'st
 
 #[cfg_attr(feature = "locations", track_caller)]
 #[inline(never)]
-pub(super) fn open_slowly<K: Readers>(word: Option<&AtomicPtr<()>>) -> K::Section {
+pub(super) fn open_slowly<K: Readers>(word: Option<&AtomicPtr<()>>) -> Section {
     K::open_slowly(domain_at::<K>(word))
 }
 
@@ -148,32 +146,37 @@ macro_rules! found {
     }};
 }
 
-/// An open section of the calling thread.
-pub struct ThreadSection {
-    reader: &'static Reader,
-    /// Not `Send`, not `Sync`: closing it writes this thread's word with plain stores.
-    here: PhantomData<*mut ()>,
-}
+/// An open section, in a word of which its kind knows the meaning. It has one type for all kinds, and not one
+/// of the handle's: so a guard that borrows its domain may be used where a shorter borrow is expected.
+///
+/// Neither `Send` nor `Sync`: most sections are closed with plain stores to words of their thread.
+pub struct Section(NonNull<()>);
 
-impl ThreadSection {
+impl Section {
+    /// One of the calling thread.
     #[inline(always)]
-    fn of(reader: &'static Reader) -> ThreadSection {
-        let here = PhantomData;
-        ThreadSection { reader, here }
+    fn of(reader: &'static Reader) -> Section {
+        Section(NonNull::from(reader).cast())
+    }
+
+    /// # Safety
+    /// Made by [`of`](Section::of).
+    #[inline(always)]
+    unsafe fn reader(&self) -> &'static Reader {
+        // SAFETY: made from such a reference.
+        unsafe { self.0.cast().as_ref() }
     }
 }
 
-impl fmt::Debug for ThreadSection {
+impl fmt::Debug for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("open on this thread")
+        f.write_str("open")
     }
 }
 
 /// The process's domain: it needs no word, and no place.
 impl Readers for Global {
     const UNIQUE: bool = true;
-
-    type Section = ThreadSection;
 
     #[inline(always)]
     fn found(_: Inside) -> &'static Domain {
@@ -187,24 +190,26 @@ impl Readers for Global {
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn open(_: *const ()) -> Option<ThreadSection> {
-        Some(ThreadSection::of(section::lock()))
+    unsafe fn open(_: *const ()) -> Option<Section> {
+        Some(Section::of(section::lock()))
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
-    fn open_slowly(_: &'static Domain) -> ThreadSection {
-        ThreadSection::of(section::lock())
+    fn open_slowly(_: &'static Domain) -> Section {
+        Section::of(section::lock())
     }
 
     #[inline(always)]
-    unsafe fn close(_: Option<&AtomicPtr<()>>, section: &ThreadSection) {
-        section::unlock(section.reader);
+    unsafe fn close(_: Option<&AtomicPtr<()>>, section: &Section) {
+        // SAFETY: the caller's promise; sections of this kind have a reader.
+        section::unlock(unsafe { section.reader() });
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn repin(_: Option<&AtomicPtr<()>>, section: &mut ThreadSection) {
-        section.reader = section::repin(section.reader);
+    unsafe fn repin(_: Option<&AtomicPtr<()>>, section: &mut Section) {
+        // SAFETY: as in `close`.
+        *section = Section::of(section::repin(unsafe { section.reader() }));
     }
 }
 
@@ -225,8 +230,6 @@ impl OfThreads for Single {
 impl<K: OfThreads> Readers for K {
     const UNIQUE: bool = K::UNIQUE;
 
-    type Section = ThreadSection;
-
     fn found(_: Inside) -> &'static Domain {
         found!(found)
     }
@@ -242,32 +245,36 @@ impl<K: OfThreads> Readers for K {
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn open(place: *const ()) -> Option<ThreadSection> {
+    unsafe fn open(place: *const ()) -> Option<Section> {
         let record = with_local(|local| local.noted_record(place))?;
         // SAFETY: a record; records are never freed.
-        Some(ThreadSection::of(unsafe { &*record }.words.lock()))
+        Some(Section::of(unsafe { &*record }.words.lock()))
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
-    fn open_slowly(domain: &'static Domain) -> ThreadSection {
-        ThreadSection::of(domain.lock_anew(&local()))
+    fn open_slowly(domain: &'static Domain) -> Section {
+        Section::of(domain.lock_anew(&local()))
     }
 
     #[inline(always)]
-    unsafe fn close(word: Option<&AtomicPtr<()>>, section: &ThreadSection) {
-        if word::end(section.reader) {
+    unsafe fn close(word: Option<&AtomicPtr<()>>, section: &Section) {
+        // SAFETY: the caller's promise; sections of this kind have a reader.
+        let reader = unsafe { section.reader() };
+        if word::end(reader) {
             // SAFETY: the caller's promise.
-            unsafe { unlock_slowly(word, section.reader) };
+            unsafe { unlock_slowly(word, reader) };
         }
     }
 
     #[cfg_attr(feature = "locations", track_caller)]
     #[inline(always)]
-    unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut ThreadSection) {
-        if word::is_flagged(section.reader) {
+    unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut Section) {
+        // SAFETY: as in `close`.
+        let reader = unsafe { section.reader() };
+        if word::is_flagged(reader) {
             // SAFETY: the caller's promise.
             let domain = unsafe { at(word) };
-            section.reader = domain.repin_slowly(&local(), section.reader);
+            *section = Section::of(domain.repin_slowly(&local(), reader));
         }
     }
 }
@@ -293,82 +300,82 @@ unsafe fn unlock_slowly(word: Option<&AtomicPtr<()>>, reader: &'static Reader) {
     domain.unlock_slowly(&local(), reader);
 }
 
-/// An open counted section of the calling thread.
-#[derive(Debug)]
-pub struct CountedSection {
-    entered: Entered,
-    /// Not `Send`, not `Sync`: closing it writes this thread's counts with plain stores.
-    here: PhantomData<*mut ()>,
-}
+/// A counted section of the calling thread.
+struct Here;
 
-impl CountedSection {
+impl Here {
     #[inline(always)]
-    fn enter(counts: &'static Counts) -> CountedSection {
-        let (entered, here) = (section::enter(counts), PhantomData);
-        CountedSection { entered, here }
+    fn enter(counts: &'static Counts) -> Section {
+        Section(section::enter(counts).word())
     }
 
     /// The count that it leaves, if a driver may wait for that.
+    ///
+    /// # Safety
+    /// It was made by [`enter`](Here::enter), and is open.
     #[inline(always)]
-    fn leave(&self, counts: &'static Counts) -> Option<usize> {
-        section::leave(counts, self.entered).then(|| self.entered.count())
+    unsafe fn leave(section: &Section, counts: &'static Counts) -> Option<usize> {
+        // SAFETY: the caller's promise.
+        let entered = unsafe { Entered::of(section.0) };
+        section::leave(counts, entered).then(|| entered.count())
     }
 }
 
-/// An open counted section that may end on any thread.
-#[derive(Debug)]
-pub struct SentSection {
-    count: usize,
-}
+/// A counted section that may end on any thread: its count, and a bit that is always set.
+struct Sent;
 
-impl SentSection {
-    #[inline(always)]
-    fn enter(counts: &'static Counts) -> SentSection {
-        let count = section::enter_sent(counts);
-        SentSection { count }
-    }
+impl Sent {
+    const SET: NonZero<usize> = NonZero::new(2).unwrap();
 
     #[inline(always)]
-    fn leave(&self, counts: &'static Counts) -> Option<usize> {
-        section::leave_sent(counts, self.count).then_some(self.count)
+    fn enter(counts: &'static Counts) -> Section {
+        let word = Sent::SET | section::enter_sent(counts);
+        Section(NonNull::dangling().with_addr(word)) // a number, and no pointer
+    }
+
+    /// # Safety
+    /// As [`Here::leave`].
+    #[inline(always)]
+    unsafe fn leave(section: &Section, counts: &'static Counts) -> Option<usize> {
+        let count = section.0.addr().get() & !Sent::SET.get();
+        section::leave_sent(counts, count).then_some(count)
     }
 }
 
-/// The operations of an `Srcu`, for sections of this type.
+/// The operations of an `Srcu`, for sections that are counted like this.
 macro_rules! counted {
     ($kind:ty, $section:ident) => {
         impl Readers for $kind {
-            type Section = $section;
-
             fn found(_: Inside) -> &'static Domain {
                 found!(found_counted)
             }
 
             #[inline(always)]
-            unsafe fn open(place: *const ()) -> Option<$section> {
+            unsafe fn open(place: *const ()) -> Option<Section> {
                 // SAFETY: the caller's promise: null, or a domain, and those live for ever.
                 let domain: &'static Domain = unsafe { place.cast::<Domain>().as_ref() }?;
                 // SAFETY: a place of this kind.
                 Some($section::enter(unsafe { counted(domain) }))
             }
 
-            fn open_slowly(domain: &'static Domain) -> $section {
+            fn open_slowly(domain: &'static Domain) -> Section {
                 // SAFETY: a domain of this kind.
                 $section::enter(unsafe { counted(domain) })
             }
 
             #[inline(always)]
-            unsafe fn close(word: Option<&AtomicPtr<()>>, section: &$section) {
+            unsafe fn close(word: Option<&AtomicPtr<()>>, section: &Section) {
                 // SAFETY: the caller's promise.
                 let domain = unsafe { at(word) };
                 // SAFETY: a place of this kind.
                 let counts = unsafe { counted(domain) };
-                if let Some(count) = section.leave(counts) {
+                // SAFETY: the caller's promise; sections of this kind are made by `enter`.
+                if let Some(count) = unsafe { $section::leave(section, counts) } {
                     may_be_empty(domain, counts, count);
                 }
             }
 
-            unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut $section) {
+            unsafe fn repin(word: Option<&AtomicPtr<()>>, section: &mut Section) {
                 // SAFETY: the caller's promise; the new section takes the place of the old one.
                 unsafe {
                     <$kind>::close(word, section);
@@ -394,11 +401,11 @@ macro_rules! counted {
 /// let guard: Guard<Sendable<Srcu>> = srcu.read_owned_send();
 /// std::thread::spawn(move || assert_eq!(cell.load(&guard), "v1")).join().unwrap();
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sendable<D>(pub D);
 
-counted!(Counted, CountedSection);
-counted!(Sendable<Counted>, SentSection);
+counted!(Counted, Here);
+counted!(Sendable<Counted>, Sent);
 
 /// The counters of a domain with counted readers.
 ///

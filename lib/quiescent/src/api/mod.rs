@@ -32,5 +32,6 @@ pub(crate) mod srcu;
 #[cfg(feature = "telemetry")]
 pub mod telemetry;
 pub mod tuning;
+pub mod unchecked;
 mod updates;
 pub(crate) mod weigh;

@@ -205,6 +205,48 @@ impl<T: Send + 'static> Boxed<T> {
     }
 }
 
+/// Calls a function with an object after a grace period. It is code that the calling thread runs, as a
+/// destructor is. `declared`: bytes that the object owns besides its own size, or [`UNKNOWN`].
+///
+/// # Safety
+/// The function may be called once with the object after the grace period, on any thread.
+#[inline(always)]
+pub(crate) unsafe fn retire_by<T>(
+    domain: &impl Handle,
+    object: *mut T,
+    free: unsafe fn(*mut T),
+    declared: usize,
+) {
+    let whole = Owned::whole::<T>(declared);
+    // SAFETY: the caller's promise; queued once.
+    let entry = unsafe { Entry::new(object.cast(), kind::given(free, whole)) };
+    push_own(domain, entry, weight::ENTRY as u64 + whole.bytes());
+}
+
+/// Runs a closure after a grace period, as a destructor.
+///
+/// # Safety
+/// It may be run once after the grace period, on any thread.
+#[inline]
+pub(crate) unsafe fn defer_unchecked<F: FnOnce()>(domain: &impl Handle, f: F) {
+    let (object, what) = kind::called(f, Urgency::Lazy);
+    // SAFETY: from `called`, and queued once; the caller's promise.
+    let entry = unsafe { Entry::new(object, what) };
+    push_own(domain, entry, weight::closure::<F>());
+}
+
+/// Queues code that the calling thread runs, lazily.
+#[inline(always)]
+fn push_own(domain: &impl Handle, entry: Entry, bytes: u64) {
+    match own_queue(domain, Urgency::Lazy) {
+        Some(queue) => with_local(|local| run::own(local, queue, entry, bytes)),
+        None => {
+            let state = domain.core_domain(INSIDE).state();
+            state.deliver(Parcel::Entry(OWN, entry, bytes), Terms::LAZY);
+        }
+    }
+}
+
 /// Runs a closure after a grace period.
 #[inline]
 pub(crate) fn defer<F: FnOnce() + Send + 'static>(domain: &impl Handle, f: F, urgency: Urgency) {

@@ -223,7 +223,7 @@ impl<T: Send + 'static, D: Handle> Retired<T, D> {
     /// Declares that the value owns this many bytes besides its own size, so that a few large objects are not
     /// held as long as many small ones. Several calls add up, also with the weight that a
     /// [cell](crate::RcuCell::with_weight) has found. The box itself, rounded as allocators do, and the queue
-    /// entry are always counted. From 4096 on the amount is rounded up, by at most one part in 2048.
+    /// entry are always counted. From 2048 on the amount is rounded up, by at most one part in 1024.
     ///
     /// Without a declaration a value with a destructor counts as owning 1 KiB. (The amount is only compared
     /// with the [budget](crate::tuning::set_budget()); it does not make batches of callbacks smaller.)

@@ -6,7 +6,7 @@ use super::domain::RcuDomain;
 use super::guard::Guard;
 use super::handle::sealed::{Inside, Sealed};
 use super::handle::{Handle, Reads, handle};
-use super::kind::{Counted, Readers, Sendable};
+use super::kind::{Counted, Sendable};
 use quiescent_core::const_new;
 use quiescent_core::prim::AtomicPtr;
 

@@ -324,7 +324,10 @@ impl Row {
             OWN | CODE => {
                 // SAFETY: what was queued in a lane of code.
                 let kind = unsafe { kind::kind(what) };
-                self.name.set((kind.name)());
+                match kind::given_at(what) {
+                    Some(at) => write_to(&self.name, format_args!("function at {at:#x}")),
+                    None => self.name.set((kind.name)()),
+                }
                 (kind.bytes, kind.lazy)
             }
             _ => {

@@ -21,6 +21,7 @@ mod backlog;
 mod barrier;
 mod barrier_future;
 mod budget;
+mod by_function;
 mod callbacks_misbehave;
 mod cells;
 mod defects;

@@ -228,6 +228,11 @@ pub fn find(name: &str) -> Result<Deferring, String> {
     named(name).ok_or_else(|| format!("`{name}` is not in this build; see `host.absent_peers`"))
 }
 
+/// quiescent, with blocks that a function frees: `retire(address, function)`.
+pub(crate) fn by_function() -> Deferring {
+    quiescent::by_function()
+}
+
 /// These subjects' verbs that are meant for many blocks.
 pub fn massed(subjects: &[Deferring]) -> Vec<(Deferring, Verb)> {
     let verbs = |subject: &Deferring| subject.verbs.iter().filter(|verb| verb.massed);

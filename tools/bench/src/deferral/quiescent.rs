@@ -9,6 +9,7 @@ use super::swap::{LONG, Library, Swap, Swaps, Text, Value, shared};
 use super::{BLOCK, Deferring, RETIRE, Verb};
 use quiescent::{Guard, RcuCell, Retired, defer, defer_hurry, read_lock, statistics};
 use quiescent_report::OURS;
+use std::hint::black_box;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -25,6 +26,32 @@ impl Boxed for Quiescent {
         // SAFETY: the caller's promise; a box is not null.
         unsafe { Retired::from_raw(NonNull::new_unchecked(object)).retire() };
     }
+}
+
+/// With a function that frees the box, in place of its type.
+struct ByFunction;
+
+impl Boxed for ByFunction {
+    fn new() -> Self {
+        ByFunction
+    }
+
+    #[inline(always)]
+    unsafe fn retire<T: Send + Sync + 'static>(&self, object: *mut T) {
+        /// # Safety
+        /// From a box, retired once.
+        unsafe fn free<T>(object: *mut T) {
+            // SAFETY: the caller's promise.
+            drop(unsafe { Box::from_raw(object) });
+        }
+        // SAFETY: the caller's promise. The compiler does not know the function.
+        unsafe { quiescent::retire(object, black_box(free::<T> as unsafe fn(*mut T))) };
+    }
+}
+
+/// For `ci/instructions`.
+pub(super) fn by_function() -> Deferring {
+    deferring::<ByFunction>(OURS)
 }
 
 /// A cell at hand, which weighs values that own much.

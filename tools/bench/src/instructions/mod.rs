@@ -11,7 +11,8 @@
 //! by callgrind's own call records, not by an estimate: what a free costs depends on what was freed before.
 //! What the library does now and then inside the call (a new queue block, a grace period) is in it, spread
 //! over the calls. Handing earlier blocks to the allocator is in it too; `push, none freed`, of our own, is
-//! the same without that.
+//! the same without that. `push, by a function` is `retire(address, function)`: it marks that the thread runs
+//! code of the program, calls the function, and hands its panics over.
 //!
 //! `synchronize, sole` is a call of `synchronize` in a process with one thread; `synchronize, beside one` is
 //! the same with another registered thread that sleeps outside of sections. All threads are counted.
@@ -65,6 +66,8 @@ pub enum LoopCase {
     Push,
     /// The same inside a section of the same thread, so that nothing is freed meanwhile: only ours.
     PushOnly,
+    /// Retiring a block with the function that frees it: only ours.
+    PushFunction,
     /// `synchronize` by the only registered thread: only ours.
     Sync,
     /// `synchronize` beside a registered thread that sleeps outside of sections: only ours.
@@ -75,7 +78,7 @@ impl LoopCase {
     /// All of them, in order.
     pub fn all() -> Vec<LoopCase> {
         let read = ReadCase::ALL.map(LoopCase::Read);
-        let retires = [LoopCase::Push, LoopCase::PushOnly];
+        let retires = [LoopCase::Push, LoopCase::PushOnly, LoopCase::PushFunction];
         let waits = [LoopCase::Sync, LoopCase::SyncBeside];
         read.into_iter().chain(retires).chain(waits).collect()
     }
@@ -86,6 +89,7 @@ impl LoopCase {
             LoopCase::Read(case) => case.name(),
             LoopCase::Push => "push",
             LoopCase::PushOnly => "push, none freed",
+            LoopCase::PushFunction => "push, by a function",
             LoopCase::Sync => "synchronize, sole",
             LoopCase::SyncBeside => "synchronize, beside one",
         }
@@ -103,7 +107,7 @@ impl LoopCase {
             LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => {
                 LoopCase::Read(ReadCase::Empty)
             }
-            LoopCase::Push | LoopCase::PushOnly => LoopCase::Push,
+            LoopCase::Push | LoopCase::PushOnly | LoopCase::PushFunction => LoopCase::Push,
         }
     }
 
@@ -117,7 +121,7 @@ impl LoopCase {
     fn turns(self) -> [u64; 2] {
         match self {
             LoopCase::Read(_) | LoopCase::Sync | LoopCase::SyncBeside => TURNS,
-            LoopCase::Push | LoopCase::PushOnly => PUSHES,
+            LoopCase::Push | LoopCase::PushOnly | LoopCase::PushFunction => PUSHES,
         }
     }
 
@@ -126,7 +130,7 @@ impl LoopCase {
         match self {
             LoopCase::Read(_) => subjects::named(name).map(|subject| subject.language),
             LoopCase::Push => deferral::named(name).map(|subject| subject.language),
-            LoopCase::PushOnly | LoopCase::Sync | LoopCase::SyncBeside => {
+            LoopCase::PushOnly | LoopCase::PushFunction | LoopCase::Sync | LoopCase::SyncBeside => {
                 (name == OURS).then_some(Language::Rust)
             }
         }
@@ -197,8 +201,11 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
             loops_named(name).ok_or_else(unknown)?;
             synchronize(turns, case == LoopCase::SyncBeside);
         }
-        LoopCase::Push | LoopCase::PushOnly => {
-            let subject = deferring_named(name).ok_or_else(unknown)?;
+        LoopCase::Push | LoopCase::PushOnly | LoopCase::PushFunction => {
+            let mut subject = deferring_named(name).ok_or_else(unknown)?;
+            if case == LoopCase::PushFunction && name == OURS {
+                subject = deferral::by_function();
+            }
             let section = (case == LoopCase::PushOnly).then(quiescent::read_lock);
             let mut blocks = Blocks::room(subject, BATCH as usize);
             for _ in 0..turns / BATCH {

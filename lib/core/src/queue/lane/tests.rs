@@ -1,12 +1,13 @@
 //! The owner's steps one by one; the test acts as the taker and the engine.
 
 use std::alloc::{Layout, dealloc};
+use std::sync::atomic::AtomicUsize;
 
 use super::*;
 use crate::queue::chain::new_block;
 use crate::queue::kind;
-use crate::queue::kind::PLAIN;
-use crate::queue::weight::Owned;
+use crate::queue::kind::{OWN, PLAIN};
+use crate::queue::weight::{self, Owned};
 
 const N: u64 = BLOCK as u64;
 
@@ -125,7 +126,7 @@ fn layouts_are_packed() {
         assert_eq!(bytes, weight + Owned::by::<u64>(owned).bytes());
         assert_eq!(
             kind::function(PLAIN, words(owned).what),
-            words(0).what >> 16 | u64::from(align_of::<u64>().trailing_zeros())
+            words(0).what >> Owned::BITS | u64::from(align_of::<u64>().trailing_zeros())
         );
     }
     let wide = Box::into_raw(Box::new(Wide { _bytes: [1; 96] }));
@@ -134,6 +135,32 @@ fn layouts_are_packed() {
     assert_eq!(what(entry), (96, 32));
     // SAFETY: it was a box.
     unsafe { entry.free() };
+}
+
+#[test]
+fn functions_are_packed() {
+    static RAN: AtomicUsize = AtomicUsize::new(0);
+    unsafe fn run(object: *mut [u64; 5]) {
+        RAN.store(object.addr(), Ordering::Relaxed);
+    }
+    let box_of_five = weight::boxed::<[u64; 5]>() as u64;
+    for owned in [0, 1, 5000, usize::MAX - 1] {
+        let what = kind::given(run, Owned::whole::<[u64; 5]>(owned));
+        assert_eq!(kind::given_at(what), Some(run as *const () as u64));
+        assert_eq!(kind::function(OWN, what), run as *const () as u64);
+        // SAFETY: a word of this lane.
+        let bytes = unsafe { kind::bytes(OWN, what) };
+        let asked = (owned as u64).saturating_add(box_of_five);
+        assert!(
+            bytes >= asked.min(2047 << 30) && bytes - bytes / 1024 <= asked,
+            "{owned}"
+        );
+        // SAFETY: as above; the function takes any address.
+        unsafe { (kind::kind(what).run)(std::ptr::without_provenance_mut(owned)) };
+        assert_eq!(RAN.load(Ordering::Relaxed), owned);
+    }
+    let (_, closure) = kind::called(|| (), quiescent_engine::credit::Urgency::Lazy);
+    assert_eq!(kind::given_at(closure), None);
 }
 
 #[test]

@@ -127,6 +127,17 @@ fn a_row_says_what_it_counts() {
     // SAFETY: made just now.
     assert_eq!(each(code), unsafe { kind::kind(what) }.bytes);
     assert!(text(code).contains("closure") && lazy(code) == 0);
+    unsafe fn free(_: *mut u8) {}
+    let at = free as *const () as u64;
+    let function = page.row(0, OWN, kind::given(free, Owned::whole::<u8>(5)));
+    assert!(is_same(
+        function,
+        page.row(0, CODE, kind::given(free, Owned::NOTHING))
+    ));
+    assert_eq!(
+        (text(function), lazy(function)),
+        (format!("function at {at:#x}"), 1)
+    );
     let head = page.row(0, 3, 0x1230);
     assert_eq!(
         (text(head), lazy(head), each(head)),

@@ -64,10 +64,10 @@ fn amount(random: &mut Numbers) -> usize {
     random.below(1 << bits)
 }
 
-/// What this amount of owned bytes counts: at most twelve of its bits are kept, rounded up.
+/// What this amount of owned bytes counts: at most eleven of its bits are kept, rounded up.
 fn rounded(bytes: usize) -> usize {
     let mut unit = 1;
-    while bytes.div_ceil(unit) > 4095 {
+    while bytes.div_ceil(unit) > 2047 {
         unit *= 2;
     }
     bytes.div_ceil(unit) * unit
@@ -231,8 +231,8 @@ fn what_is_shown_is_what_is_held() {
 fn old_values_of_64_kib_are_reported_at_the_budget_and_refused() {
     const UPDATES: u64 = 12_000;
     const BUDGET: u64 = 64 * MIB;
-    // What an old one counts: with what it owns, rounded to a multiple of 32.
-    let owned = (64 * KIB + WORD).next_multiple_of(32);
+    // What an old one counts: with what it owns, rounded to a multiple of 64.
+    let owned = (64 * KIB + WORD).next_multiple_of(64);
     let each = (boxed(size_of::<String>()) + owned) as u64;
     fn text() -> String {
         String::with_capacity(64 * KIB)

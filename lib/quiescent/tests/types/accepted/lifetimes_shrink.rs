@@ -1,4 +1,4 @@
-//! Handles, Retired, iterators are covariant (a guard is invariant) in what they borrow.
+//! Handles, Retired, iterators and guards are covariant in what they borrow.
 #![forbid(unsafe_code)]
 #![allow(unused)]
 use quiescent::*;
