@@ -147,7 +147,7 @@ pub(crate) mod stalls {
     use quiescent_core::domain::report::StallReport;
 
     pub(super) static REPORTER: StallReporter = |state, stalled| {
-        if let Some((_, made)) = OBSERVER.get() {
+        if let (Some((_, made)), Some(stalled)) = (OBSERVER.get(), stalled) {
             made(&state.stall_report(stalled));
         }
     };

@@ -271,7 +271,7 @@ impl Pass {
             state.deliver_reports();
         }
         #[cfg(feature = "helpers")]
-        state.report_owners();
+        state.look_at_owners();
         if !code && state.code_is_ready() {
             state.env().host.ready();
         }
@@ -473,7 +473,7 @@ impl State {
     /// grace period waits, it is looked at when its readers may have to be reported, or may have left
     /// unheard.
     pub fn rest_until(&'static self, blocked: bool, at: Option<u64>) {
-        self.rearm(blocked);
+        let owners = self.rearm(blocked);
         let (mut report, mut nap) = (None, None);
         if self.interested.load(Ordering::Relaxed) != 0 {
             let stall_ns = self.lock().engine.config().pace.stall_ns;
@@ -484,28 +484,34 @@ impl State {
                 nap = Some(now.saturating_add(nap_ns(naps))); // [RD-4]
             }
         }
-        #[cfg(feature = "helpers")]
-        let owners = self.next_look_at_owners();
-        #[cfg(not(feature = "helpers"))]
-        let owners = None;
-        let look_at = at.into_iter().chain(report).chain(nap).chain(owners);
-        let look_at = look_at.min();
+        let look_at = sooner(sooner(at, report), sooner(nap, owners));
         self.look_at.store(look_at.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Sets the domain's timer to the earliest deadline. `blocked`: the remaining deadlines have passed.
-    pub fn rearm(&'static self, blocked: bool) {
+    /// Returns when an owner that was seen in a destructor is to be looked at again, to be reported.
+    pub fn rearm(&'static self, blocked: bool) -> Option<u64> {
         // From here on a thread that queues sets the timer; the loop below sees what was queued before.
         self.lock().engine.disarm();
-        let deadlines = self
-            .queues()
-            .filter_map(|queue| queue.lock().cpu.deadline());
-        match deadlines.min() {
+        let (mut earliest, mut owners) = (None, None);
+        let hears = self.env().host.stalls().is_some();
+        for queue in self.queues() {
+            let core = queue.lock();
+            earliest = sooner(earliest, core.cpu.deadline());
+            owners = sooner(owners, queue.next_look(&core).filter(|_| hears));
+        }
+        match earliest {
             _ if blocked => {}
             Some(earliest) => _ = self.lock().engine.arm(earliest),
             None => self.lock().engine.calm(),
         }
+        owners
     }
+}
+
+/// The earlier of two times.
+fn sooner(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }
 
 impl Env {

@@ -54,8 +54,8 @@ pub enum Report {
     StuckInPlace {
         /// The type of the value that is being dropped, or of the first of some that are.
         name: &'static str,
-        /// The thread: its id for the kernel, and its name if it has one.
-        thread: (u32, Option<String>),
+        /// The kernel's id of the thread.
+        thread: u32,
         /// How long it has been seen there.
         running: Duration,
     },
@@ -97,11 +97,9 @@ impl fmt::Display for Report {
                 running,
             } => write!(
                 f,
-                "thread {} ({}) has been in the destructor of {name} for {} in a call of retire or store, or \
+                "thread {thread} has been in the destructor of {name} for {} in a call of retire or store, or \
                  at the end of a section: look for a lock that it holds itself, or have the worker run such \
                  destructors: on_worker()",
-                thread.0,
-                thread.1.as_deref().unwrap_or("no name"),
                 Seconds(*running)
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),

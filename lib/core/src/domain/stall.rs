@@ -28,6 +28,8 @@ use crate::domain::state::State;
 use crate::prim;
 #[cfg(feature = "helpers")]
 use crate::queue::kind;
+#[cfg(feature = "helpers")]
+use crate::queue::per_thread::STUCK_NS;
 use crate::reader::holdout::Holdout;
 #[cfg(feature = "helpers")]
 use crate::reader::threads::Slot;
@@ -92,11 +94,11 @@ impl State {
             return;
         };
         if self.in_callback() {
-            report(self, stalled); // a polling callback: already marked and watched
+            report(self, Some(stalled)); // a polling callback: already marked and watched
         } else {
             env.marked(|| {
                 host.begin(|| "the reporter");
-                report(self, stalled);
+                report(self, Some(stalled));
                 host.end();
                 host.rest();
             });
@@ -105,23 +107,18 @@ impl State {
     }
 }
 
-/// A destructor that its owner has been seen in for so long is reported.
-#[cfg(feature = "helpers")]
-const STUCK_NS: u64 = 1_000_000_000;
-
 /// Owners that a taker has found in destructors of their own lane, which may wait for a lock that the owner
 /// holds. Nothing is paid for it before: the worker takes a queue over at its deadline, and finds the owner.
 #[cfg(feature = "helpers")]
 impl State {
-    /// When such an owner is to be looked at again.
-    pub(super) fn next_look_at_owners(&'static self) -> Option<u64> {
-        let since = self
-            .queues()
-            .filter_map(|queue| queue.stays_since(&queue.lock()));
-        since.min().map(|since| since.saturating_add(STUCK_NS))
+    /// Has them reported, if reports have a receiver.
+    pub fn look_at_owners(&'static self) {
+        if let Some(report) = self.env().host.stalls() {
+            report(self, None);
+        }
     }
 
-    /// Reports them, once each. Called with no lock held.
+    /// Reports them, once each. Called with no lock held, by the reporter.
     pub fn report_owners(&'static self) {
         for queue in self.queues() {
             let mut core = queue.lock();
@@ -141,7 +138,7 @@ impl State {
             let name = (unsafe { kind::kind(entry.what) }.name)();
             self.env().host.tell(Report::StuckInPlace {
                 name,
-                thread: (thread, prim::thread_name(thread)),
+                thread,
                 running: Duration::from_nanos(now - since),
             });
         }

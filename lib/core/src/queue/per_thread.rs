@@ -59,6 +59,9 @@ use crate::queue::look::Look;
 use crate::queue::meter::{Cursor, Meter};
 use crate::queue::parcel::{Callback, Parcel};
 
+/// A destructor that its owner has been seen in for so long (nanoseconds) is reported.
+pub const STUCK_NS: u64 = 1_000_000_000;
+
 /// A queue.
 #[derive(Debug)]
 #[repr(C)]
@@ -496,6 +499,19 @@ impl Queue {
     pub fn stays_since(&self, core: &QueueCore) -> Option<u64> {
         let stays = !core.out.is_empty() && self.lanes[OWN].running() == core.out;
         (stays && core.out_since != 0).then_some(core.out_since)
+    }
+
+    /// When that is to be looked at again.
+    pub fn next_look(&self, core: &QueueCore) -> Option<u64> {
+        #[cfg(feature = "helpers")]
+        return self
+            .stays_since(core)
+            .map(|since| since.saturating_add(STUCK_NS));
+        #[cfg(not(feature = "helpers"))]
+        {
+            let _ = core;
+            None
+        }
     }
 
     /// The same is about to be reported, once: the first of what the owner runs.

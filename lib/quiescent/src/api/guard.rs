@@ -15,10 +15,10 @@ use crate::global::env;
 /// ([`read_owned`](crate::Domain::read_owned)).
 ///
 /// # Destructors
-/// The end of the outermost section, or a [`repin`](Guard::repin) of it, may drop values of any type that this
-/// thread has [retired](crate::Retired) inside sections: at most two for each of them. So drop the guard before
-/// you take a lock that such a destructor takes, and do not declare it after the lock's guard; or have the
-/// worker run the destructor ([`on_worker`](crate::Retired::on_worker)).
+/// The end of the outermost section, or a [`repin`](Guard::repin) of it, may drop values of any type that
+/// this thread has [retired](crate::Retired) inside sections: at most two for each of them. So drop the guard
+/// before you take a lock that such a destructor takes, and do not declare it after the lock's guard; or have
+/// the worker run the destructor ([`on_worker`](crate::Retired::on_worker)).
 ///
 /// # Forgotten guards
 /// Forgetting a guard is safe, but its section never ends. Every later grace period of its domain waits for

@@ -12,12 +12,13 @@
 //!
 //! # Destructors
 //! A value with `Drop` is dropped inside a later `retire` or `store` of the thread that retired it, at most
-//! two values a call; a thread that retires inside a section drops as many at the end of its outermost section
-//! (or at its [`repin`](crate::Guard::repin)), a few at a time. A destructor never runs inside a section of that
-//! thread (the sections of an [`Srcu`](crate::Srcu) whose guards may be sent belong to no thread, and do not
-//! count), nor inside another destructor or callback: what these retire is only queued. Nor does one run at the
-//! end of a section in a signal handler, while the thread unwinds, or while it ends; `errno` is kept there. A
-//! panic is contained and [reported](crate::report::on_report). Waiting for a grace period inside a destructor is refused, as in callbacks.
+//! two values a call; a thread that retires inside a section drops as many at the end of its outermost
+//! section (or at its [`repin`](crate::Guard::repin)), a few at a time. A destructor never runs inside a
+//! section of that thread (the sections of an [`Srcu`](crate::Srcu) whose guards may be sent belong to no
+//! thread, and do not count), nor inside another destructor or callback: what these retire is only queued.
+//! Nor does one run at the end of a section in a signal handler, while the thread unwinds, or while it ends;
+//! `errno` is kept there. A panic is contained and [reported](crate::report::on_report). Waiting for a grace
+//! period inside a destructor is refused, as in callbacks.
 //!
 //! **A destructor must not take a lock that is held while something is retired**: a thread that holds it and
 //! retires would wait for itself. Where that cannot be excluded, have the worker run destructors: of one

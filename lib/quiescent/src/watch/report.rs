@@ -29,8 +29,13 @@ pub fn on_report(reporter: fn(&Report)) {
     HEARD.store((&raw const STALLS).cast_mut(), Ordering::Release);
 }
 
-static STALLS: StallReporter =
-    |state, stalled| report(state.env(), &Report::Stalled(state.stall_report(stalled)));
+static STALLS: StallReporter = |state, stalled| match stalled {
+    Some(stalled) => report(state.env(), &Report::Stalled(state.stall_report(stalled))),
+    #[cfg(feature = "helpers")]
+    None => state.report_owners(),
+    #[cfg(not(feature = "helpers"))]
+    None => {}
+};
 
 /// [`STALLS`], once it is needed: a program without a reporter does not link it.
 static HEARD: AtomicPtr<StallReporter> = AtomicPtr::new(std::ptr::null_mut());

@@ -184,7 +184,7 @@ impl Watch {
         env().end_turns(turn_of_worker(stuck.number));
         self.tell(&stuck);
         // The callback may wait for a thread that waits for itself.
-        env().states().for_each(State::report_owners);
+        env().states().for_each(State::look_at_owners);
         WORKERS.serve(role)
     }
 
