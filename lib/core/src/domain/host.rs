@@ -8,8 +8,8 @@ use crate::domain::state::State;
 use crate::queue::parcel::Name;
 use crate::reader::registration::Keeper;
 
-/// Makes a report of a stall, or, without one, of owners that stay in destructors, and delivers it. The domains know it by the [host](Host::stalls)
-/// only: a program without a reporter does not link it.
+/// Makes a report of a stall, or, without one, of owners that stay in destructors, and delivers it. The
+/// domains know it by the [host](Host::stalls) only: a program without a reporter does not link it.
 pub type StallReporter = fn(&'static State, Option<Stalled>);
 
 /// What a domain requires of its host program. Every method is called with no lock held, unless it says

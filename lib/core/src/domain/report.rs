@@ -97,9 +97,9 @@ impl fmt::Display for Report {
                 running,
             } => write!(
                 f,
-                "thread {thread} has been in the destructor of {name} for {} in a call of retire or store, or \
-                 at the end of a section: look for a lock that it holds itself, or have the worker run such \
-                 destructors: on_worker()",
+                "thread {thread} has been in the destructor of {name} for {} in a call of retire or store, \
+                 or at the end of a section: look for a lock that it holds itself, or have the worker run \
+                 such destructors: on_worker()",
                 Seconds(*running)
             ),
             Report::Stalled(stall) => write!(f, "{stall}"),

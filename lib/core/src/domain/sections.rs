@@ -167,8 +167,8 @@ impl Env {
         }
     }
 
-    /// The word is flagged: ends the section and begins another, if it is an outermost one that a driver waits
-    /// for, or whose thread owes destructors.
+    /// The word is flagged: ends the section and begins another, if it is an outermost one that a driver
+    /// waits for, or whose thread owes destructors.
     #[cfg_attr(feature = "locations", track_caller)]
     pub fn repin_slowly(&'static self, local: &Local, reader: &'static Reader) -> &'static Reader {
         self.answer_if_asked(local, reader);

@@ -14,11 +14,11 @@
 //! # Growth
 //! The *base* is what was resident when at most [`FEW`] values were held here, or less if it ever was less:
 //! growth while values are held may be theirs, growth that stays when they are gone is not. Growth divided by
-//! the values held beyond those is an estimate of what one takes, and from then on the owner asks when what is held takes
-//! [`HELD_MOST`] by that. An allocator keeps what is freed, so the process does not grow again while as many
-//! values are held as before; so the estimate is trusted for a while, and if it is found again soon after
-//! that, for twice as long. Where the system does not say what is resident, each look asks, and they are
-//! [`BLIND_NS`] apart.
+//! the values held beyond those is an estimate of what one takes, and from then on the owner asks when what
+//! is held takes [`HELD_MOST`] by that. An allocator keeps what is freed, so the process does not grow again
+//! while as many values are held as before; so the estimate is trusted for a while, and if it is found again
+//! soon after that, for twice as long. Where the system does not say what is resident, each look asks, and
+//! they are [`BLIND_NS`] apart.
 //!
 //! # Cost
 //! A stop takes about 100 instructions, once in [`FARTHEST`] entries at full speed; a look opens and reads a
@@ -80,8 +80,8 @@ pub struct Look {
     apart: AtomicU64,
     /// Resident bytes when next to nothing was held; 0: not known.
     base: AtomicU64,
-    /// What a value seems to take, in bytes, and the time until which that is trusted, and for how long; 0: not
-    /// known.
+    /// What a value seems to take, in bytes, and the time until which that is trusted, and for how long; 0:
+    /// not known.
     weight: AtomicU64,
     until: AtomicU64,
     trust: AtomicU64,
@@ -121,7 +121,7 @@ impl Look {
         self.grown.load(Relaxed) != 0
     }
 
-    /// Entries below this position are gone, whoever has run them.
+    /// Entries below this position are gone, by any thread.
     pub fn set_gone(&self, to: u64) {
         self.gone.store(to, Relaxed);
     }

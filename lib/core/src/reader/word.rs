@@ -417,8 +417,8 @@ pub fn is_flagged(reader: &Reader) -> bool {
 #[inline]
 fn unlikely() {}
 
-/// Closes a section in this word. True if its flag is set (a driver waits, or the word is a sink), if a driver
-/// asks for a fence, or if the thread owes destructors.
+/// Closes a section in this word. True if its flag is set (a driver waits, or the word is a sink), if a
+/// driver asks for a fence, or if the thread owes destructors.
 #[inline(always)]
 #[must_use = "a driver may be waiting"]
 pub fn end(reader: &'static Reader) -> bool {

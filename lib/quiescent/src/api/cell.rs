@@ -123,8 +123,9 @@ use quiescent_core::prim::Ordering;
 /// of the queue. The memory that it *owns* is not visible to the library: a value with a destructor counts 1
 /// KiB for it, whatever it owns. So 12 000 old strings of 64 KiB count as 13 MB, and occupy 786 MB. Where no
 /// reader is in the way, the thread that stores notices that the process grows, and asks for grace periods
-/// earlier; behind a reader that stays it cannot help. A cell of values that own much should say so: [`weighed`](RcuCell::weighed), [`with_weight`](RcuCell::with_weight),
-/// or [`with_owned_bytes`](Retired::with_owned_bytes) for one value.
+/// earlier; behind a reader that stays it cannot help. A cell of values that own much should say so:
+/// [`weighed`](RcuCell::weighed), [`with_weight`](RcuCell::with_weight), or
+/// [`with_owned_bytes`](Retired::with_owned_bytes) for one value.
 pub struct RcuCell<T: Send + Sync + 'static, D: Handle = Global>(RcuOption<T, D>);
 
 impl<T: Send + Sync + 'static> RcuCell<T> {
@@ -244,8 +245,8 @@ impl<T: Send + Sync + 'static, D: Handle> RcuCell<T, D> {
     /// Replaces the value and returns the old one. Does not wait.
     ///
     /// Dropping the result [retires](Retired::retire) it, which may run the destructors of values that this
-    /// thread has replaced before (inside a section, its end may). So hold no lock here that such a destructor takes, or have the worker run
-    /// it ([`on_worker`](Retired::on_worker)).
+    /// thread has replaced before (inside a section, its end may). So hold no lock here that such a
+    /// destructor takes, or have the worker run it ([`on_worker`](Retired::on_worker)).
     #[doc(alias = "swap")]
     #[doc(alias = "rcu_assign_pointer")]
     pub fn store(&self, value: T) -> Retired<T, D> {
