@@ -1,6 +1,5 @@
 //! Backlogs while the library gets no threads.
 
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::backlog::{
@@ -10,23 +9,17 @@ use crate::common::deferral::until_at_rest;
 use crate::common::isolated;
 use quiescent::{barrier, defer_hurry, statistics};
 
-unsafe extern "C" {
-    fn pthread_attr_getdetachstate(how: *const libc::pthread_attr_t, detached: *mut c_int)
-    -> c_int;
-}
-
 static REFUSES: AtomicBool = AtomicBool::new(false);
 
-/// Is a thread with these attributes refused? Those of the library are detached from their start.
-///
-/// # Safety
-/// Null, or attributes of a thread.
-pub unsafe fn refuses_thread(how: *const libc::pthread_attr_t) -> bool {
-    let mut detached = 0;
-    // SAFETY: `detached` is writable; the caller's promise.
-    let is_known =
-        !how.is_null() && unsafe { pthread_attr_getdetachstate(how, &mut detached) } == 0;
-    REFUSES.load(Ordering::Acquire) && is_known && detached == libc::PTHREAD_CREATE_DETACHED
+/// Is a thread that the caller creates refused? The library blocks the program's signals before.
+pub fn refuses_thread() -> bool {
+    // SAFETY: plain data, filled in before it is read; the call changes nothing.
+    let masks = unsafe {
+        let mut now: libc::sigset_t = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut now);
+        libc::sigismember(&raw const now, libc::SIGTERM) == 1
+    };
+    REFUSES.load(Ordering::Acquire) && masks
 }
 
 /// A backlog that waits until it is complete.

@@ -214,11 +214,10 @@ fn memory_or_threads_for_futures_their_tasks_poll_again() {
         let waker = Waker::from(woken.clone());
         let mut context = Context::from_waker(&waker);
         let mut future = pin!(grace_period());
-        let mut polls = 0;
         let mut poll_once = || {
-            polls += 1;
+            let before = woken.0.load(Ordering::Acquire);
             assert_eq!(future.as_mut().poll(&mut context), Poll::Pending);
-            assert_eq!(woken.0.load(Ordering::Acquire), polls, "woken each time");
+            assert!(woken.0.load(Ordering::Acquire) > before, "woken each time");
         };
         synchronize_in_vain();
         refusing(Refuse::Everything, &mut poll_once);

@@ -96,9 +96,7 @@ unsafe extern "C" fn pthread_create(
 ) -> c_int {
     static REAL: Real = Real::new(c"pthread_create");
     places::before_call();
-    // SAFETY: the caller's promise.
-    let refused = unsafe { backlog::refuses_thread(how) };
-    if refused || meagre::refuses_thread() {
+    if backlog::refuses_thread() || meagre::refuses_thread() {
         return libc::EAGAIN;
     }
     // SAFETY: it is of that type; the caller's promise.
