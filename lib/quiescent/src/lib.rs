@@ -100,12 +100,13 @@
 //! quiescent::barrier();                             // wait until both are done
 //! ```
 //!
-//! A retired value is dropped by the thread that retired it, one or two in each later call of `retire` or
-//! `store` outside of sections, or by the worker if that thread becomes quiet. So hold no lock there that a
-//! destructor takes, or use [`Retired::on_worker`]. Closures run on the worker: one thread that the library
-//! starts on first use and that sleeps while nothing is due. [`tuning::set_destructors`] and
-//! [`tuning::set_closures`] set another [`Runner`]: the thread itself, the worker, or the program where it
-//! drains. [`drain`] does the work at once, in the calling thread.
+//! A retired value is dropped by the thread that retired it: one or two in each later call of `retire` or
+//! `store` outside of sections, or, for what it retires inside, at the end of its outermost section; or by
+//! the worker if that thread becomes quiet. So hold no lock there that a destructor takes, or use
+//! [`Retired::on_worker`]. Closures run on the worker: one thread that the library starts on first use and
+//! that sleeps while nothing is due. [`tuning::set_destructors`] and [`tuning::set_closures`] set another
+//! [`Runner`]: the thread itself, the worker, or the program where it drains. [`drain`] does the work at
+//! once, in the calling thread.
 //!
 //! While readers stall, the queues grow. The *budget* limits them: near it, grace periods are expedited and
 //! threads help to free; at it, [`Retired::try_retire`] returns the object and [`Retired::retire_wait`]
@@ -241,14 +242,14 @@ pub use api::telemetry;
 
 pub use api::cell::RcuCell;
 pub use api::cookie::Cookie;
-pub use api::domain::{Domain, HandlesLeft, RcuDomain, Singleton};
+pub use api::domain::{Domain, RcuDomain, Singleton};
 pub use api::future::BarrierFuture;
 #[cfg(not(quiescent_model))]
 pub use api::future::GracePeriod;
 pub use api::guard::{Guard, in_section, read, read_lock};
 #[cfg(not(quiescent_model))]
 pub use api::guide;
-pub use api::handle::{Global, Handle, Reads, Unique};
+pub use api::handle::{Global, Handle, HandlesLeft, Reads, Unique};
 pub use api::held::Held;
 pub use api::home::{
     Drained, barrier, barrier_async, defer, defer_hurry, defer_lazy, drain, start_grace_period,

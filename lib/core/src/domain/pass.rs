@@ -253,6 +253,8 @@ impl Pass {
             // The attempt failed: a thread that makes progress calls the worker, or else the retry time does.
             state.interested.swap(1, Ordering::AcqRel);
             let retry = state.give_up(error);
+            #[cfg(feature = "helpers")]
+            state.look_at_owners();
             state.rest_until(true, retry);
             return false;
         }

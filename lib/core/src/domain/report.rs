@@ -49,8 +49,9 @@ pub enum Report {
     },
     /// A thread is in a destructor inside a call of `retire` or `store`, or at the end of a section, and has
     /// not returned for this long: it may wait for a lock that it holds itself. Noticed when the worker takes
-    /// the thread's queue over, at the flush time at the latest, and reported a second after that. The
-    /// remedy is to have the worker run such destructors: `Retired::on_worker`, or a setting of the domain.
+    /// the thread's queue over, at the flush time at the latest (unless a drain has done that), and reported
+    /// a second after that. The remedy is to have the worker run such destructors: `Retired::on_worker`, or a
+    /// setting of the domain.
     StuckInPlace {
         /// The type of the value that is being dropped, or of the first of some that are.
         name: &'static str,

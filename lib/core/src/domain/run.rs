@@ -84,12 +84,18 @@ impl State {
     /// Runs a callback. The thread is marked meanwhile, and a panic does not propagate.
     fn contained(&'static self, name: Name, run: impl FnOnce()) {
         let env = self.env();
+        // One inside another, as where a callback drops a domain, is watched with that.
+        let nested = env.local().in_callback();
         let marked = Marked::new(env);
-        env.host.begin(name);
+        if !nested {
+            env.host.begin(name);
+        }
         if let Err(payload) = catch(run) {
             self.panicked(name, payload);
         }
-        env.host.end();
+        if !nested {
+            env.host.end();
+        }
         drop(marked);
         count(&self.counters.callbacks);
     }
@@ -352,7 +358,8 @@ fn stop(queue: &'static Queue) -> Found {
     let [head, end, done] =
         [&words.head, &words.end, &words.done].map(|it| it.load(Ordering::Relaxed));
     let ready = if words.has_done() { done - head } else { 0 };
-    match queue.is_dummy() {
+    // A callback's thread is in the middle of running what is held.
+    match queue.is_dummy() || State::of(queue).in_callback() {
         true => Found::Nothing,
         false => queue.look.stop(end, head, ready, prim::resident),
     }
@@ -414,7 +421,7 @@ impl Env {
     }
 
     /// The outermost section of a word has ended, and its thread owes destructors: it runs them, unless it is
-    /// in another section. While the thread unwinds it runs none, since a second panic would end the process.
+    /// in another section. While the thread unwinds it runs none: no code of the program is expected then.
     #[cold]
     #[inline(never)]
     pub fn settle(&'static self, local: &Local) {

@@ -30,7 +30,7 @@ pub struct Settings {
 ///
 /// | | code runs | for |
 /// |---|---|---|
-/// | `Owner` | in the thread that queued it, in later calls of `retire`, `store`, `defer` | the lowest cost |
+/// | `Owner` | in the thread that queued it, in later calls and at the end of sections | the lowest cost |
 /// | `Worker` | on the library's worker thread | code that takes locks, or takes long |
 /// | `Drained` | in the thread that calls `drain` or `drain_ready` | event loops |
 ///
@@ -38,8 +38,9 @@ pub struct Settings {
 /// drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
-    /// The thread that queued it: one or two in each later call, never in a section or in other code that the
-    /// library runs. The default for destructors.
+    /// The thread that queued it: one or two in each later call of `retire`, `store` or `defer`, or, for what
+    /// it queues inside a section, at the end of its outermost one; never in a section or in other code that
+    /// the library runs. The default for destructors.
     ///
     /// Closures are run so only where destructors are, too; otherwise by those who run the destructors.
     Owner,

@@ -122,20 +122,19 @@ impl State {
     pub fn report_owners(&'static self) {
         for queue in self.queues() {
             let mut core = queue.lock();
-            let now = prim::now_ns();
+            let now = prim::coarse_ns();
             let since = queue.stays_since(&core);
             let Some(since) = since.filter(|since| now >= since.saturating_add(STUCK_NS)) else {
                 continue;
             };
-            let Some(entry) = queue.report_stay(&mut core) else {
-                continue;
-            };
+            let entry = queue.report_stay(&mut core);
             drop(core);
             let owns = |slot: &&Slot| slot.queues.iter().any(|it| std::ptr::eq(it, queue));
             let owner = self.env().threads.slots.claimed().find(owns);
             let thread = owner.map_or(0, Slot::thread);
             // SAFETY: an entry of a lane of code.
-            let name = (unsafe { kind::kind(entry.what) }.name)();
+            let named = entry.map(|entry| (unsafe { kind::kind(entry.what) }.name)());
+            let name = named.unwrap_or("a retired value");
             self.env().host.tell(Report::StuckInPlace {
                 name,
                 thread,

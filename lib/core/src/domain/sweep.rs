@@ -442,14 +442,15 @@ impl State {
 
     /// Frees memory now, and runs what is in these lanes of `code`, in this thread, as often as something is
     /// found: no grace period is waited for. Then, if it `waits`, what other threads are running here is
-    /// waited for; not inside a section or a callback. Returns the number of items. What is left is the
-    /// worker's.
+    /// waited for; not inside a section of any domain or a callback. Returns the number of items. What is
+    /// left is the worker's.
     ///
     /// # Safety
     /// No reader uses what is queued here, or is queued before this returns.
     pub unsafe fn free_now(&'static self, code: &[Lane], waits: bool) -> u64 {
         let until = Until::NEVER;
-        let waits = waits && !self.in_section() && !self.in_callback();
+        let env = self.env();
+        let waits = waits && !env.threads.in_any_section(&env.local()) && !self.in_callback();
         let mut ran = 0;
         while self.held().0 > 0 {
             let all = |core: &QueueCore| (!core.is_idle()).then_some(Cause::Drain);

@@ -243,6 +243,13 @@ impl Chain {
         block
     }
 
+    /// The block that contains this position, if it is in the chain.
+    #[cfg(feature = "helpers")]
+    pub fn holder_of(&self, at: u64) -> Option<*mut Block> {
+        let block = self.block_of(at);
+        (!block.is_null() && Chain::base(block) <= at).then_some(block)
+    }
+
     /// The block of the end; null if there is none.
     pub fn block_of_end(&mut self, end: u64) -> *mut Block {
         if !self.holds(end) {

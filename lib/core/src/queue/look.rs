@@ -135,7 +135,8 @@ impl Look {
         done: u64,
         resident: impl FnOnce() -> Option<u64>,
     ) -> Found {
-        if self.stride() == FARTHEST && self.gap.load(Relaxed) < FAST_NS {
+        let fast = self.stride() == FARTHEST && self.gap.load(Relaxed) < FAST_NS;
+        if fast {
             let coarse = prim::coarse_ns();
             if self.coarse.swap(coarse, Relaxed) == coarse {
                 self.end.store(end, Relaxed);
@@ -157,7 +158,11 @@ impl Look {
         self.next.store(now + apart, Relaxed);
         match grown {
             false => Found::Nothing,
-            true if done > MANY && done.saturating_mul(self.gap.load(Relaxed)) > LONG_NS => {
+            // (The pace that a fast owner's stop finds may be that of a whole tick.)
+            true if !fast
+                && done > MANY
+                && done.saturating_mul(self.gap.load(Relaxed)) > LONG_NS =>
+            {
                 Found::Backlog
             }
             true => Found::Growth,

@@ -178,7 +178,7 @@ pub struct QueueCore {
     pub workers_run: bool,
     /// What the owner was running when a taker came, until it reports.
     out: Range<Pos>,
-    /// When a taker found them (coarse, in nanoseconds); 0: they were reported as not returned.
+    /// When a taker found them (of the coarse clock, in nanoseconds); 0: they were reported as not returned.
     out_since: u64,
 }
 
@@ -514,14 +514,14 @@ impl Queue {
         }
     }
 
-    /// The same is about to be reported, once: the first of what the owner runs.
+    /// The same is about to be reported, once: the first of what the owner runs. None if its block has left
+    /// the chain: what runs may have retired something.
     #[cfg(feature = "helpers")]
     pub fn report_stay(&self, core: &mut QueueCore) -> Option<Entry> {
         core.out_since = 0;
-        let block = core.chains[OWN].block_of(core.out.start);
-        // SAFETY: the block of what its owner has popped last stays while the owner is attached, and these
-        // are in that block.
-        (core.owned && !block.is_null()).then(|| unsafe { (*block).get(core.out.start) })
+        let block = core.chains[OWN].holder_of(core.out.start)?;
+        // SAFETY: a block of the chain that contains this position, where an entry was queued.
+        Some(unsafe { (*block).get(core.out.start) })
     }
 
     /// The cell in which its owner finds it without a lock; none for a queue of the process's domain, whose

@@ -14,7 +14,7 @@ use super::future::BarrierFuture;
 use super::future::GracePeriod;
 use super::guard::Guard;
 use super::handle::sealed::{Inside, Sealed};
-use super::handle::{Handle, Reads, Unique, handle, lead_to_one};
+use super::handle::{Handle, HandlesLeft, Reads, Unique, handle, lead_to_one};
 use super::home::{Drained, must};
 use super::kind::{Kind, Many, PerThread, Single, domain_at, place_in};
 use super::queueing;
@@ -497,8 +497,9 @@ impl<Tag: 'static, K: Kind> RcuDomain<Tag, K> {
     /// freed, too; if one queues another each time, this does not end.
     ///
     /// Allowed inside a destructor or callback that the library runs. What other threads are running at this
-    /// moment is waited for, except inside a section or a callback: [`Drained::left`] counts it. Whatever the
-    /// settings say about who runs code, this thread does: hold no lock that a destructor takes.
+    /// moment is waited for, except inside a section (of any domain, of a guard that belongs to this thread)
+    /// or a callback: [`Drained::left`] counts it. Whatever the settings say about who runs code, this thread
+    /// does, also inside other domains' sections: hold no lock that a destructor or closure takes.
     ///
     /// # Errors
     /// There are other handles: [`HandlesLeft`] says how many; the domain comes back as `object`. Nothing was
@@ -720,27 +721,6 @@ impl<Tag: 'static, K: Kind> fmt::Debug for RcuDomain<Tag, K> {
         }
     }
 }
-
-/// Why [`free_now`](RcuDomain::free_now) was refused: the domain has other handles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HandlesLeft {
-    /// How many.
-    pub others: u32,
-}
-
-impl fmt::Display for HandlesLeft {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the domain has {} more handles: drop the clones, guards, cells, lists and retired values that \
-             own one, or use `free_now_unchecked`",
-            self.others
-        )
-    }
-}
-
-impl std::error::Error for HandlesLeft {}
 
 /// A type that identifies one domain. Made by [`domain!`](crate::domain!).
 ///

@@ -1,6 +1,7 @@
 //! Handles to domains. Every public type that belongs to a domain has a handle type as a parameter, with
 //! [`Global`] as its default.
 
+use std::fmt;
 use std::ptr;
 
 use super::kind::{Readers, Section, domain_at, open_slowly, place_in};
@@ -176,3 +177,24 @@ handle!(Global, Global, Global, [] [] |_this| None);
 
 // SAFETY: a process has one.
 unsafe impl Unique for Global {}
+
+/// Why [`free_now`](crate::RcuDomain::free_now) was refused: the domain has other handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandlesLeft {
+    /// How many.
+    pub others: u32,
+}
+
+impl fmt::Display for HandlesLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the domain has other handles: {}; drop the clones, guards, cells, lists and retired values that \
+             own one",
+            self.others
+        )
+    }
+}
+
+impl std::error::Error for HandlesLeft {}

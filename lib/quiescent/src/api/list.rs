@@ -410,7 +410,10 @@ impl<'a, T: Send + Sync + 'static, D: Handle> Removed<'a, T, D> {
 impl<T: Send + Sync + 'static, D: Handle> Drop for Removed<'_, T, D> {
     fn drop(&mut self) {
         for node in self.nodes.drain(..) {
-            self.list.weigh(node).retire();
+            match std::thread::panicking() {
+                true => node.retire(), // a second panic, of the program's function, would end the process
+                false => self.list.weigh(node).retire(),
+            }
         }
     }
 }

@@ -400,8 +400,9 @@ impl<T: Send + Sync + fmt::Debug, D: Handle> fmt::Debug for Retired<T, D> {
     }
 }
 
-/// An object that was **not** retired, or not waited for, and the reason. Returned by
-/// [`Retired::try_retire`], [`Retired::try_wait`] and related methods.
+/// An object that was **not** retired, not waited for or not freed, and the reason. Returned by
+/// [`Retired::try_retire`], [`Retired::try_wait`], [`Domain::free_now`](crate::Domain::free_now) and related
+/// methods.
 ///
 /// [`Retired::try_retire`]: crate::Retired::try_retire
 /// [`Retired::try_wait`]: crate::Retired::try_wait
@@ -416,7 +417,7 @@ impl<T: Send + Sync + fmt::Debug, D: Handle> fmt::Debug for Retired<T, D> {
 ///     drop(object.wait()); // go no faster than the readers
 /// }
 /// ```
-#[must_use = "what is in here is still to be retired"]
+#[must_use = "the object comes back in here"]
 #[non_exhaustive]
 pub struct Refused<R, E = Refusal> {
     /// The object, as it was before the call.

@@ -70,7 +70,8 @@ use quiescent_core::prim::AtomicPtr;
 ///   takes over the worker's role.
 ///
 /// # Dropping it
-/// Dropping an `Srcu` never waits. What is queued is run later.
+/// Dropping an `Srcu` never waits. What is queued is freed, and destructors are run, as where the last handle
+/// of a [`Domain`](crate::Domain#dropping-it) is dropped.
 pub type Srcu<Tag = ()> = RcuDomain<Tag, Counted>;
 
 handle!(

@@ -164,11 +164,12 @@ pub fn set_closures(runner: Runner) {
 }
 
 /// Sets who runs the destructors of retired values, in the process's domain: at first [`Runner::Owner`], the
-/// thread that retired the value, in its later calls of `retire` and `store`. Programs whose destructors take
-/// locks that are held while something is retired set [`Runner::Worker`]. May be called at any time; a thread
-/// applies it at its next call. For one value there is [`Retired::on_worker`](crate::Retired::on_worker), for
-/// one thread [`set_thread_on_worker`], for other domains
-/// [`RcuDomain::set_destructors`](crate::RcuDomain::set_destructors).
+/// thread that retired the value, in its later calls of `retire` and `store` and at the end of sections in
+/// which it has retired. Programs whose destructors take locks that are held there set [`Runner::Worker`].
+/// [`Runner::Drained`] drains closures, too, whatever [`set_closures`] says. May be called at any time; a
+/// thread applies it at its next call. For one value there is
+/// [`Retired::on_worker`](crate::Retired::on_worker), for one thread [`set_thread_on_worker`], for other
+/// domains [`RcuDomain::set_destructors`](crate::RcuDomain::set_destructors).
 ///
 /// ```
 /// use quiescent::{Runner, tuning};

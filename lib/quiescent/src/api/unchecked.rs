@@ -8,12 +8,12 @@ use quiescent_core::queue::weight::UNKNOWN;
 /// Calls `free(object)` after a grace period: for objects that are no boxes, and for types that are neither
 /// `Send` nor `'static`. (A box of a type that is both: [`Retired::from_raw`](crate::Retired::from_raw).)
 ///
-/// Lazy, and never waits, as [`Retired::retire`](crate::Retired::retire). `free` runs where a destructor of
-/// a retired value does: in a later call of this thread that retires, outside of its sections, or on the
-/// worker. So it must not take a lock that is held while something is retired. It may retire, but not wait
-/// for a grace period; a panic in it is contained and [reported](crate::report::on_report). In the child of
-/// a fork it does not run for what was queued before, unless
-/// [`inherit_callbacks`](crate::Options::inherit_callbacks) is set.
+/// Lazy, and never waits, as [`Retired::retire`](crate::Retired::retire). `free` runs where a destructor of a
+/// retired value does: in a later call of this thread that retires, outside of its sections; at the end of a
+/// section in which it has retired; or on the worker. So it must not take a lock that is held there. It may
+/// retire, but not wait for a grace period; a panic in it is contained and
+/// [reported](crate::report::on_report). In the child of a fork it does not run for what was queued before,
+/// unless [`inherit_callbacks`](crate::Options::inherit_callbacks) is set.
 ///
 /// `object` is only handed to `free`. It counts as a box of `T` would for the
 /// [budget](crate::tuning::set_budget()): the size of `T`, and 1 KiB more if `T` has a destructor.

@@ -15,11 +15,12 @@
 //!
 //! `[END-1]` a thread of the library that ends announces that, *fence*, then counts as a helper no more. The
 //! thread that waits finds no helper, *fence*, then no announced one that it has not joined: all have left
-//! the library's code.
+//! the library's code. Where a thread has ended that nothing joins (a worker that was replaced), a shared
+//! object that contains the library stays loaded.
 
 use std::ffi::CStr;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::thread;
 use std::time::Duration;
 
@@ -66,6 +67,8 @@ pub(crate) struct Workers {
     state: AtomicU32,
     /// Threads that end, to be joined.
     ended: Ended,
+    /// A thread has ended without being joined, and may still execute its last instructions.
+    unjoined: AtomicBool,
     #[cfg(feature = "helpers")]
     pub(crate) watch: watchdog::Watch,
 }
@@ -73,6 +76,7 @@ pub(crate) struct Workers {
 pub(crate) static WORKERS: Workers = Workers {
     state: AtomicU32::new(NONE),
     ended: Ended::new(),
+    unjoined: AtomicBool::new(false),
     #[cfg(feature = "helpers")]
     watch: watchdog::Watch::new(),
 };
@@ -84,6 +88,7 @@ impl Workers {
         #[cfg(feature = "helpers")]
         self.watch.forked();
         self.ended.forked();
+        self.unjoined.store(false, Ordering::Relaxed);
         self.state.store(NONE, Ordering::Relaxed);
     }
 
@@ -178,9 +183,11 @@ impl Workers {
 
     /// The calling thread of the library ends; `ends`: another thread waits for that.
     pub(crate) fn leave(&self, ends: bool) -> bool {
-        if ends {
-            self.ended.announce();
+        match ends {
+            true => self.ended.announce(),
+            false => self.unjoined.store(true, Ordering::Relaxed),
         }
+        fence(Ordering::Release); // [END-1]
         uncount(&env().state.counters.helpers);
         ends
     }
@@ -208,17 +215,11 @@ impl Workers {
         let order = (Ordering::AcqRel, Ordering::Relaxed);
         let threads = || value(&env().state.counters.helpers);
         let swap = |from, to| (self.state).compare_exchange(from, to, order.0, order.1);
-        while let Err(now) = swap(STARTED, ENDING) {
-            if now == NONE {
-                break;
-            }
+        while swap(STARTED, ENDING).is_err() && swap(NONE, ENDED).is_err() {
             if until.is_over(env()) {
                 return threads();
             }
             prim::doze(); // it is being started, or another thread ends it
-        }
-        if self.state.load(Ordering::Relaxed) == NONE && swap(NONE, ENDED).is_err() {
-            return self.stop(until);
         }
         env().alarm.kick();
         while self.state.load(Ordering::Acquire) == ENDING {
@@ -240,7 +241,9 @@ impl Workers {
             #[cfg(feature = "helpers")]
             self.watch.close();
             env().states().for_each(State::shrink);
-            thread_exit::unpin();
+            if !self.unjoined.load(Ordering::Relaxed) {
+                thread_exit::unpin();
+            }
         }
         self.state.store(NONE, Ordering::Release);
         self.give_up_start();

@@ -74,7 +74,11 @@ impl Wakeups {
 
     /// Closes the descriptors in this process; they belong to another one, where they stay open.
     pub fn close(&self) {
-        self.wakers.store(0, Ordering::Relaxed);
+        self.wakers.store(0, Ordering::Relaxed); // those of the parent
+        self.close_all();
+    }
+
+    fn close_all(&self) {
         for place in [&self.epoll, &self.event, &self.timer.0] {
             close(place);
         }
@@ -88,7 +92,7 @@ impl Wakeups {
             super::doze();
         }
         close(&event);
-        self.close();
+        self.close_all(); // one that is about to wake the worker counts itself out later
     }
 
     /// Listens for memory pressure.

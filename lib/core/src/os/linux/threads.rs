@@ -226,10 +226,14 @@ impl Ended {
     pub fn join(&self) -> bool {
         fence(Ordering::Acquire); // [END-1]
         for place in &self.threads {
-            let thread = place.swap(0, Ordering::AcqRel);
-            if thread != 0 {
-                // SAFETY: a thread that can be joined; its number is there once.
-                unsafe { libc::pthread_join(thread as libc::pthread_t, std::ptr::null_mut()) };
+            let thread = place.load(Ordering::Acquire);
+            let none = std::ptr::null_mut();
+            // Without waiting: destructors of its thread-locals may still run, which are the program's code.
+            // SAFETY: a thread that can be joined; its number is there until it was, and one thread joins.
+            let joins =
+                || unsafe { libc::pthread_tryjoin_np(thread as libc::pthread_t, none) } == 0;
+            if thread != 0 && joins() {
+                place.store(0, Ordering::Release);
                 self.count.fetch_sub(1, Ordering::Relaxed);
             }
         }

@@ -79,7 +79,7 @@ fn it_is_refused_while_there_are_handles() {
         let refused = domain.free_now().expect_err("a cell and a guard");
         assert_eq!(refused.reason.others, 2);
         let text = refused.to_string();
-        assert!(text.contains("2 more handles"), "{text}");
+        assert!(text.contains("other handles: 2"), "{text}");
         assert_eq!(dropped.load(Ordering::Relaxed), 0);
         drop(guard);
         let refused = refused.object.free_now().expect_err("the cell's");
@@ -169,11 +169,10 @@ fn destructors_that_retire_panic_and_free_the_domain_again_all_run() {
         // SAFETY: there are no readers.
         let freed = unsafe { domain.free_now_unchecked() };
         assert_eq!(LINKS.load(Ordering::Relaxed), 50_001);
-        assert_eq!(
-            (freed.ran, freed.left),
-            (50_001 - 1000, 0),
-            "the rest in the middle"
-        );
+        // A thousand run in the middle of others, and the worker, which starts now, may run some.
+        let expected = 50_001 - 1000;
+        assert!(freed.left == 0 && freed.ran <= expected, "{freed:?}");
+        assert!(freed.ran > expected - 1000, "{freed:?}");
         assert_eq!(DEPTH.load(Ordering::Relaxed), 1);
         assert!(domain.statistics().callback_panics > 5000);
     });
