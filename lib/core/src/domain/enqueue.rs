@@ -20,6 +20,7 @@ use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::kind::{self, CODE, OWN, PLAIN};
 use crate::queue::lane::{Entry, LaneWords, Popped};
+use crate::queue::look::Found;
 use crate::queue::parcel::{self, Parcel};
 use crate::queue::per_thread::{Queue, QueueCore};
 
@@ -120,10 +121,14 @@ impl State {
         if let Parcel::Entry(lane, ..) = parcel {
             queue.provide(lane);
         }
+        // Much seems to be held of destructors: their owner looks after them from here on.
+        let may_attach = own.is_some() && !self.env().threads.mode.threads_fence();
+        let destructs = may_attach && matches!(parcel, Parcel::Entry(OWN, ..));
+        let grown = destructs && run::stop(queue) != Found::Nothing;
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
-        if own.is_some() && !self.env().threads.mode.threads_fence() && self.is_busy(queue) {
+        if may_attach && (grown || self.is_busy(queue)) {
             core.owned = true;
             self.set_visible(queue, true);
         }

@@ -353,7 +353,7 @@ fn help_own(queue: &'static Queue, entry: Entry, bytes: u64, popped: Popped) {
 
 /// The owner looks at the memory of the process, if it is time.
 #[cfg(not(quiescent_model))]
-fn stop(queue: &'static Queue) -> Found {
+pub(super) fn stop(queue: &'static Queue) -> Found {
     let words = &queue.lanes[OWN];
     let [head, end, done] =
         [&words.head, &words.end, &words.done].map(|it| it.load(Ordering::Relaxed));
@@ -366,7 +366,7 @@ fn stop(queue: &'static Queue) -> Found {
 }
 
 #[cfg(quiescent_model)]
-fn stop(_: &'static Queue) -> Found {
+pub(super) fn stop(_: &'static Queue) -> Found {
     Found::Nothing
 }
 

@@ -1,5 +1,7 @@
 //! Values whose memory is not declared: their owner looks at the memory of the process.
 
+use quiescent::Handle;
+
 use super::*;
 
 /// Values without memory that are alive, and those with.
@@ -27,7 +29,7 @@ impl Drop for Owns {
 }
 
 /// The most of their kind that were alive while `number` were stored one after the other.
-fn most_alive(cell: &RcuCell<Owns>, number: u64, kib: usize) -> u64 {
+fn most_alive<D: Handle>(cell: &RcuCell<Owns, D>, number: u64, kib: usize) -> u64 {
     let stored = (0..number).map(|_| {
         drop(cell.store(Owns::new(kib)));
         ALIVE[usize::from(kib > 0)].load(Ordering::Relaxed)
@@ -45,6 +47,23 @@ fn large_values_are_freed_long_before_a_batch() {
         assert!(most <= 100, "{most} values of 4 MiB");
         let flushes = statistics().flushes;
         assert!(flushes.batch > 0 && flushes.budget == 0, "{flushes:?}");
+    });
+}
+
+/// Also in a domain of the program, where a thread's first values take the lock.
+#[test]
+fn large_values_of_other_domains_are_found() {
+    needs!(fence);
+    needs!(linux);
+    isolated(|| {
+        let (domain, srcu) = (Domain::new(), Srcu::new());
+        let most = most_alive(&RcuCell::new_in(Owns::new(0), &domain), 100, 4 << 10);
+        assert!(most <= 40, "{most} values of 4 MiB");
+        let most = most_alive(&RcuCell::new_in(Owns::new(0), &srcu), 100, 4 << 10);
+        assert!(
+            most <= 80,
+            "{most} values of 4 MiB, with those of the other domain"
+        );
     });
 }
 
