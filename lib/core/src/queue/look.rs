@@ -8,17 +8,17 @@
 //! The owner *stops* at a queue position that is a few entries on: the limit of its lane. At a stop it reads
 //! the clock, and finds the pace. The next stop is a quarter of a millisecond on, at least one entry and at
 //! most [`FARTHEST`], so that a thread that was fast and becomes slow notices it soon. Looks are
-//! [`APART_NS`] apart; while they find no growth, each distance is twice the one before, up to
-//! [`FARTHEST_NS`]. There is no timer and no thread: a thread that queues nothing looks at nothing.
+//! `APART_NS` apart; while they find no growth, each distance is twice the one before, up to
+//! `FARTHEST_NS`. There is no timer and no thread: a thread that queues nothing looks at nothing.
 //!
 //! # Growth
-//! The *base* is what was resident when at most [`FEW`] values were held here, or less if it ever was less:
+//! The *base* is what was resident when at most `FEW` values were held here, or less if it ever was less:
 //! growth while values are held may be theirs, growth that stays when they are gone is not. Growth divided by
 //! the values held beyond those is an estimate of what one takes, and from then on the owner asks when what
-//! is held takes [`HELD_MOST`] by that. An allocator keeps what is freed, so the process does not grow again
+//! is held takes `HELD_MOST` by that. An allocator keeps what is freed, so the process does not grow again
 //! while as many values are held as before; so the estimate is trusted for a while, and if it is found again
 //! soon after that, for twice as long. Where the system does not say what is resident, each look asks, and
-//! they are [`BLIND_NS`] apart.
+//! they are `BLIND_NS` apart.
 //!
 //! # Cost
 //! A stop takes about 100 instructions, once in [`FARTHEST`] entries at full speed; a look opens and reads a
@@ -49,7 +49,7 @@ const TRUST_NS: u64 = 1_000_000_000;
 const LONGEST_TRUST_NS: u64 = 1024 * TRUST_NS;
 /// So many values held are next to none.
 const FEW: u64 = 2;
-/// With more of them done than this, which its owner would take [`LONG_NS`] to run, the worker runs them.
+/// With more of them done than this, which its owner would take `LONG_NS` to run, the worker runs them.
 const MANY: u64 = 64;
 const LONG_NS: u64 = 100_000_000;
 
