@@ -20,7 +20,6 @@ use crate::prim::{self, MutexGuard, Ordering, full_fence};
 use crate::queue::chain::Garbage;
 use crate::queue::kind::{self, CODE, OWN, PLAIN};
 use crate::queue::lane::{Entry, LaneWords, Popped};
-use crate::queue::look::Found;
 use crate::queue::parcel::{self, Parcel};
 use crate::queue::per_thread::{Queue, QueueCore};
 
@@ -121,16 +120,11 @@ impl State {
         if let Parcel::Entry(lane, ..) = parcel {
             queue.provide(lane);
         }
-        // Much seems to be held of destructors: their owner looks after them from here on.
-        let may_attach = own.is_some() && !self.env().threads.mode.threads_fence();
-        let destructs = may_attach && matches!(parcel, Parcel::Entry(OWN, ..));
-        let grown = destructs && run::stop(queue) != Found::Nothing;
         let mut garbage = Garbage::new();
         full_fence(); // [SNAP-1]
         let mut core = queue.lock();
-        if may_attach && (grown || self.is_busy(queue)) {
-            core.owned = true;
-            self.set_visible(queue, true);
+        if own.is_some() && self.is_busy(queue) {
+            self.attach(queue, &mut core);
         }
         let admitted = match asks {
             true => self.admit(queue, &mut core, &parcel),
@@ -195,6 +189,14 @@ impl State {
         slot.queues.add(queue);
         place.set(queue);
         Some(queue)
+    }
+
+    /// Its thread pushes to the queue without the lock from here on, unless readers execute fences.
+    pub(super) fn attach(&self, queue: &'static Queue, core: &mut QueueCore) {
+        if !self.env().threads.mode.threads_fence() {
+            core.owned = true;
+            self.set_visible(queue, true);
+        }
     }
 
     /// True if a queue is used so often that its thread should push to it without the lock. A queue without

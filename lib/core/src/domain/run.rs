@@ -353,7 +353,7 @@ fn help_own(queue: &'static Queue, entry: Entry, bytes: u64, popped: Popped) {
 
 /// The owner looks at the memory of the process, if it is time.
 #[cfg(not(quiescent_model))]
-pub(super) fn stop(queue: &'static Queue) -> Found {
+fn stop(queue: &'static Queue) -> Found {
     let words = &queue.lanes[OWN];
     let [head, end, done] =
         [&words.head, &words.end, &words.done].map(|it| it.load(Ordering::Relaxed));
@@ -366,8 +366,24 @@ pub(super) fn stop(queue: &'static Queue) -> Found {
 }
 
 #[cfg(quiescent_model)]
-pub(super) fn stop(_: &'static Queue) -> Found {
+fn stop(_: &'static Queue) -> Found {
     Found::Nothing
+}
+
+/// The calling thread is about to queue a destructor under the lock, as its first ones in a domain of the
+/// program: if much seems to be held there, it looks after its queue itself from here on.
+pub fn look_unattached(state: &'static State) {
+    let fences = state.env().threads.mode.threads_fence();
+    let own = if fences {
+        None
+    } else {
+        state.own_queue_or_new()
+    };
+    if let Some(queue) = own
+        && stop(queue) != Found::Nothing
+    {
+        state.attach(queue, &mut queue.lock());
+    }
 }
 
 /// Not in a section of the process's domain.

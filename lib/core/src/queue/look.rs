@@ -43,7 +43,7 @@ const BLIND_NS: u64 = 64_000_000;
 /// Growth that is looked into, in bytes.
 const GROWTH: u64 = 2 << 20;
 /// Bytes held that are worth a grace period.
-const HELD_MOST: u64 = 8 << 20;
+const HELD_MOST: u64 = 4 << 20;
 /// How long an estimate is trusted, at first and at the most.
 const TRUST_NS: u64 = 1_000_000_000;
 const LONGEST_TRUST_NS: u64 = 1024 * TRUST_NS;
@@ -265,7 +265,7 @@ mod tests {
         assert!(!seen(2, 90) && !seen(2, 95), "not of what is held");
         assert!(!seen(50, 96));
         assert!(!seen(50, 98), "3 MiB for 48");
-        assert!(!seen(100, 98) && seen(200, 98), "12 MiB by that");
+        assert!(!seen(60, 98) && seen(100, 98), "6 MiB by that");
         assert!(!seen(2, 98));
         assert!(seen(4, 106), "8 MiB for two");
         assert!(!seen(2, 106) && seen(3, 106) && seen(40, 60));

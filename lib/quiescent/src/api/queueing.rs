@@ -154,6 +154,9 @@ impl<T: Send + 'static> Boxed<T> {
         };
         let Some(queue) = own_queue(domain, terms.urgency) else {
             let state = domain.core_domain(INSIDE).state();
+            if lane == OWN {
+                run::look_unattached(state);
+            }
             return state.deliver(Parcel::Entry(lane, entry, bytes), terms);
         };
         match (terms.hands_off, lane) {
