@@ -211,6 +211,7 @@ fn fences_refused_for_ever_are_reported_and_the_worker_rests() {
     needs!(fence);
     isolated(|| {
         const THINGS: usize = 20;
+        crate::common::healed::runs_late(); // what is due while fences are refused
         let idle = Reader::idle("idle");
         let (gate, ledger) = (Gate::new(), Ledger::new(THINGS));
         warm_up();
