@@ -27,6 +27,8 @@
 //! near the budget, or when the owner has queued for some time and has run no entry of a batch that is done
 //! ([`Cpu::refill`](quiescent_engine::Cpu::refill)).
 //!
+//! While such code runs, its thread is marked as running a callback, so what the code retires is only queued.
+//!
 //! ## At the end of a section
 //! A thread that retires inside a section *owes* the destructors that it would have run outside: one or two
 //! for each call, and a yield of its CPU if the budget asks for one. When it owes [`FEW_OWED`] of them, it
@@ -38,8 +40,6 @@
 //!
 //! The mark contains the generation of its section. So a signal handler that reads between the end of the
 //! section and the test of the flag does not pay; nor does a thread that unwinds, or that ends.
-//!
-//! While such code runs, its thread is marked as running a callback, so what the code retires is only queued.
 //!
 //! ## Threads that wait for it
 //! A barrier or a drain may take the queue over while its owner runs popped entries: see `[RUN-1]` in
@@ -59,7 +59,7 @@ use quiescent_engine::credit::{Queued, Urgency};
 use quiescent_engine::pool::TurnId;
 use quiescent_engine::{LANES, Lane};
 
-use crate::domain::enqueue::{help_code, push_code};
+use crate::domain::enqueue::{Terms, help_code, push_code};
 use crate::domain::env::{Env, Marked};
 use crate::domain::report::Report;
 use crate::domain::state::State;
@@ -73,7 +73,7 @@ use crate::queue::intrusive::{self, Head, RunHead};
 use crate::queue::kind::{self, CODE, OWN};
 use crate::queue::lane::{Entry, Popped};
 use crate::queue::look::Found;
-use crate::queue::parcel::Name;
+use crate::queue::parcel::{Name, Parcel};
 use crate::queue::per_thread::{Queue, QueueCore};
 use crate::reader::local::Local;
 
@@ -370,20 +370,17 @@ fn stop(_: &'static Queue) -> Found {
     Found::Nothing
 }
 
-/// The calling thread is about to queue a destructor under the lock, as its first ones in a domain of the
-/// program: if much seems to be held there, it looks after its queue itself from here on.
-pub fn look_unattached(state: &'static State) {
+/// Queues code that its owner runs, under the lock, as a thread's first in a domain of the program: if much
+/// seems to be held there, the thread looks after its queue itself from here on.
+pub fn deliver_own(state: &'static State, entry: Entry, bytes: u64, terms: Terms) {
     let fences = state.env().threads.mode.threads_fence();
-    let own = if fences {
-        None
-    } else {
-        state.own_queue_or_new()
-    };
+    let own = (!fences).then(|| state.own_queue_or_new()).flatten();
     if let Some(queue) = own
         && stop(queue) != Found::Nothing
     {
         state.attach(queue, &mut queue.lock());
     }
+    state.deliver(Parcel::Entry(OWN, entry, bytes), terms);
 }
 
 /// Not in a section of the process's domain.

@@ -154,10 +154,10 @@ impl<T: Send + 'static> Boxed<T> {
         };
         let Some(queue) = own_queue(domain, terms.urgency) else {
             let state = domain.core_domain(INSIDE).state();
-            if lane == OWN {
-                run::look_unattached(state);
-            }
-            return state.deliver(Parcel::Entry(lane, entry, bytes), terms);
+            return match lane {
+                OWN => run::deliver_own(state, entry, bytes, terms),
+                _ => state.deliver(Parcel::Entry(lane, entry, bytes), terms),
+            };
         };
         match (terms.hands_off, lane) {
             // SAFETY: the caller's promise.
@@ -245,7 +245,7 @@ fn push_own(domain: &impl Handle, entry: Entry, bytes: u64) {
         Some(queue) => with_local(|local| run::own(local, queue, entry, bytes)),
         None => {
             let state = domain.core_domain(INSIDE).state();
-            state.deliver(Parcel::Entry(OWN, entry, bytes), Terms::LAZY);
+            run::deliver_own(state, entry, bytes, Terms::LAZY);
         }
     }
 }

@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread::LocalKey;
 
 use quiescent_core::prim;
+use quiescent_core::queue::per_thread::STUCK_NS;
 
 /// A callback that runs for longer counts as stuck, in nanoseconds.
-pub(crate) const STUCK: u64 = 1_000_000_000;
+pub(crate) const STUCK: u64 = STUCK_NS;
 /// The least time between two looks.
 const AGAIN: u64 = STUCK / 10;
 /// The number of a thread that was replaced.
