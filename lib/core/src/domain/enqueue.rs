@@ -101,11 +101,11 @@ impl State {
     #[cold]
     #[inline(never)]
     pub fn deliver_code(&'static self, parcel: Parcel, terms: Terms) {
-        self.env().note_code();
+        run::note_code();
         self.deliver(parcel, terms);
     }
 
-    /// Queues memory under the lock; also code, if that is [noted](crate::domain::env::Env::note_code).
+    /// Queues memory under the lock; also code, if that is [noted](run::note_code).
     #[cold]
     #[inline(never)]
     pub fn deliver(&'static self, parcel: Parcel, terms: Terms) {
@@ -120,9 +120,7 @@ impl State {
         terms: Terms,
         asks: bool,
     ) -> Result<(), Fullness> {
-        debug_assert!(
-            matches!(parcel, Parcel::Entry(PLAIN, ..)) || self.env().runs_code().is_some()
-        );
+        debug_assert!(matches!(parcel, Parcel::Entry(PLAIN, ..)) || run::runs_code().is_some());
         let own = self.own_queue_or_new();
         let queue = own.unwrap_or_else(|| {
             count(&self.counters.unregistered_queued);
@@ -401,7 +399,7 @@ pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool
 pub unsafe fn only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
     if queue.lanes[lane].push_only(entry, bytes) {
         if lane != PLAIN {
-            State::of(queue).env().note_code();
+            run::note_code();
         }
         help_only(queue, lane, entry, bytes);
     }
@@ -440,7 +438,7 @@ pub(super) fn help_code(
     urgency: Urgency,
 ) {
     let state = State::of(queue);
-    state.env().note_code();
+    run::note_code();
     state.help(queue, lane, pushed, popped, Terms::of(urgency));
 }
 

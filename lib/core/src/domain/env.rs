@@ -1,12 +1,9 @@
 //! The environment that all domains of a process share: registered threads, fences, the worker's alarm, the
 //! host.
 
-use std::sync::atomic::AtomicPtr;
-
 use crate::domain::error::InitError;
 use crate::domain::host::Host;
 use crate::domain::life::Domain;
-use crate::domain::run::RunsCode;
 use crate::domain::settings::Settings;
 use crate::domain::state::State;
 use crate::prim::alarm::Alarm;
@@ -38,8 +35,6 @@ pub struct Env {
     pub registry: Registry,
     pub alarm: Alarm,
     pub host: &'static dyn Host,
-    /// What runs code of the program. Null as long as none was queued.
-    pub(super) runs_code: AtomicPtr<RunsCode>,
 }
 
 /// The domains of the program.
@@ -150,7 +145,6 @@ impl Env {
                 registry: Registry::new(),
                 alarm: Alarm::new(),
                 host,
-                runs_code: AtomicPtr::new(std::ptr::null_mut()),
             }
         }
     }

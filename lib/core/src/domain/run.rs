@@ -33,10 +33,9 @@
 //! A thread that retires inside a section *owes* the destructors that it would have run outside: one or two
 //! for each call, and a yield of its CPU if the budget asks for one. When it owes [`FEW_OWED`] of them, it
 //! marks the word of an open section, beside the flag that each unlock tests. The end of the outermost
-//! section of that word, or its `repin`, pays ([`settle`](Env::settle)): it pops several entries at once, with
-//! one check of the limit, as a push pops one. If the thread is in a section of another domain then,
-//! the mark goes to that section's word. An `Srcu`'s section has no word: the debt is forgotten, the entries
-//! stay queued.
+//! section of that word, or its `repin`, pays (`settle`): it pops several entries at once, with one check of
+//! the limit, as a push pops one. If the thread is in a section of another domain then, the mark goes to that
+//! section's word. An `Srcu`'s section has no word: the debt is forgotten, the entries stay queued.
 //!
 //! The mark contains the generation of its section. So a signal handler that reads between the end of the
 //! section and the test of the flag does not pay; nor does a thread that unwinds, or that ends.
@@ -52,6 +51,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 
@@ -80,8 +80,8 @@ use crate::reader::local::Local;
 /// Largest number of nested panic payloads that are dropped.
 const PAYLOADS: u32 = 16;
 
-/// What runs code of the program, for the callers that each program links: the end of a section, a refill, the
-/// worker. Known from the first code that is queued on: a program that queues none links nothing of it.
+/// What runs code of the program, for the callers that each program links: the end of a section, a refill,
+/// the worker. Known from the first code that is queued on: a program that queues none links nothing of it.
 pub(super) struct RunsCode {
     pub(super) settle: fn(&'static Env, &Local),
     pub(super) popped: fn(&Local, &'static Queue, [Option<Entry>; 2]),
@@ -98,18 +98,22 @@ static RUNS_CODE: RunsCode = RunsCode {
     relieve: State::relieve,
 };
 
-impl Env {
-    /// Before code is queued. (No edge of its own: who sees the code sees this.)
-    pub fn note_code(&self) {
-        let runs = std::ptr::from_ref(&RUNS_CODE).cast_mut();
-        self.runs_code.store(runs, Relaxed);
-    }
+/// Null as long as no code was queued.
+static KNOWN: AtomicPtr<RunsCode> = AtomicPtr::new(std::ptr::null_mut());
 
-    /// None: no code was queued before anything that the caller has seen.
-    pub(super) fn runs_code(&self) -> Option<&'static RunsCode> {
-        // SAFETY: null, or `RUNS_CODE`.
-        unsafe { self.runs_code.load(Relaxed).as_ref() }
+/// Before code is queued. (No edge of its own: who sees the code sees this.)
+#[inline]
+pub fn note_code() {
+    if KNOWN.load(Relaxed).is_null() {
+        KNOWN.store(std::ptr::from_ref(&RUNS_CODE).cast_mut(), Relaxed);
     }
+}
+
+/// None: no code was queued before anything that the caller has seen.
+#[inline]
+pub(super) fn runs_code() -> Option<&'static RunsCode> {
+    // SAFETY: null, or `RUNS_CODE`.
+    unsafe { KNOWN.load(Relaxed).as_ref() }
 }
 
 impl State {
@@ -315,7 +319,7 @@ impl Env {
 
     /// The overflow worker's work after a call: processes the domains that have called.
     pub fn relieve(&'static self, who: TurnId) {
-        let Some(runs) = self.runs_code() else {
+        let Some(runs) = runs_code() else {
             return;
         };
         for state in self.states() {
@@ -599,7 +603,7 @@ impl State {
     ) {
         match lane {
             OWN => {
-                if let Some(runs) = self.env().runs_code() {
+                if let Some(runs) = runs_code() {
                     (runs.popped)(&self.env().local(), queue, popped);
                 }
             }

@@ -172,7 +172,7 @@ impl Env {
             local.gives_way.store(false, Relaxed);
             self.state.give_way();
         }
-        if let Some(runs) = self.runs_code() {
+        if let Some(runs) = run::runs_code() {
             (runs.settle)(self, local);
         }
     }

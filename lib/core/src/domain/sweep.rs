@@ -199,7 +199,7 @@ impl State {
                 break;
             }
             ran += self.run_queue(queue, u64::MAX, until, &[]);
-            if code && let Some(runs) = self.env().runs_code() {
+            if code && let Some(runs) = run::runs_code() {
                 ran += (runs.turn)(self, queue, self.env().host.turn(), until);
             }
         }
@@ -217,7 +217,7 @@ impl State {
         let ready = self.ready(queue);
         let mut ran = self.free_plain(queue, ready[PLAIN].min(most), until);
         for &lane in code {
-            if let Some(runs) = self.env().runs_code() {
+            if let Some(runs) = run::runs_code() {
                 let ready = ready[lane as usize].min(most - ran);
                 ran += (runs.lane)(self, queue, lane, ready, until);
             }

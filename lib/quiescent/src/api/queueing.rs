@@ -201,7 +201,7 @@ impl<T: Send + 'static> Boxed<T> {
             return Ok(());
         };
         if lane != PLAIN {
-            state.env().note_code();
+            run::note_code();
         }
         match (state.try_deliver(lane, entry, bytes), wait) {
             (Err(Refusal::Full(_)), Some(limit)) => {
