@@ -12,7 +12,6 @@
 
 mod benchmark;
 pub mod first;
-pub mod page;
 mod published;
 mod sentences;
 mod steps;
