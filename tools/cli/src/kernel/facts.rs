@@ -127,6 +127,48 @@ pub fn read(sources: &Sources, sets: &[(&str, &str)]) -> Result<Facts, Error> {
 /// A text, and its place.
 type Found = Option<(String, String)>;
 
+/// What the text of a fact may be.
+#[derive(Clone, Copy)]
+enum Kind {
+    Ticks,
+    /// A switch that may be left to the version, whose default this is.
+    Switch(&'static str),
+    /// A count; anything above 0 is on.
+    Count,
+    FanOut,
+}
+
+impl Kind {
+    const fn wanted(self) -> &'static str {
+        match self {
+            Kind::Ticks => "a number of ticks",
+            Kind::Switch(_) => "0, 1 or -1",
+            Kind::Count => "a number",
+            Kind::FanOut => "a fan-out of 2 to 64",
+        }
+    }
+
+    /// The value, and what to say behind the file's name; none if the text is not as wanted.
+    fn value(self, text: &str) -> Option<(String, &'static str)> {
+        let number = text.parse::<u64>().ok();
+        match (self, text) {
+            (Kind::Ticks, _) => Some(match number? {
+                ticks @ 0..=100_000 => (ticks.to_string(), ""),
+                _ => ("default".into(), ": not set"),
+            }),
+            (Kind::Switch(_), "0" | "N") => Some(("0".into(), "")),
+            (Kind::Switch(_), "1" | "Y") => Some(("1".into(), "")),
+            (Kind::Switch(usual), "-1") => Some((usual.into(), ": -1, by the number of CPUs")),
+            (Kind::Switch(_), _) => None,
+            (Kind::Count, _) => Some((u8::from(number? > 0).to_string(), "")),
+            (Kind::FanOut, _) => {
+                let number = number.filter(|it| (2..=64).contains(it))?;
+                Some((number.to_string(), ""))
+            }
+        }
+    }
+}
+
 /// Reads one fact after another.
 struct Reader {
     machine: Machine,
@@ -148,22 +190,15 @@ impl Reader {
         self.add(Fact { assumed, ..fact }.shown_only());
     }
 
-    /// A fact that is in one place: `value` makes value and source of its text and place; there is none if
-    /// the text is not what is `wanted`.
-    fn one(
-        &mut self,
-        found: Found,
-        wanted: &str,
-        value: impl Fn(&str, &str) -> Option<(String, String)>,
-        missing: Fact,
-    ) -> Result<(), Error> {
+    /// A fact that is in one place; `missing` where there is none.
+    fn one(&mut self, kind: Kind, found: Found, missing: Fact) -> Result<(), Error> {
         let name = missing.name;
         let fact = match found {
             _ if self.given.contains(&name) => return Ok(()),
             None => missing,
-            Some((text, place)) => match value(&text, &place) {
-                Some((value, from)) => Fact::read(name, value, from),
-                None => return Err(nonsense(&place, &text, wanted, name)),
+            Some((text, place)) => match kind.value(&text) {
+                Some((value, note)) => Fact::read(name, value, place + note),
+                None => return Err(nonsense(&place, &text, kind.wanted(), name)),
             },
         };
         self.list.push(fact);
@@ -203,92 +238,62 @@ impl Reader {
 
     fn hz(&mut self, tick_ns: Option<u64>) -> Result<(), Error> {
         let clock = tick_ns.map(|ns| (1_000_000_000 + ns / 2) / ns);
-        let missing = match clock {
-            Some(hz) => Fact::read("hz", hz, "resolution of CLOCK_MONOTONIC_COARSE"),
-            None => Fact::assumed("hz", 250, "no configuration and no coarse clock"),
+        let fact = match (self.configured("CONFIG_HZ"), clock) {
+            _ if self.given.contains(&"hz") => return Ok(()),
+            (None, Some(hz)) => Fact::read("hz", hz, "resolution of CLOCK_MONOTONIC_COARSE"),
+            (None, None) => Fact::assumed("hz", 250, "no configuration and no coarse clock"),
+            (Some((text, place)), clock) => {
+                let hz = text.parse::<u64>().ok().filter(|hz| *hz > 0);
+                let hz = hz.ok_or_else(|| nonsense(&place, &text, "ticks a second", "hz"))?;
+                let from = match clock {
+                    Some(clock) if clock == hz => format!("{place}; and from the coarse clock"),
+                    Some(_) => format!("CLOCK_MONOTONIC_COARSE; {place} says {hz}"),
+                    None => place,
+                };
+                Fact::read("hz", clock.unwrap_or(hz), from)
+            }
         };
-        let value = |text: &str, place: &str| {
-            let hz = text.parse::<u64>().ok().filter(|hz| *hz > 0)?;
-            let from = match clock {
-                Some(clock) if clock == hz => format!("{place}; and from the coarse clock"),
-                Some(_) => format!("CLOCK_MONOTONIC_COARSE; {place} says {hz}"),
-                None => place.to_owned(),
-            };
-            Some((clock.unwrap_or(hz).to_string(), from))
-        };
-        self.one(
-            self.configured("CONFIG_HZ"),
-            "ticks a second",
-            value,
-            missing,
-        )
+        self.add(fact);
+        Ok(())
     }
 
     /// What has a parameter, a switch of its own, or a word of the configuration.
     fn parameters(&mut self, cpus: usize) -> Result<(), Error> {
         let is_seen = self.machine.has_parameters("rcutree");
-        let hidden = |name: &str| match is_seen {
-            true => format!("{RCUTREE} has no {name}"),
-            false => format!("{RCUTREE} cannot be read"),
+        let hidden = |name: &str, why: &str| match is_seen {
+            true => format!("{RCUTREE} has no {name}{why}"),
+            false => format!("{RCUTREE} cannot be read{why}"),
         };
-        let parameter = |it: &Self, name: &str| it.line(format!("{RCUTREE}/{name}"));
         for name in ["jiffies_till_first_fqs", "jiffies_till_next_fqs"] {
-            let why = hidden(name) + "; the kernel's own number";
-            let value = |text: &str, place: &str| match text.parse::<u64>().ok()? {
-                ticks @ 0..=100_000 => Some((ticks.to_string(), place.into())),
-                _ => Some(("default".into(), format!("{place}: not set"))),
-            };
-            let missing = Fact::assumed(name, "default", why);
-            self.one(parameter(self, name), "a number of ticks", value, missing)?;
+            let why = hidden(name, "; the kernel's own number");
+            let found = self.line(format!("{RCUTREE}/{name}"));
+            self.one(Kind::Ticks, found, Fact::assumed(name, "default", why))?;
         }
-        let by_version = self.default_of(WAKE_FROM_GP, cpus);
-        let value = |text: &str, place: &str| match text {
-            "0" | "N" => Some(("0".into(), place.into())),
-            "1" | "Y" => Some(("1".into(), place.into())),
-            "-1" => Some((
-                by_version.into(),
-                format!("{place}: -1, by the number of CPUs"),
-            )),
-            _ => None,
-        };
-        let since_6_17 = self
-            .machine
-            .version()
-            .is_some_and(|it| it >= Version::new(6, 17));
-        let why = match since_6_17 {
+        let usual = self.default_of(WAKE_FROM_GP, cpus);
+        let is_new = self.machine.version() >= Some(Version::new(6, 17));
+        let why = match is_new {
             true => "; from 6.17 on it is 1 up to 16 CPUs, from 7.2 on for any number",
             false => "; 0 was the default before 6.17",
         };
         let missing = match is_seen {
-            true => Fact::read(WAKE_FROM_GP, 0, hidden(WAKE_FROM_GP)),
-            false => Fact::assumed(WAKE_FROM_GP, by_version, hidden(WAKE_FROM_GP) + why),
+            true => Fact::read(WAKE_FROM_GP, 0, hidden(WAKE_FROM_GP, "")),
+            false => Fact::assumed(WAKE_FROM_GP, usual, hidden(WAKE_FROM_GP, why)),
         };
-        self.one(parameter(self, WAKE_FROM_GP), "0, 1 or -1", value, missing)?;
-        // The former is a count.
+        let found = self.line(format!("{RCUTREE}/{WAKE_FROM_GP}"));
+        self.one(Kind::Switch(usual), found, missing)?;
         for name in ["rcu_expedited", "rcu_normal"] {
             let files = ["/sys/kernel", "/sys/module/rcupdate/parameters"];
             let found = files
                 .iter()
                 .find_map(|folder| self.line(format!("{folder}/{name}")));
-            let value = |text: &str, place: &str| {
-                let count = text.parse::<u64>().ok()?;
-                Some((u8::from(count > 0).to_string(), place.into()))
-            };
-            let missing = Fact::assumed(name, 0, format!("/sys/kernel/{name} cannot be read"));
-            self.one(found, "a number", value, missing)?;
+            let why = format!("/sys/kernel/{name} cannot be read");
+            self.one(Kind::Count, found, Fact::assumed(name, 0, why))?;
         }
-        let leaf = parameter(self, "rcu_fanout_leaf");
+        let leaf = self.line(format!("{RCUTREE}/rcu_fanout_leaf"));
         let inner = self.configured("CONFIG_RCU_FANOUT");
         for (name, found, usual) in [("rcu_fanout_leaf", leaf, 16), ("rcu_fanout", inner, 64)] {
-            let value = |text: &str, place: &str| {
-                let n = text
-                    .parse::<u32>()
-                    .ok()
-                    .filter(|it| (2..=64).contains(it))?;
-                Some((n.to_string(), place.into()))
-            };
             let missing = Fact::assumed(name, usual, "not to be read; the usual one");
-            self.one(found, "a fan-out of 2 to 64", value, missing)?;
+            self.one(Kind::FanOut, found, missing)?;
         }
         Ok(())
     }
