@@ -128,10 +128,10 @@ impl Benchmark {
 }
 
 /// What the columns are, and whose figures they have.
-const ABOUT: &str = "mean, min and max of each run, in us: the median of the runs, and their range. These are \
-                     different guarantees: kernel: measured; waits for every CPU, and contains the kernel's \
-                     pauses between scans; quiescent: measured; waits for the readers of one process; \
-                     published: the kernel on another machine (32 CPUs, HZ=1000, idle)";
+const ABOUT: &str = "mean, min and max of each run, in us: the median of the runs, and their range. These \
+                     are different guarantees: kernel: measured; waits for every CPU, and contains the \
+                     kernel's pauses between scans; quiescent: measured; waits for the readers of one \
+                     process; published: the kernel on another machine (32 CPUs, HZ=1000, idle)";
 
 /// The benchmark as text; `report` has its rows.
 pub fn text(benchmark: &Benchmark, report: &Report) -> String {

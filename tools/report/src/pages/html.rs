@@ -71,7 +71,7 @@ impl Table {
         scrolled(&self.name, &table)
     }
 
-    /// The table behind a line that opens it: the number of its rows, and what they are. Nothing without a row.
+    /// The table behind a line that opens it: the number of its rows, and what they are; nothing if empty.
     pub(super) fn folded(&self, what: &str) -> String {
         match self.len() {
             0 => String::new(),

@@ -1,9 +1,10 @@
 //! The page of HTML of any report: what the command prints, its figures with bars, its options, every row.
 //!
-//! No command is known here: the rows of a report decide what its page shows, so a new command needs no change
-//! here. A page is one file: it loads nothing, needs no script, has its one style sheet in it, and follows the
-//! reader's light or dark setting. It names the program that made it, so that a program can distinguish a page
-//! of its own from another file ([`is_ours`]). A run that was stopped has a page, too, and its head says so.
+//! No command is known here: the rows of a report decide what its page shows, so a new command needs no
+//! change here. A page is one file: it loads nothing, needs no script, has its one style sheet in it, and
+//! follows the reader's light or dark setting. It names the program that made it, so that a program can
+//! distinguish a page of its own from another file ([`is_ours`]). A run that was stopped has a page, too, and
+//! its head says so.
 
 mod families;
 mod html;
@@ -64,7 +65,8 @@ pub fn page(report: &Report, about: &str, text: &str, occasion: &Occasion) -> St
         "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"generator\" content=\"{name}\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>{name}</title><style>{STYLE}</style></head>\
+         <meta name=\"color-scheme\" content=\"light dark\"><title>{name}</title>\
+         <style>{STYLE}</style></head>\
          <body><main><header><h1>{name}</h1><p class=\"soft\">{}</p>{}{}\
          <nav aria-label=\"Sections\"><ul>{links}</ul></nav></header>{bodies}</main></body></html>",
         escaped(about),

@@ -51,7 +51,7 @@ const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// The modes of the terminal before it was taken.
 static MODES: Mutex<Option<libc::termios>> = Mutex::new(None);
 
-/// The terminal of standard input and output, taken. Whoever drops it calls [`restore`].
+/// The terminal of standard input and output, taken. [`restore`] gives it back.
 #[derive(Debug, Default)]
 pub(crate) struct Terminal {
     /// What is on it.
