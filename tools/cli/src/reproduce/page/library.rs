@@ -5,8 +5,7 @@
 //! in the report's order in every panel, so that a library is always at the same place; a library that was
 //! not measured in a case has no bar there.
 
-use quiescent_bench::cases::sync::SyncCase;
-use quiescent_bench::cases::{hold, mixed, retire, trickle};
+use quiescent_bench::cases::{hold, mixed, retire, sync, trickle};
 use quiescent_report::Report;
 use quiescent_report::html::chart::{Bars, Panel};
 use quiescent_report::html::{Markup, html};
@@ -71,7 +70,7 @@ const GROUPS: [QuestionGroup; 5] = [
                 about: "the median of the rounds' medians; shorter is faster",
                 metric: "latency_us",
                 of: "us",
-                wanted: |case| SyncCase::named(case).is_some(),
+                wanted: sync::is_case,
                 unit: "us a call",
                 scale: 1.0,
                 linear: false,
@@ -81,7 +80,7 @@ const GROUPS: [QuestionGroup; 5] = [
                 about: "membarrier calls, which interrupt other CPUs; fewer are better",
                 metric: "fences",
                 of: "fences/gp",
-                wanted: |case| SyncCase::named(case).is_some(),
+                wanted: sync::is_case,
                 unit: "fences a grace period",
                 scale: 1.0,
                 linear: true,

@@ -109,7 +109,7 @@ fn found() -> Reproduced {
             .extend(Row::of(subject, case, metric, unit, samples));
     }
     Reproduced {
-        targets: bounds::targets(&report, None),
+        targets: bounds::of(&report, None),
         report,
         benchmark: None,
         modelled: modelled(),
@@ -333,7 +333,7 @@ fn a_run_that_was_stopped_at_once_has_a_page_that_says_so() {
     let mut found = found();
     found.report.rows.clear();
     found.modelled = Modelled::default();
-    found.targets = bounds::targets(&found.report, None);
+    found.targets = bounds::of(&found.report, None);
     found.notes.clear();
     let stopped = Occasion {
         stopped: true,
