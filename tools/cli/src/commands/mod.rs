@@ -17,7 +17,6 @@ use crate::show::output::{self, DONE, Printed, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use clap::CommandFactory;
-use quiescent_report::pages;
 use quiescent_report::text::folded;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -61,32 +60,19 @@ fn measure(
     let mut report = run(Control::new(&stop, &bar))?;
     let stopped = code(&stop) != DONE;
     report.option("stopped", stopped);
+    let head = report.host.line();
+    let end = match stopped {
+        true => "\nstopped: some figures were not measured\n",
+        false => "",
+    };
+    let text = format!("{head}\n\n{}{}{end}", text(&report), absent(&report));
+    let text = folded(&text, output::columns(), 2);
     page.tables(|| match common.json {
         true => Printed::json(&report),
-        false => {
-            let head = report.host.line();
-            let end = match stopped {
-                true => "\nstopped: some figures were not measured\n",
-                false => "",
-            };
-            let text = format!("{head}\n\n{}{}{end}", text(&report), absent(&report));
-            Printed::text(folded(&text, output::columns(), 2))
-        }
+        false => Printed::text(&text),
     })?;
-    page.write(stopped, |occasion| {
-        pages::measured(&report, &about(&report.command), occasion)
-    })?;
+    page.write(&report, &text, stopped)?;
     Ok(code(&stop))
-}
-
-/// The description of a command, from its own help.
-fn about(words: &str) -> String {
-    let program = Arguments::command();
-    let found = words
-        .split(' ')
-        .try_fold(&program, |command, word| command.find_subcommand(word));
-    let about = found.and_then(clap::Command::get_about);
-    about.map_or_else(String::new, |about| about.to_string())
 }
 
 /// A line for each requested peer that is not in this build.

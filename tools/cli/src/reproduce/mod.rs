@@ -12,7 +12,6 @@
 
 mod benchmark;
 pub mod first;
-pub mod page;
 mod published;
 mod sentences;
 mod steps;
@@ -112,7 +111,8 @@ pub fn text(found: &Reproduced) -> String {
     if measured(instructions::METRIC) {
         parts.push(instructions::text(report));
     }
-    parts.extend(found.benchmark.as_ref().map(benchmark::text));
+    let benchmark = found.benchmark.as_ref();
+    parts.extend(benchmark.map(|it| benchmark::text(it, report)));
     if report.options.contains_key(&TRICKLE.command()) {
         parts.push(TRICKLE.figures(report));
     }

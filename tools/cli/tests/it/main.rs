@@ -10,7 +10,6 @@ mod files;
 mod inputs;
 mod kernel;
 mod page;
-mod pictures;
 mod questions;
 mod quiet;
 mod raw;

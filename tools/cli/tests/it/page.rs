@@ -122,18 +122,13 @@ fn a_page_of_machines_says_what_was_done_and_reached() {
     let report = crate::common::report(&output);
     let page = fs::read_to_string(folder.path().join("sim.html")).unwrap();
     check_rows(&page, &report);
-    for words in [
-        "<b>nothing</b><span>was found",
-        "<b>11</b><span>machines",
-        "trace points",
-        "Never reached",
-    ] {
+    for words in ["nothing found", "11 machines", "trace points", ", never: "] {
         assert!(page.contains(words), "no `{words}`");
     }
 }
 
 #[test]
-fn a_page_of_torture_has_the_histograms_and_who_did_what() {
+fn a_page_of_torture_has_the_ages_and_who_did_what() {
     let folder = tempfile::tempdir().unwrap();
     let words = [
         "torture",
@@ -152,25 +147,12 @@ fn a_page_of_torture_has_the_histograms_and_who_did_what() {
     let page = fs::read_to_string(folder.path().join("t.html")).unwrap();
     check_rows(&page, &report);
     for words in [
-        "<b>nothing</b><span>was found",
-        "Pipe ages",
-        "A histogram",
-        "Actors",
+        "nothing found; seed 9",
+        "age 0, sections",
         "short-lived thread",
-        "every role at once",
     ] {
         assert!(page.contains(words), "no `{words}`");
     }
-    // The chart's figure is the sum of the ways to dispose, each a row.
-    let ages = report
-        .rows
-        .iter()
-        .filter(|it| it.metric == "age_0" && !it.case.starts_with("TREE01 "));
-    let sum: f64 = ages.map(|it| it.median).sum();
-    assert!(
-        sum > 0.0 && page.contains(&format!("<td class=\"n\">{sum:.0}</td>")),
-        "{sum}"
-    );
 }
 
 #[test]
@@ -193,9 +175,8 @@ fn what_torture_finds_is_on_its_page() {
     let page = fs::read_to_string(folder.path().join("t.html")).unwrap();
     check_page(&page);
     for words in [
-        "<strong>Found: </strong>",
         "grace period too short",
-        "The last events",
+        "the last events",
         "FOUND",
         "quiescent torture --scenario TREE01 --seed ",
     ] {

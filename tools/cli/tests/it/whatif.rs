@@ -54,7 +54,7 @@ fn a_page_is_written_and_written_anew() {
     for words in [
         "quiescent whatif",
         "prefers-color-scheme: dark",
-        "How long grace periods take",
+        "model with change",
     ] {
         assert!(page.contains(words), "no `{words}`");
     }

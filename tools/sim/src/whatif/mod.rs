@@ -63,7 +63,6 @@ mod feed;
 mod fit;
 mod inferred;
 mod lines;
-pub mod page;
 mod placement;
 pub mod replay;
 mod show;

@@ -65,8 +65,8 @@ pub fn report(answer: &Answer, stopped: bool) -> Report {
     report
 }
 
-/// The head of the table, in text and on the page.
-pub(super) const HEAD: [&str; 7] = [
+/// The head of the table.
+const HEAD: [&str; 7] = [
     "",
     "recorded",
     "model as recorded",
@@ -85,7 +85,7 @@ fn known(figure: f64) -> String {
 }
 
 /// A line's cells.
-pub(super) fn cells(line: &Line) -> [String; 7] {
+fn cells(line: &Line) -> [String; 7] {
     let ratio = line.ratio().filter(|it| it.is_finite());
     let ratio = ratio.map_or(String::new(), |it| {
         let mark = if line.decides && line.misfits() {

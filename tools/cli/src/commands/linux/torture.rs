@@ -13,8 +13,6 @@ use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, FINDING, Printed, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
-use quiescent_report::pages;
-use quiescent_report::pages::About;
 use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report};
 use quiescent_torture::Broken;
@@ -78,30 +76,20 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
         return Err(why);
     }
     let stopped = stop.load(Ordering::Relaxed);
+    let report = report::json(&campaign, &runs, stopped);
+    let text = report::text(&campaign, &runs, stopped);
     paper.tables(|| match (options.json, options.tap) {
-        (true, _) => Printed::json(&report::json(&campaign, &runs, stopped)),
+        (true, _) => Printed::json(&report),
         (_, true) => Printed::text(format!("1..{}\n", runs.len())),
-        _ => Printed::text(report::text(&campaign, &runs, stopped)),
+        _ => Printed::text(&text),
     })?;
-    paper.write(stopped, |occasion| {
-        let report = report::json(&campaign, &runs, stopped);
-        pages::torture(&report, &abouts(&campaign), occasion)
-    })?;
+    let lines: String = runs.iter().map(report::line).collect();
+    paper.write(&report, &(lines + &text), stopped)?;
     Ok(match (runs.iter().all(Run::is_good), stopped) {
         (false, _) => FINDING,
         (true, true) => STOPPED,
         (true, false) => DONE,
     })
-}
-
-/// The descriptions of the scenarios, for a page.
-fn abouts(campaign: &Campaign) -> Vec<About> {
-    let about = |it: &Scenario| About {
-        name: it.name.clone(),
-        about: it.about.clone(),
-        stresses: it.stresses.clone(),
-    };
-    campaign.scenarios.iter().map(about).collect()
 }
 
 fn usage(why: quiescent_torture::scenario::Error) -> Error {
