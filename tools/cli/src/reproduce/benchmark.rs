@@ -8,12 +8,13 @@
 
 use crate::kernel::beside::{self, Beside, KernelOptions};
 use crate::kernel::show;
+use crate::reproduce::ReproduceOptions;
 use crate::reproduce::published::{self, Experiment, METRICS, Run};
-use quiescent_bench::cases::sync::{self, SyncOptions};
+use quiescent_bench::cases::sync::{EXTREMES, SYNC, SyncCase};
 use quiescent_report::rows::host;
 use quiescent_report::text::cases::{Column, of_metrics};
 use quiescent_report::text::folded;
-use quiescent_report::{Control, Error, Report, Row};
+use quiescent_report::{Control, Error, OURS, Report, Row};
 use std::time::Duration;
 
 /// The experiment whose benchmark is repeated.
@@ -38,20 +39,20 @@ pub struct Benchmark {
     pub notes: Vec<String>,
 }
 
-/// Runs it: `quick` is a tenth of the calls and three runs. `sync` describes the measurement of this library.
-/// When stopped, returns what was measured until then.
+/// Runs it: `quick` is a tenth of the calls and three runs. When stopped, returns what was measured until
+/// then.
 ///
 /// # Errors
 /// [`Error::Failed`] when a measuring process cannot be started.
-pub fn run(quick: bool, sync: &SyncOptions, control: Control<'_>) -> Result<Benchmark, Error> {
+pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Benchmark, Error> {
     let published = published::experiment(EXPERIMENT)?;
     let mut benchmark = Benchmark {
-        runs: if quick { 3 } else { published.runs },
-        calls: published.calls_per_run / if quick { 10 } else { 1 },
+        runs: if options.quick { 3 } else { published.runs },
+        calls: published.calls_per_run / if options.quick { 10 } else { 1 },
         ..Benchmark::default()
     };
-    benchmark.kernel(sync.seed, control);
-    benchmark.ours(sync, control)?;
+    benchmark.kernel(options.seed, control);
+    benchmark.ours(options, control)?;
     benchmark.published(EXPERIMENT, "init", &published);
     benchmark.published(FORERUNNER, "scan", &published::experiment(FORERUNNER)?);
     Ok(benchmark)
@@ -99,17 +100,29 @@ impl Benchmark {
         }
     }
 
-    fn ours(&mut self, sync: &SyncOptions, control: Control<'_>) -> Result<(), Error> {
-        let options = SyncOptions {
-            compare: false,
-            rounds: self.runs,
-            calls: self.calls,
-            fences: false,
-            ..sync.clone()
-        };
-        for measured in sync::measure(&options, control)? {
-            let case = format!("{EXPERIMENT} {}", measured.case.name());
-            self.add(measured.subject, &case, &measured.rounds);
+    fn ours(&mut self, options: &ReproduceOptions, control: Control<'_>) -> Result<(), Error> {
+        let mut given = SYNC.usual(options.program.clone()).with("extremes", 1);
+        given.seed = options.seed;
+        given.only = vec![OURS.into()];
+        given = given.with("rounds", 1).with("calls", self.calls);
+        let mut runs = SyncCase::ALL.map(|_| Vec::new());
+        for _ in 0..self.runs {
+            let report = SYNC.measure(&given, control)?;
+            for (case, runs) in SyncCase::ALL.iter().zip(&mut runs) {
+                let ms = |metric| Some(report.median(OURS, case.name(), metric)? / 1_000.0);
+                if let [Some(mean_ms), Some(min_ms), Some(max_ms)] = EXTREMES.map(ms) {
+                    runs.push(Run {
+                        mean_ms,
+                        min_ms,
+                        max_ms,
+                    });
+                }
+            }
+            given.seed += 1;
+        }
+        for (case, runs) in SyncCase::ALL.iter().zip(runs) {
+            let case = format!("{EXPERIMENT} {}", case.name());
+            self.rows.extend(published::rows(OURS, &case, &runs));
         }
         Ok(())
     }

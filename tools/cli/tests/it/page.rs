@@ -10,7 +10,6 @@ fn every_bench_has_a_page() {
     for command in [
         &["read", "--rounds", "2"][..],
         &["sync", "--rounds", "1", "--calls", "20"],
-        &["srcu", "--rounds", "1", "--calls", "20"],
         &["mixed", "--rounds", "1", "--ms", "20"],
         &["scale", "--rounds", "1", "--threads", "1,3", "--calls", "5"],
         &["pressure", "--rounds", "1", "--objects", "10"],
@@ -61,8 +60,8 @@ fn every_bench_and_torture_refuses_a_wrong_place_at_once() {
     fs::write(folder.path().join("mine.html"), "<title>mine</title>").unwrap();
     let mut commands: Vec<Vec<&str>> = vec![vec!["torture"], vec!["torture", "--sim"]];
     for name in [
-        "read", "sync", "srcu", "domain", "retire", "mixed", "scale", "pressure", "idle",
-        "trickle", "flood", "stall", "hold", "barrier",
+        "read", "sync", "retire", "mixed", "scale", "pressure", "idle", "trickle", "flood",
+        "stall", "hold", "barrier",
     ] {
         commands.push(vec!["bench", name]);
     }
