@@ -18,15 +18,9 @@ fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The value of `name=`, up to a blank.
-#[inline(always)]
-pub(crate) fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    after(text, name).map(first_word)
-}
-
 /// Up to the first blank. Blanks before it are passed over.
 #[inline]
-pub(crate) fn first_word(text: &str) -> &str {
+pub(super) fn first_word(text: &str) -> &str {
     let text = text.trim_ascii_start();
     let end = text.bytes().position(|b| b.is_ascii_whitespace());
     &text[..end.unwrap_or(text.len())]
@@ -34,8 +28,8 @@ pub(crate) fn first_word(text: &str) -> &str {
 
 /// The text that `name=` points at: as it is, or in `(0xffff88810905900c:start)`, as the `fields` option has
 /// it.
-pub(crate) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let word = value(text, name)?;
+pub(super) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let word = after(text, name).map(first_word)?;
     match word.strip_prefix("(0x") {
         Some(rest) => rest
             .strip_suffix(')')?
@@ -47,7 +41,7 @@ pub(crate) fn pointed<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// The name of a task between `name=` and the field `next=`.
 #[inline(always)]
-pub(crate) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<&'a str, Fault> {
+pub(super) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<&'a str, Fault> {
     let rest = after(text, name).ok_or(Fault::Field(name))?;
     let bytes = rest.as_bytes();
     let end = memchr::memchr_iter(b'=', bytes).find_map(|at| {
@@ -60,7 +54,7 @@ pub(crate) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<
 
 /// A decimal number, or a hexadecimal one after `0x`.
 #[inline]
-pub(crate) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
+pub(super) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
     let bytes = word.as_bytes();
     // Nearly all: few digits and nothing else.
     if (1..=18).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
@@ -78,24 +72,8 @@ pub(crate) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
     T::try_from(if negative { -size } else { size }).ok()
 }
 
-/// The number `name=`.
-#[inline(always)]
-pub(crate) fn numbered<T: TryFrom<i128>>(text: &str, name: &'static str) -> Result<T, Fault> {
-    value(text, name).and_then(number).ok_or(Fault::Field(name))
-}
-
-/// A pointer: hexadecimal, with or without `0x`.
-pub(crate) fn pointer(text: &str, name: &'static str) -> Result<u64, Fault> {
-    let word = value(text, name).ok_or(Fault::Field(name))?;
-    match hex(word.strip_prefix("0x").unwrap_or(word)) {
-        Some(pointer) => Ok(pointer),
-        None if word.contains("ptrval") => Err(Fault::Hidden),
-        None => Err(Fault::Field(name)),
-    }
-}
-
 /// A hexadecimal number without `0x`.
-pub(crate) fn hex(word: &str) -> Option<u64> {
+pub(super) fn hex(word: &str) -> Option<u64> {
     // Nearly all: sixteen digits at most and nothing else.
     let bytes = word.as_bytes();
     if !(1..=16).contains(&bytes.len()) {
@@ -112,12 +90,7 @@ pub(crate) fn hex(word: &str) -> Option<u64> {
 }
 
 /// A function's name without offset, size and module.
-pub(crate) fn function<'a>(text: &'a str, name: &'static str) -> Result<&'a str, Fault> {
-    value(text, name).map(function_of).ok_or(Fault::Field(name))
-}
-
-/// The same of a word.
-pub(crate) fn function_of(word: &str) -> &str {
+pub(super) fn function_of(word: &str) -> &str {
     let end = word.bytes().position(|b| matches!(b, b'+' | b'/'));
     &word[..end.unwrap_or(word.len())]
 }
@@ -129,10 +102,10 @@ mod tests {
     #[test]
     fn values_are_found_by_their_whole_name() {
         let text = "prev_pid=7 pid=0xf (15) prio=0x78 (120) func=a+0x1/0x2 [mod]";
-        assert_eq!(numbered::<u32>(text, "pid"), Ok(15));
-        assert_eq!(numbered::<u32>(text, "prev_pid"), Ok(7));
-        assert_eq!(function(text, "func"), Ok("a"));
-        assert_eq!(numbered::<u32>(text, "rio"), Err(Fault::Field("rio")));
+        assert_eq!(pointed(text, "pid"), Some("0xf"));
+        assert_eq!(pointed(text, "prev_pid"), Some("7"));
+        assert_eq!(pointed(text, "func").map(function_of), Some("a"));
+        assert_eq!(pointed(text, "rio"), None);
     }
 
     #[test]
@@ -158,13 +131,5 @@ mod tests {
         assert_eq!(number::<u32>("-1"), None);
         assert_eq!(number::<u64>("0xffffffffffffffff"), Some(u64::MAX));
         assert_eq!(number::<u64>(""), None);
-    }
-
-    #[test]
-    fn a_hidden_pointer_is_distinguished_from_a_missing_one() {
-        assert_eq!(pointer("rhp=ffff88", "rhp"), Ok(0xffff88));
-        assert_eq!(pointer("rhp=0x10", "rhp"), Ok(16));
-        assert_eq!(pointer("rhp=(____ptrval____)", "rhp"), Err(Fault::Hidden));
-        assert_eq!(pointer("func=a", "rhp"), Err(Fault::Field("rhp")));
     }
 }
