@@ -5,7 +5,6 @@
 //! section happen before everything after the grace period.
 
 pub mod reclaim;
-#[path = "../../tasks.rs"]
 pub mod tasks;
 
 use std::rc::Rc;

@@ -1,8 +1,8 @@
 //! Runs near the budget, with two workers, and with drivers that stop.
 
-use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS, Way};
-use crate::common::{LIFE, World, check};
-use quiescent_on_shuttle::check::{Life, Model as Domain};
+use super::deeds::{Deed, LAZY, QUEUES, WAITS, Way};
+use super::{LIFE, World, check};
+use quiescent_on_explorer::check::{Life, Model as Domain};
 
 fn lives(deeds: &'static [Deed], times: u32, domain: Domain) {
     let world = World::new(domain.leaves(2));

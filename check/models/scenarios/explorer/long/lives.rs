@@ -1,8 +1,8 @@
 //! Threads that use every feature of the library at once.
 
-use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS, Way};
-use crate::common::{LIFE, World, check};
-use quiescent_on_shuttle::check::Model as Domain;
+use super::deeds::{Deed, LAZY, QUEUES, WAITS, Way};
+use super::{LIFE, World, check};
+use quiescent_on_explorer::check::Model as Domain;
 
 const ALL: &[Deed] = &[
     Deed::Read,

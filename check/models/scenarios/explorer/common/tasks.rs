@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::primitives::Ordering::{Acquire, Release};
-use crate::primitives::{AtomicU32, futex_wait, futex_wake};
+use quiescent_models::explorer::Ordering::{Acquire, Release};
+use quiescent_models::explorer::{AtomicU32, futex_wait, futex_wake};
 
 /// The word on which the task's thread sleeps.
 struct Bell(AtomicU32);

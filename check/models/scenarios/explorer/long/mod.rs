@@ -1,25 +1,27 @@
-//! Shared parts of the scenarios: a world with a domain and its record, the threads that the library would
-//! have, and the runner.
+//! Long random executions of a domain with a clock: a world with a domain and its record, the threads that
+//! the library would have, and the runner.
 //!
 //! A *life* is one long execution: threads that perform one random action after the other ([`deeds`]), a
-//! thread that acts as the worker, one as the overflow worker, and one as the kernel's timer. After the
-//! actions only the timer wakes threads, and everything has to end.
+//! thread that acts as the worker, and one as the overflow worker. After the actions only the machine's timer
+//! wakes threads, and everything has to end.
 
-pub mod books;
-pub mod deeds;
-#[path = "../../tasks.rs"]
-pub mod tasks;
+mod books;
+mod deeds;
+
+mod covers;
+mod ends;
+mod limits;
+mod lives;
+mod slots;
 
 use std::cell::{Cell, RefCell};
 
 use books::Books;
 use quiescent_models::chance::Rng;
-use quiescent_models::shuttle::{AtomicU32, Case, JoinHandle, Kind, Nap, clock, nap, run, spawn};
-use quiescent_on_shuttle as rcu;
+use quiescent_models::explorer::{AtomicU32, JoinHandle, Model as Machine, long, nap, spawn};
+use quiescent_on_explorer as rcu;
 use rcu::check::{Life, Model as Domain, observe_frees};
 
-/// The timer is checked once in so many nanoseconds of the model.
-const LOOK_NS: u64 = 5_000;
 /// The first seed.
 const SEED: u64 = 0x5EED;
 
@@ -59,10 +61,10 @@ unsafe impl Send for World {}
 // SAFETY: as above.
 unsafe impl Sync for World {}
 
-/// The library's threads, and the kernel's timer.
+/// The library's threads, and one that notices when all others wait.
 pub struct Pool {
     helpers: Vec<JoinHandle<()>>,
-    timer: JoinHandle<()>,
+    idle: JoinHandle<()>,
 }
 
 impl World {
@@ -88,27 +90,19 @@ impl World {
         })
     }
 
-    /// The worker, the overflow worker, and the timer.
+    /// The worker and the overflow worker.
     pub fn staff(&'static self) -> Pool {
-        Pool {
-            helpers: vec![
-                self.thread(|| {
-                    self.serve(u64::MAX);
-                }),
-                self.thread(|| self.serve_as_overflow()),
-            ],
-            timer: self.thread(|| self.play_timer()),
-        }
+        self.staff_that_changes(u64::MAX)
     }
 
     /// The same, with a worker that hands its role to another thread after a number of passes, repeatedly.
     pub fn staff_that_changes(&'static self, passes: u64) -> Pool {
         Pool {
             helpers: vec![
-                self.thread(move || self.serve_in_shifts(passes)),
+                self.thread(move || while self.serve(passes) && self.shift(passes) {}),
                 self.thread(|| self.serve_as_overflow()),
             ],
-            timer: self.thread(|| self.play_timer()),
+            idle: self.thread(|| self.expect_end()),
         }
     }
 
@@ -125,10 +119,6 @@ impl World {
         true
     }
 
-    fn serve_in_shifts(&'static self, passes: u64) {
-        while self.serve(passes) && self.shift(passes) {}
-    }
-
     /// Another thread acts as the worker for a while.
     fn shift(&'static self, passes: u64) -> bool {
         let goes_on = spawn(move || {
@@ -137,7 +127,7 @@ impl World {
             self.domain.leave();
             goes_on
         });
-        goes_on.join().expect("a panic ends the execution")
+        goes_on.join()
     }
 
     fn serve_as_overflow(&self) {
@@ -151,29 +141,15 @@ impl World {
         }
     }
 
-    /// Acts as the worker's timer in the kernel, until no thread can run and no timer is set: if that is
-    /// before the actions are done, a thread waits for ever.
-    fn play_timer(&self) {
-        loop {
-            let set = self.domain.timer();
-            if set.is_some_and(|set| set <= clock()) {
-                self.domain.kick();
-            }
-            let until = set.map_or(u64::MAX, |set| set.max(clock() + 1));
-            if nap(until.min(clock() + LOOK_NS)) == Nap::Due || set.is_some() {
-                continue;
-            }
-            // No thread can run before that time, and no timer is set. A sleeper with a time limit may run
-            // later.
-            if nap(u64::MAX) == Nap::Idle && self.domain.timer().is_none() {
-                let at = self.cursor.at.borrow();
-                assert!(
-                    self.cursor.over.get(),
-                    "deadlock: no thread can run, and no timer is set; actions: {at:?}"
-                );
-                return;
-            }
-        }
+    /// Sleeps until no thread can run and no timer is set: if that is before the actions are done, a thread
+    /// waits for ever.
+    fn expect_end(&self) {
+        nap(u64::MAX);
+        let at = self.cursor.at.borrow();
+        assert!(
+            self.cursor.over.get(),
+            "deadlock: no thread can run, and no timer is set; actions: {at:?}"
+        );
     }
 
     /// The actions are done: everything ends by itself, and nothing is left.
@@ -185,7 +161,7 @@ impl World {
         self.books.check();
         rcu::tuning::set_closures(rcu::Runner::Worker);
         self.cursor.over.set(true);
-        join(staff.timer);
+        join(staff.idle);
         self.cursor.stop.set(true);
         self.domain.kick();
         self.domain.call_overflow();
@@ -221,11 +197,12 @@ impl World {
 }
 
 /// Joins a thread.
-pub fn join(thread: JoinHandle<()>) {
-    thread.join().expect("a panic ends the execution");
+fn join(thread: JoinHandle<()>) {
+    thread.join();
 }
 
-/// The factor on the number of cases: `QUIESCENT_EXPLORE`.
+/// The number of executions: so many by default, ten times and a hundred times as many where
+/// `QUIESCENT_EXPLORE` says so.
 fn factor() -> u64 {
     match std::env::var("QUIESCENT_EXPLORE").as_deref() {
         Ok("full") => 10,
@@ -234,38 +211,19 @@ fn factor() -> u64 {
     }
 }
 
-/// Runs so many walks, and a third as many cases of pct; or the one case that `QUIESCENT_SHUTTLE` names.
-pub fn check(name: &str, walks: u64, scenario: fn()) {
-    let walks = walks * factor();
-    let mut cases: Vec<Case> = Vec::new();
-    match std::env::var("QUIESCENT_SHUTTLE") {
-        Ok(case) => cases.push(case.parse().unwrap_or_else(|error| panic!("{error}"))),
-        Err(_) => {
-            let mut seeds = Rng::new(SEED);
-            for n in 0..walks {
-                let (kind, more) = (Kind::Walk, n % 3 == 0);
-                let seed = seeds.next_u64() >> 32;
-                cases.push(Case { kind, seed });
-                if more {
-                    let kind = Kind::Pct;
-                    cases.push(Case { kind, seed });
-                }
-            }
-        }
+/// Runs so many executions; or the one that `QUIESCENT_SEED` names.
+fn check(name: &str, executions: u64, scenario: fn()) {
+    let mut steps = 0;
+    let mut run = |seed| match long(Machine::Sc, seed, scenario) {
+        Ok(more) => steps += more,
+        Err(why) => panic!("{name}: {why}; again with QUIESCENT_SEED={seed} in the environment"),
+    };
+    if let Ok(seed) = std::env::var("QUIESCENT_SEED") {
+        return run(seed.parse().expect("QUIESCENT_SEED is a number"));
     }
-    let (mut executions, mut steps) = (0, 0);
-    for case in cases {
-        match run(case, scenario) {
-            Ok(report) => {
-                executions += report.executions;
-                steps += report.steps;
-            }
-            Err(failure) => panic!(
-                "{name}: {}\n  after {} steps; again with QUIESCENT_SHUTTLE={case} in the environment",
-                failure.message, failure.report.steps
-            ),
-        }
-    }
+    let mut seeds = Rng::new(SEED);
+    let executions = executions * factor();
+    (0..executions).for_each(|_| run(seeds.next_u64() >> 32));
     println!("{name}: {executions} executions, {steps} steps");
     assert!(steps > executions, "there was only one schedule");
 }

@@ -1,8 +1,8 @@
 //! Threads that start and end: other threads serve the entries that they leave, and none is lost.
 
-use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS};
-use crate::common::{LIFE, World, check, join};
-use quiescent_on_shuttle::check::Model as Domain;
+use super::deeds::{Deed, LAZY, QUEUES, WAITS};
+use super::{LIFE, World, check, join};
+use quiescent_on_explorer::check::Model as Domain;
 
 /// Few slots: some threads are unregistered, and queues are inherited.
 const SHORT: &[Deed] = &[

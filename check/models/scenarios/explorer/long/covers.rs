@@ -1,9 +1,9 @@
 //! Barriers and drains: the entries that they cover have run, whichever thread runs them and whichever has
 //! queued them.
 
-use crate::common::deeds::{Deed, LAZY, QUEUES};
-use crate::common::{LIFE, World, check};
-use quiescent_on_shuttle::check::Model as Domain;
+use super::deeds::{Deed, LAZY, QUEUES};
+use super::{LIFE, World, check};
+use quiescent_on_explorer::check::Model as Domain;
 
 fn lives(deeds: &'static [Deed], domain: Domain) {
     let world = World::new(domain.leaves(2));

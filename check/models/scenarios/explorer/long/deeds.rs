@@ -3,14 +3,15 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use quiescent_models::shuttle::Ordering::{Acquire, Relaxed};
-use quiescent_models::shuttle::{clock, nap, random, yield_now};
-use quiescent_on_shuttle as rcu;
+use quiescent_models::explorer::Ordering::{Acquire, Relaxed};
+use quiescent_models::explorer::{clock, nap, random, yield_now};
+use quiescent_on_explorer as rcu;
 use rcu::check::NEST_LIMIT;
 use rcu::intrusive::Head;
 use rcu::tuning::FlushTimes;
 
-use super::{World, tasks};
+use super::World;
+use crate::common::tasks;
 
 /// The way in which an object is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +243,7 @@ impl World {
                 self.domain.enter();
             }
             Deed::Rest => {
-                let _ = nap(clock() + random() % 20_000);
+                nap(clock() + random() % 20_000);
             }
             Deed::Offload => rcu::tuning::set_on_worker(one(&[true, false])),
             Deed::OffloadOwn => {
@@ -359,13 +360,13 @@ impl World {
             Way::Expedited => rcu::synchronize_expedited(),
             Way::TimeOut => {
                 while rcu::synchronize_timeout(Duration::from_nanos(random() % 3_000)).is_err() {
-                    let _ = nap(clock() + 500);
+                    nap(clock() + 500);
                 }
             }
             Way::Poll => {
                 let cookie = rcu::start_grace_period();
                 while !cookie.is_done() {
-                    let _ = nap(clock() + 500); // the reader may be stopped until no other can run
+                    nap(clock() + 500); // the reader may be stopped until no other can run
                 }
             }
             Way::Cookie => {

@@ -1,5 +1,5 @@
-//! The record of what slots have to tell, kept outside of the models: for the scenarios of the explorer and
-//! of shuttle in which slots change hands.
+//! The record of what slots have to tell, kept outside of the model: for the scenarios in which slots change
+//! hands.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

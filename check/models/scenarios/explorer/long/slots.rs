@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use crate::common::deeds::{Deed, LAZY, QUEUES, WAITS};
-use crate::common::{LIFE, World, check, join};
+use super::deeds::{Deed, LAZY, QUEUES, WAITS};
+use super::{LIFE, World, check, join};
 use crate::slot_book::{self, Tenancy};
-use quiescent_models::shuttle::{random, yield_now};
-use quiescent_on_shuttle as rcu;
+use quiescent_models::explorer::{random, yield_now};
+use quiescent_on_explorer as rcu;
 use rcu::Domain;
 use rcu::check::{Life, Model, SlotView};
 
