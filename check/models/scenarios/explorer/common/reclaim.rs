@@ -180,30 +180,18 @@ impl World {
         })
     }
 
-    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may.
-    pub fn owner_that_stays(self: &Rc<World>) -> JoinHandle<()> {
-        self.thread(|world| {
+    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may. If it
+    /// `owes` the destructor, it runs that at the end of a section.
+    pub fn owner_that_stays(self: &Rc<World>, owes: bool) -> JoinHandle<()> {
+        self.thread(move |world| {
             let guard = rcu::read_lock();
             world.retire_long(0);
             drop(guard);
             world.pass_on();
             world.retire_code(1); // drives in passing
-            world.retire_code(2); // runs the first
-            world.wait_reopened();
-        })
-    }
-
-    /// The same with a destructor that it owes, and runs at the end of a section.
-    pub fn owner_that_owes(self: &Rc<World>) -> JoinHandle<()> {
-        self.thread(|world| {
-            let guard = rcu::read_lock();
-            world.retire_long(0);
-            drop(guard);
-            world.pass_on();
-            world.retire_code(1); // drives in passing
-            let guard = rcu::read_lock();
-            world.retire_code(2); // owes one
-            drop(guard); // runs the first
+            let guard = owes.then(rcu::read_lock);
+            world.retire_code(2); // runs the first, or owes it
+            drop(guard); // runs what it owes
             world.wait_reopened();
         })
     }
