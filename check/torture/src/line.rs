@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use quiescent::statistics;
 
+use crate::book::finding::Finding;
+use crate::book::latency::Counts;
+use crate::book::role::{ROLES, Role};
+use crate::book::world::{AGES, World};
 use crate::coverage;
-use crate::finding::Finding;
-use crate::latency::Counts;
-use crate::role::{ROLES, Role};
-use crate::world::{AGES, World};
 
 /// The counters at one moment.
 pub struct Line {

@@ -44,10 +44,10 @@ use quiescent::{FenceMode, Runner};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::counter::{self, COUNTERS, Counter};
-use crate::kind::Kind;
-use crate::options::{Delays, Options};
-use crate::role::{Cast, ROLES, Role};
+use crate::book::counter::{self, COUNTERS, Counter};
+use crate::book::kind::Kind;
+use crate::book::options::{Delays, Options};
+use crate::book::role::{Cast, ROLES, Role};
 
 macro_rules! built_in {
     ($($name:literal)*) => {
@@ -351,10 +351,7 @@ fn expected(name: &Spanned<String>) -> Result<Counter, Wrong> {
 fn cast(actors: &Spanned<BTreeMap<Spanned<String>, usize>>) -> Result<Cast, Wrong> {
     let mut cast = Cast([0; ROLES]);
     for (name, count) in actors.as_ref() {
-        let found = Role::ALL
-            .into_iter()
-            .find(|role| role.name() == name.as_ref());
-        let Some(role) = found else {
+        let Ok(role) = name.as_ref().parse::<Role>() else {
             let known = Role::ALL.map(Role::name).join(", ");
             let why = format!("`{}`: no such actor; there are: {known}", name.as_ref());
             return Err((name.span(), why));
