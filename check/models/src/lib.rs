@@ -2,7 +2,7 @@
 //!
 //! | module | memory | schedules | finds |
 //! |---|---|---|---|
-//! | [`explorer`] | store buffers (TSO, PSO) | few preemptions: all; walks; long ones with a clock | missing fences, lost wake-ups, wrong logic |
+//! | [`explorer`] | store buffers (TSO, PSO) | all short ones, some long ones | missing fences, wrong logic |
 //! | [`loom`] | C11 | all with few preemptions | missing acquire and release |
 //!
 //! The packages in `packages/` are manifests only: each compiles the library's own sources on one module, and

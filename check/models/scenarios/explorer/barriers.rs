@@ -2,35 +2,30 @@
 
 use std::rc::Rc;
 
-use crate::common::reclaim::reclaiming;
-use crate::common::{World, check, join_all};
+use crate::common::reclaim::{owner, reclaiming};
+use crate::common::{World, check};
 use quiescent_models::explorer::{JoinHandle, branching};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
-/// A barrier beside the worker, and `others`, so many of which are ready. When it returns, `holds` checks what
-/// it has to cover.
+/// A barrier beside the worker, and `others`, so many of which are ready. When it returns, `holds` checks
+/// what it has to cover.
 fn barrier_beside<const N: usize>(
     world: &Rc<World>,
     others: [JoinHandle<()>; N],
     ready: u32,
     holds: impl FnOnce(&World),
 ) {
-    let worker = world.serving();
-    world.begin(ready);
-    rcu::barrier();
-    holds(world);
-    branching(false);
-    join_all(others);
-    worker.end(world);
-    world.finish_patient();
+    world.serve_beside(others, ready, |world| {
+        rcu::barrier();
+        holds(world);
+    });
 }
 
 #[test]
 fn a_barrier_against_the_worker() {
     check("barrier", 2, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         world.retire([0]);
         world.call(1);
         barrier_beside(&world, [], 0, |w| w.expect_all_gone());
@@ -42,8 +37,7 @@ fn a_barrier_against_the_worker() {
 #[test]
 fn a_barrier_covers_what_was_pushed_on_credit() {
     check("barrier and credit", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         (0..3).for_each(|thing| world.call(thing));
         barrier_beside(&world, [], 0, |w| w.expect_all_gone());
     });
@@ -215,8 +209,7 @@ fn a_barrier_against_an_owner_that_stays() {
 #[test]
 fn a_barrier_against_a_callback_that_runs() {
     check("barrier and running callback", 2, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        world.domain.enter();
+        let world = owner(Domain::patient(1));
         world.call_long(0);
         world.call_long(1);
         barrier_beside(&world, [], 0, |w| {

@@ -31,7 +31,12 @@ fn two_readers() {
 #[test]
 fn newcomer_while_the_only_thread_updates() {
     check("domain: newcomer", 2, 2, || {
-        race(Model::new(), has_read, [|w, domain: Own| domain.read_once(w)], 0);
+        race(
+            Model::new(),
+            has_read,
+            [|w, domain: Own| domain.read_once(w)],
+            0,
+        );
     });
 }
 

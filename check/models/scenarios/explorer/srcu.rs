@@ -26,7 +26,12 @@ fn reader_against_updater() {
 #[test]
 fn newcomer_while_the_only_thread_updates() {
     check("srcu: newcomer", 2, 2, || {
-        race(Domain::new(), has_read, [|w, srcu: Own| srcu.read_once(w)], 0);
+        race(
+            Domain::new(),
+            has_read,
+            [|w, srcu: Own| srcu.read_once(w)],
+            0,
+        );
     });
 }
 

@@ -96,8 +96,9 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`]. Time-outs fire only in a [`long`](super::long)
-/// execution, and where the scenario called [`allow_timeouts`] and nothing else can run. Returns at once outside an exploration.
+/// Sleeps while `word` holds `expected`, until [`futex_wake`]. Time-outs fire only in a
+/// [`long`](super::long) execution, and where the scenario called [`allow_timeouts`] and nothing else can
+/// run. Returns at once outside an exploration.
 #[track_caller]
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let address = std::ptr::from_ref(word).addr();

@@ -7,7 +7,6 @@
 //! passed to other threads, with the element found in them.
 
 use std::collections::VecDeque;
-use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -18,7 +17,7 @@ use quiescent::{Domain, Global, Srcu, statistics};
 use super::writer;
 use crate::book::element::Seen;
 use crate::book::finding::Finding;
-use crate::book::hand::Hand;
+use crate::book::hand::{Hand, stay};
 use crate::book::kind::Kind;
 use crate::book::numbers::Numbers;
 use crate::book::options::Broken;
@@ -49,12 +48,6 @@ pub fn run<P: Reads>(mut hand: Hand) {
     }
 }
 
-/// The target in one of the slots.
-pub fn target<P: Targets>(numbers: &mut Numbers) -> Option<Shared<P>> {
-    let slots = P::slots()?;
-    slots.target(numbers.below(slots.count()))
-}
-
 /// A short section in a callback.
 pub fn glance(world: &World, numbers: &mut Numbers) {
     let Some(slots) = Global::slots() else { return };
@@ -83,14 +76,9 @@ fn twice<P: Targets>(draw: usize, inside: impl FnOnce()) {
     }
 }
 
-/// Stays in the section for so long.
-pub fn stay(turns: usize) {
-    (0..turns).for_each(|_| spin_loop());
-}
-
 /// One section in one of several shapes; none where the run has no such targets.
 pub fn section<P: Reads>(hand: &mut Hand) {
-    let Some(target) = target::<P>(&mut hand.numbers) else {
+    let Some(target) = P::drawn(&mut hand.numbers) else {
         return;
     };
     hand.had_section(P::READER);
@@ -220,7 +208,7 @@ fn asking<P: Periods>(hand: &mut Hand, target: &Target<P>) {
 /// Sections of several targets at once, which end in any order.
 fn many<P: Targets>(hand: &mut Hand) {
     let numbers = &mut hand.numbers;
-    let targets: Vec<_> = (0..3).filter_map(|_| target::<P>(numbers)).collect();
+    let targets: Vec<_> = (0..3).filter_map(|_| P::drawn(numbers)).collect();
     let mut open = Vec::new();
     for target in &targets {
         open.push(hold(hand, target));

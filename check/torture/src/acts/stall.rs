@@ -1,7 +1,7 @@
-//! Long readers. A section of the process lasts until a report names its thread, while other threads wait for
-//! it all the time: a missing report is a finding, and so is one before its time. A section of an `Srcu` or of
-//! a domain stays open, and checks that its own grace periods and callbacks wait for it, and that no others
-//! do: neither another domain's, nor the process's.
+//! Long readers. A section of the process lasts until a report names its thread, while other threads wait
+//! for it all the time: a missing report is a finding, and so is one before its time. A section of an `Srcu`
+//! or of a domain stays open, and checks that its own grace periods and callbacks wait for it, and that no
+//! others do: neither another domain's, nor the process's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -140,7 +140,7 @@ fn isolated<P: Targets>(hand: &mut Hand) {
         Finding::NotIsolated.note(None, 1);
     }
     hand.beat();
-    if let Some(target) = reader::target::<P>(&mut hand.numbers)
+    if let Some(target) = P::drawn(&mut hand.numbers)
         && is_held_up(&target.whose.synchronize_timeout(patience))
     {
         Finding::NotIsolated.note(None, 2);

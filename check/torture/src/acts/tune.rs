@@ -10,11 +10,11 @@ use quiescent::tuning::{
 };
 use quiescent::{Domain, Runner, statistics};
 
-use super::{reader, writer};
+use super::writer;
 use crate::book::events::What;
 use crate::book::hand::Hand;
 use crate::book::kind::Kind;
-use crate::book::target::Target;
+use crate::book::target::{Target, Targets};
 
 /// Reports low memory.
 pub fn pressure(mut hand: Hand) {
@@ -91,7 +91,7 @@ pub fn domains(mut hand: Hand) {
     let first = Domain::new();
     let (times, before) = (first.flush_times(), first.statistics());
     while hand.goes_on() {
-        let Some(target) = reader::target::<Domain>(&mut hand.numbers) else {
+        let Some(target) = Domain::drawn(&mut hand.numbers) else {
             break;
         };
         let domain = &target.whose;

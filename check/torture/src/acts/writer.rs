@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use quiescent::{Retired, intrusive};
 
-use super::reader;
 use crate::book::element::Element;
 use crate::book::ending::{self, Block, Dropping};
 use crate::book::entry::Entry;
 use crate::book::events::What;
 use crate::book::finding::Finding;
-use crate::book::hand::Hand;
+use crate::book::hand::{Hand, stay};
 use crate::book::kind::Kind;
 use crate::book::ledger::SLOTS;
 use crate::book::options::Broken;
@@ -44,7 +43,7 @@ pub fn run<P: Targets>(mut hand: Hand) {
 pub fn fake<P: Targets>(mut hand: Hand) {
     let pause = hand.world.options.delays.writer_us;
     while hand.goes_on() {
-        if let Some(target) = reader::target::<P>(&mut hand.numbers) {
+        if let Some(target) = P::drawn(&mut hand.numbers) {
             ask(&mut hand, &target);
         }
         hand.acted();
@@ -54,7 +53,7 @@ pub fn fake<P: Targets>(mut hand: Hand) {
 
 /// An update of any kind, or many of a cheap one; or a request for grace periods, or for callbacks.
 pub fn round<P: Targets>(hand: &mut Hand) {
-    let Some(target) = reader::target::<P>(&mut hand.numbers) else {
+    let Some(target) = P::drawn(&mut hand.numbers) else {
         return;
     };
     let kinds = &hand.world.options.kinds;
@@ -283,7 +282,7 @@ fn dispose<P: Periods>(hand: &mut Hand, target: &Target<P>, old: Old<P>, inside:
         hand.record(What::Waited, Some(kind), number);
     }
     if let Some(guard) = guard {
-        reader::stay(hand.numbers.below(500));
+        stay(hand.numbers.below(500));
         if !entry.is_queued(word) {
             Finding::InsideSection.note(Some(kind), word);
         }

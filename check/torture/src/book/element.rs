@@ -1,8 +1,9 @@
 //! The published block of memory, and a reader's checks of it.
 //!
 //! [`Element`] has no destructor: if it is retired itself, only the allocator sees its end.
-//! [`Dropping`](super::ending::Dropping) is the same block with a destructor. Both have a mark that the allocator of this crate turns into poison when
-//! the block is freed, so an early free is detected without a sanitizer.
+//! [`Dropping`](super::ending::Dropping) is the same block with a destructor. Both have a mark that the
+//! allocator of this crate turns into poison when the block is freed, so an early free is detected without a
+//! sanitizer.
 
 use std::cell::UnsafeCell;
 use std::mem::{needs_drop, offset_of};

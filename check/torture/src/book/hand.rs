@@ -16,6 +16,11 @@ use super::world::{AGES, Place, World};
 /// Sections after which counts are merged.
 const MERGE: u64 = 64;
 
+/// Does nothing for so many turns of a loop.
+pub fn stay(turns: usize) {
+    (0..turns).for_each(|_| std::hint::spin_loop());
+}
+
 /// A thread's own state.
 pub struct Hand {
     /// The run.
@@ -121,7 +126,7 @@ impl Hand {
     pub fn dawdle(&mut self, microseconds: usize) {
         match self.numbers.below(4) {
             0 => self.sleep(Duration::from_micros(
-                self.numbers.clone().below(microseconds) as u64,
+                self.numbers.clone().below(microseconds.max(1)) as u64,
             )),
             1 => thread::yield_now(),
             _ => {}

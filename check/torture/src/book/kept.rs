@@ -1,5 +1,5 @@
-//! The last events as text, and in memory that outlives the writing process: a run that a signal ends makes no report, and
-//! the events before the crash explain it.
+//! The last events as text, and in memory that outlives the writing process: a run that a signal ends makes
+//! no report, and the events before the crash explain it.
 //!
 //! The campaign makes a file in memory for each run, whose process inherits it, maps it, and has its `Ring`s
 //! there. When that process has ended, the campaign reads the file. Both run the same program, so the layout

@@ -79,7 +79,8 @@ impl Options {
 }
 
 /// Delays of the threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Delays {
     /// The longest sleep of a section, in microseconds.
     pub section_us: u64,

@@ -18,6 +18,7 @@ use super::ending::{Block, Dropping};
 use super::entry::NO_NUMBER;
 use super::kind::Kind;
 use super::ledger::SLOTS;
+use super::numbers::Numbers;
 use super::periods::{Inside, Own, Periods, STATICS, Whose};
 use super::world::{self, World};
 
@@ -280,6 +281,12 @@ pub trait Targets: Periods {
     /// The targets, if the run has any.
     fn slots() -> Option<&'static Slots<Self>> {
         Self::all().get()
+    }
+
+    /// The target in one of the slots.
+    fn drawn(numbers: &mut Numbers) -> Option<Shared<Self>> {
+        let slots = Self::slots()?;
+        slots.target(numbers.below(slots.count()))
     }
 
     /// Makes the targets of a run with this number of threads. No other thread of the run exists yet.

@@ -44,8 +44,8 @@ pub fn race_without_slots<S: Side, const N: usize>(readers: [Body<S>; N]) {
     join_all(bystanders);
 }
 
-/// A thread that has read here leaves and comes back; meanwhile a reader has got its slot, and what belongs to
-/// it: what the thread has noted about itself must be dropped.
+/// A thread that has read here leaves and comes back; meanwhile a reader has got its slot, and what belongs
+/// to it: what the thread has noted about itself must be dropped.
 pub fn leave_and_come_back<S: Side>() {
     let world = World::new(Model::new());
     let side = S::of(&world);

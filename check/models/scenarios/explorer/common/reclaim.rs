@@ -14,7 +14,7 @@ use quiescent_on_explorer as rcu;
 use rcu::check::{Model as Domain, observe_frees};
 use rcu::intrusive::Head;
 
-use super::World;
+use super::{World, join_all};
 
 mod calls;
 
@@ -165,7 +165,41 @@ pub fn reclaiming(domain: Domain) -> Rc<World> {
     world
 }
 
+/// The same, in which the calling thread retires.
+pub fn owner(domain: Domain) -> Rc<World> {
+    let world = reclaiming(domain);
+    world.domain.enter();
+    world
+}
+
 impl World {
+    /// The calling thread does `deeds` beside a worker that is woken once, and nothing is left.
+    pub fn beside_worker(self: &Rc<World>, deeds: impl FnOnce(&World)) {
+        let worker = self.worker(1);
+        self.begin(0);
+        deeds(self);
+        branching(false);
+        worker.join();
+        self.finish();
+    }
+
+    /// It does them beside a thread that acts as the worker until its end, and `others`, so many of which
+    /// are ready.
+    pub fn serve_beside<const N: usize>(
+        self: &Rc<World>,
+        others: [JoinHandle<()>; N],
+        ready: u32,
+        deeds: impl FnOnce(&Rc<World>),
+    ) {
+        let worker = self.serving();
+        self.begin(ready);
+        deeds(self);
+        branching(false);
+        join_all(others);
+        worker.end(self);
+        self.finish_patient();
+    }
+
     /// A thread that runs two long destructors of its own in the middle of its next action.
     pub fn owner_that_drops(self: &Rc<World>) -> JoinHandle<()> {
         self.thread(|world| {
