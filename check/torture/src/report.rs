@@ -259,21 +259,14 @@ impl Report {
             row(name, metric, "times", *count as f64);
         }
         let statistics = &self.statistics;
-        row(
-            "all",
-            "grace_periods",
-            "times",
-            statistics.grace_periods as f64,
-        );
-        row("all", "scans", "times", statistics.scans as f64);
-        let fences = statistics.fences_gp + statistics.fences_flag;
-        row("all", "fences", "times", fences as f64);
-        row(
-            "all",
-            "grace_periods_sole",
-            "times",
-            statistics.grace_periods_sole as f64,
-        );
+        for (metric, count) in [
+            ("grace_periods", statistics.grace_periods),
+            ("scans", statistics.scans),
+            ("fences", statistics.fences_gp + statistics.fences_flag),
+            ("grace_periods_sole", statistics.grace_periods_sole),
+        ] {
+            row("all", metric, "times", count as f64);
+        }
         let mut latency = Counts::default();
         self.kinds.iter().for_each(|it| latency.add(&it.latency));
         for (low, count) in latency.powers() {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use quiescent::stats::{guarantees, holdouts};
 use quiescent::tuning::set_flush_times;
 use quiescent::{
-    Domain, Global, Guard, InitError, Srcu, barrier, defer, read_lock, statistics, synchronize,
+    Domain, Global, Guard, InitError, Many, RcuDomain, Srcu, barrier, defer, read_lock, statistics,
+    synchronize,
 };
 
 use crate::acts::{
@@ -303,14 +304,12 @@ fn check_idle(world: &World, notes: &mut String) {
     let start = Instant::now();
     let idle = || {
         let now = statistics();
-        let mut srcus = SRCUS.iter().filter(|_| Srcu::slots().is_some());
-        let mut domains = DOMAINS.iter().filter(|_| Domain::slots().is_some());
         now.queued == 0
             && now.queued_bytes == 0
             && !now.timer_armed
             && !now.busy
-            && srcus.all(|srcu| srcu.statistics().queued == 0)
-            && domains.all(|domain| domain.statistics().at_rest)
+            && SRCUS.iter().all(|srcu| srcu.statistics().queued == 0)
+            && DOMAINS.iter().all(|domain| domain.statistics().at_rest)
     };
     while !idle() {
         if start.elapsed() > world.options.patience {
@@ -320,12 +319,13 @@ fn check_idle(world: &World, notes: &mut String) {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    let srcus = SRCUS.iter().filter(|_| Srcu::slots().is_some());
-    let domains = DOMAINS.iter().filter(|_| Domain::slots().is_some());
     let counted = [
         statistics().callback_panics,
-        srcus.map(|it| it.statistics().callback_panics).sum(),
-        domains.map(|it| it.statistics().callback_panics).sum(),
+        SRCUS.iter().map(|it| it.statistics().callback_panics).sum(),
+        DOMAINS
+            .iter()
+            .map(|it| it.statistics().callback_panics)
+            .sum(),
     ];
     for (planned, counted) in world.panics.iter().zip(counted) {
         check_panics(planned.load(Ordering::Relaxed), counted, notes);
@@ -345,17 +345,16 @@ fn stuck() -> String {
     for holdout in holdouts() {
         text += &format!("holdout: {holdout}\n");
     }
-    for (number, srcu) in SRCUS.iter().enumerate() {
-        for holdout in srcu.holdouts() {
-            text += &format!("Srcu {number}: holdout: {holdout}\n");
-        }
-        text += &format!("Srcu {number}: {:?}\n", srcu.statistics());
-    }
-    for (number, domain) in DOMAINS.iter().enumerate() {
-        for holdout in domain.holdouts() {
-            text += &format!("domain {number}: holdout: {holdout}\n");
-        }
-        text += &format!("domain {number}: {:?}\n", domain.statistics());
-    }
+    stuck_in("Srcu", &SRCUS, &mut text);
+    stuck_in("domain", &DOMAINS, &mut text);
     text + &format!("{:#?}\n", statistics())
+}
+
+fn stuck_in<K: Many>(name: &str, domains: &[RcuDomain<(), K>], text: &mut String) {
+    for (number, domain) in domains.iter().enumerate() {
+        for holdout in domain.holdouts() {
+            *text += &format!("{name} {number}: holdout: {holdout}\n");
+        }
+        *text += &format!("{name} {number}: {:?}\n", domain.statistics());
+    }
 }
