@@ -1,10 +1,9 @@
-//! Models of the library's primitives (its layer `prim`): three modules with the same interface.
+//! Models of the library's primitives (its layer `prim`): two modules with the same interface.
 //!
 //! | module | memory | schedules | finds |
 //! |---|---|---|---|
-//! | [`explorer`] | store buffers (TSO, PSO) | few preemptions: all; walks | missing fences, lost wake-ups |
+//! | [`explorer`] | store buffers (TSO, PSO) | all short ones, some long ones | missing fences, wrong logic |
 //! | [`loom`] | C11 | all with few preemptions | missing acquire and release |
-//! | [`shuttle`] | sequentially consistent | random, of long executions | wrong logic |
 //!
 //! The packages in `packages/` are manifests only: each compiles the library's own sources on one module, and
 //! runs the scenarios of that name in `scenarios/`.
@@ -13,7 +12,6 @@ pub mod chance;
 mod ends;
 pub mod explorer;
 pub mod loom;
-pub mod shuttle;
 
 /// Slots in a leaf of the library's slot table: few, so that scenarios use them all.
 pub const LEAF_SLOTS: usize = 4;

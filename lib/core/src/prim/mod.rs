@@ -1,13 +1,12 @@
 //! The primitives: atomics, fences, futex, lock, memory. The other modules import them from here only.
 //!
-//! Five sets have the same names; the build selects one:
+//! Four sets have the same names; the build selects one:
 //!
 //! | set | built as | purpose |
 //! |---|---|---|
 //! | std | the product | the real primitives |
 //! | explorer | `check/models/packages/explorer` | a store-buffer machine (TSO, PSO) |
 //! | loom | `check/models/packages/loom` | the C11 model, in fenced mode: loom has no membarrier |
-//! | shuttle | `check/models/packages/shuttle` | random schedules of long executions, all accesses SeqCst |
 //! | virtual | `tools/virtual/core` | fibers on virtual time: the machine of threads in `sim` |
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile
@@ -32,8 +31,6 @@ pub use self::native::*;
 pub use quiescent_models::explorer::*;
 #[cfg(quiescent_loom)]
 pub use quiescent_models::loom::*;
-#[cfg(quiescent_shuttle)]
-pub use quiescent_models::shuttle::*;
 #[cfg(quiescent_virtual)]
 pub use quiescent_virtual::*;
 
