@@ -34,6 +34,15 @@ pub enum Error {
         /// Those there are.
         known: String,
     },
+    /// No experiment has this name, and there is no such file or folder.
+    NoExperiment {
+        /// The name.
+        name: String,
+        /// Why it cannot be read.
+        why: String,
+        /// Those there are.
+        known: String,
+    },
     /// A workload's file is wrong.
     File {
         /// The file.
@@ -80,6 +89,10 @@ impl fmt::Display for Error {
             Error::NoWorkload { name, why, known } => write!(
                 f,
                 "`{name}`: no such workload, and as a file: {why}; give one of {known}, or the path of a file"
+            ),
+            Error::NoExperiment { name, why, known } => write!(
+                f,
+                "`{name}`: no such experiment, and as a file or folder: {why}; give one of {known}, or a path"
             ),
             Error::File {
                 file,
