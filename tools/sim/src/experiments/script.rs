@@ -20,8 +20,7 @@ use crate::load::settings;
 use crate::load::workload::{Plan, Workload};
 use crate::record::stats::Stats;
 use crate::show::report::{Figure, figures};
-use crate::text::file::Reader;
-use crate::text::sheet::{BuiltIn, built_in};
+use crate::text::file::{BuiltIn, File, built_in, names};
 use crate::text::values::time;
 
 /// The files that are part of the program.
@@ -42,8 +41,7 @@ pub struct Script {
     pub name: &'static str,
     /// What it is about.
     pub about: &'static str,
-    file: String,
-    text: String,
+    file: File,
     contents: Contents,
     published: Value,
     plans: BTreeMap<String, Plan>,
@@ -279,18 +277,11 @@ impl Script {
     /// # Errors
     /// If there are none, or a file is wrong; with the line and the column.
     pub fn named(path: &Path) -> Result<Vec<Script>, Error> {
-        let name = &*path.to_string_lossy();
-        if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
-            return Script::built_in(name, text).map(|it| vec![it]);
-        }
-        let none = |why: String| Error::NoExperiment {
+        let none = |why: String| Error::NotFound {
+            what: "experiment",
             name: path.display().to_string(),
             why,
-            known: BUILT_IN
-                .iter()
-                .map(|it| it.0)
-                .collect::<Vec<_>>()
-                .join(", "),
+            known: names(BUILT_IN),
         };
         let mut files = vec![path.to_owned()];
         if path.is_dir() {
@@ -303,16 +294,11 @@ impl Script {
             }
         }
         let read = |path: PathBuf| {
-            let text = quiescent_report::read_text(&path).map_err(|why| none(why.to_string()))?;
             let stem = path.file_stem().unwrap_or(path.as_os_str());
-            Script::read(&stem.to_string_lossy(), &path.to_string_lossy(), text)
+            let file = File::find("experiments", &path, BUILT_IN).map_err(none)?;
+            Script::of(&stem.to_string_lossy(), file)
         };
         files.into_iter().map(read).collect()
-    }
-
-    /// One that is part of the program.
-    pub(super) fn built_in(name: &str, text: &str) -> Result<Script, Error> {
-        Script::read(name, &format!("data/experiments/{name}.toml"), text.into())
     }
 
     /// Reads the text of a file.
@@ -320,33 +306,26 @@ impl Script {
     /// # Errors
     /// If it is wrong; with the line and the column.
     pub fn read(name: &str, file: &str, text: String) -> Result<Script, Error> {
-        let reader = Reader {
-            name: file,
-            text: &text,
-        };
-        let contents: Contents = toml::from_str(&text).map_err(|why| {
-            let at = why.span().map_or(0, |it| it.start);
-            reader.wrong(at, why.message().to_owned())
-        })?;
+        let file = file.into();
+        Script::of(name, File { name: file, text })
+    }
+
+    fn of(name: &str, file: File) -> Result<Script, Error> {
+        let contents: Contents = file.read()?;
         let seeds = &contents.seeds;
         if !(1..=MOST_SEEDS).contains(seeds.get_ref()) {
             let why = format!("`seeds = {}`: give 1 to {MOST_SEEDS}", seeds.get_ref());
-            return Err(reader.wrong(seeds.span().start, why));
+            return Err(file.wrong(seeds.span().start, why));
         }
         let plan = |(name, sets): (&Spanned<String>, &Spanned<String>)| {
             let plan = contents.plan(sets.get_ref());
-            let wrong = |why: Error| reader.wrong(sets.span().start, why.to_string());
+            let wrong = |why: Error| file.wrong(sets.span().start, why.to_string());
             Ok((name.get_ref().clone(), plan.map_err(wrong)?))
         };
-        let plans = contents
-            .runs
-            .iter()
-            .map(plan)
-            .collect::<Result<_, Error>>()?;
-        let mut published = data::all_published()
-            .experiments
-            .remove(name)
-            .unwrap_or_default();
+        let plans = contents.runs.iter().map(plan);
+        let plans = plans.collect::<Result<_, Error>>()?;
+        let published = data::all_published().experiments.remove(name);
+        let mut published = published.unwrap_or_default();
         match &mut published {
             Value::Object(all) => all.extend(contents.published.clone()),
             other => *other = contents.published.clone().into(),
@@ -354,11 +333,10 @@ impl Script {
         let it = Script {
             name: kept(name),
             about: kept(&contents.about),
-            file: file.into(),
+            file,
             published,
             plans,
             contents,
-            text: text.clone(),
         };
         it.check().map(|()| it)
     }
@@ -421,11 +399,7 @@ impl Script {
     }
 
     fn wrong(&self, at: usize, why: String) -> Error {
-        Reader {
-            name: &self.file,
-            text: &self.text,
-        }
-        .wrong(at, why)
+        self.file.wrong(at, why)
     }
 
     fn published(&self, it: &Reference) -> Values {
