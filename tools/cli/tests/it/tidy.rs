@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The largest number of lines of a source file; a larger one has more than one job.
+/// The largest number of lines of a source file; a larger one has more than one job. What a crate has in all
+/// is bounded by `ci/size.limits`.
 const MOST_LINES: usize = 800;
 
 fn root() -> PathBuf {
