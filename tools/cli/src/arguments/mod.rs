@@ -25,6 +25,7 @@ use values::*;
 #[derive(Debug, Parser)]
 #[command(
     name = "quiescent",
+    arg = crate::commands::metrics::option(),
     bin_name = "quiescent",
     version,
     max_term_width = 100

@@ -5,6 +5,7 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+pub mod metrics;
 mod sim;
 mod trace;
 mod whatif;
