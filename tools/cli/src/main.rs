@@ -20,7 +20,6 @@ mod reproduce;
 mod show;
 
 use clap::Parser;
-use commands::metrics;
 use quiescent_bench::cases;
 use quiescent_bench::measure::once;
 use show::output;
@@ -36,8 +35,8 @@ fn main() -> ExitCode {
         return ExitCode::from(cases::serve(&words.next().unwrap_or_default()));
     }
     output::tell_panics();
-    if let Some(command) = metrics::asked(std::env::args_os().skip(1)) {
-        return done(metrics::run(&command));
+    if let Some(command) = arguments::metrics::asked(std::env::args_os().skip(1)) {
+        return done(commands::metrics::run(&command));
     }
     let arguments = match arguments::Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -5,6 +5,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod metrics;
 pub mod sim;
 pub mod trace;
 #[cfg_attr(
@@ -25,7 +26,7 @@ use values::*;
 #[derive(Debug, Parser)]
 #[command(
     name = "quiescent",
-    arg = crate::commands::metrics::option(),
+    arg = metrics::option(),
     bin_name = "quiescent",
     version,
     max_term_width = 100
