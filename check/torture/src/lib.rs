@@ -28,6 +28,9 @@
 
 #![deny(missing_docs)]
 
+/// What each metric of a torture is; `quiescent torture --help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 mod acts;
 pub mod allocator;
 pub mod arguments;

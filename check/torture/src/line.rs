@@ -1,4 +1,4 @@
-//! The progress line of an interval: its counts. `docs/verification.md` has the legend.
+//! The progress line of an interval: its counts. `metrics.txt` has the legend.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -42,6 +42,9 @@
 //! # Ok::<(), quiescent_trace::Error>(())
 //! ```
 
+/// What each column and metric of the analyses is; `quiescent trace --help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 mod analysis;
 mod base;
 mod dat;

@@ -221,9 +221,10 @@ mod tests {
     use crate::experiments::sources::Places;
     use quiescent_report::{Report, Row};
 
-    /// `docs/model.md` has this table between two marks of its name; `QUIESCENT_BLESS=1` writes it there.
+    /// `data/published-verdicts.md` has this table between two marks of its name; `QUIESCENT_BLESS=1` writes
+    /// it there.
     fn docs_have(name: &str, table: &str) {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/published-verdicts.md");
         let text = std::fs::read_to_string(path).unwrap();
         let (begin, end) = (
             format!("<!-- {name} -->\n"),
@@ -237,7 +238,7 @@ mod tests {
         }
         assert_eq!(
             found, table,
-            "docs/model.md: QUIESCENT_BLESS=1 cargo test -p quiescent-sim --lib catalogue"
+            "data/published-verdicts.md: QUIESCENT_BLESS=1 cargo test -p quiescent-sim --lib catalogue"
         );
     }
 

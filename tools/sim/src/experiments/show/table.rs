@@ -1,7 +1,7 @@
 //! Every published statement and figure beside the model's: where it is from, the verdict, and the basis.
 //!
-//! [`table`] writes it as Markdown, for `docs/model.md`, which a test compares with it; [`json`] has the same
-//! for scripts.
+//! [`table`] writes it as Markdown, for `data/published-verdicts.md`, which a test compares with it; [`json`]
+//! has the same for scripts.
 
 use super::{MISSED, claims, verdict};
 use crate::experiments::sources::{Found, Missed, Places};
