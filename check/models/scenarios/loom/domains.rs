@@ -1,7 +1,7 @@
 //! A program's own domains under C11, with the product's own orderings: see `docs/ordering.md`.
 
 use crate::common::{World, check, join};
-use quiescent_models::loom::with_membarrier;
+use quiescent_models::loom::{thread, with_membarrier};
 use quiescent_on_loom as rcu;
 use rcu::check::Model;
 
@@ -74,5 +74,35 @@ fn a_section_s_end_wakes_the_driver() {
             update(&world);
             join(reader);
         });
+    });
+}
+
+/// The last handle finds that it is the last one, and frees without a grace period what a section of a handle
+/// that was dropped before has used `[HND-1]`.
+#[test]
+fn the_last_handle_frees_what_another_one_s_section_has_used() {
+    check("domain: handles", 3, || {
+        let world = World::with_own(Model::new());
+        let other = world.own().clone();
+        // SAFETY: the only use of the world's handle from here on.
+        let last = unsafe { std::ptr::read(world.own()) };
+        let user = world.clone();
+        let reader = thread::spawn(move || {
+            user.domain.enter();
+            let guard = other.read_lock();
+            user.use_object(0);
+            drop(guard);
+            drop(other);
+            user.domain.leave();
+        });
+        world.domain.enter();
+        let queued = world.clone();
+        // SAFETY: the world is shared by threads, and lives as long as its clone.
+        unsafe { last.defer_unchecked(move || queued.free(0)) };
+        match last.free_now() {
+            Ok(drained) => assert_eq!(drained.ran, 1),
+            Err(refused) => std::mem::forget(refused), // the reader still has its handle
+        }
+        join(reader);
     });
 }
