@@ -359,12 +359,11 @@ fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
 /// it owes what it would have run outside.
 #[inline(never)]
 fn own_inside(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
-    let reader = local.reader();
-    if local.in_callback() || !reader.is_plainly_inside() {
+    let Some(open) = local.noted_section().filter(|_| !local.in_callback()) else {
         return own_elsewhere(local, queue, entry, bytes);
-    }
+    };
     if owes_enough(local, queue) {
-        reader.owe();
+        open.owe();
     }
     if queue.lanes[OWN].push_only(entry, bytes) {
         help_own(queue, entry, bytes, Popped::NOTHING); // last, so that it needs no frame
@@ -422,7 +421,7 @@ pub fn deliver_own(state: &'static State, entry: Entry, bytes: u64, terms: Terms
     state.deliver_code(Parcel::Entry(OWN, entry, bytes), terms);
 }
 
-/// Not in a section of the process's domain.
+/// Not in a section that the thread has noted.
 #[cold]
 #[inline(never)]
 fn own_elsewhere(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {

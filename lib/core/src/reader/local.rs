@@ -153,8 +153,11 @@ impl Local {
     pub fn noted_section(&self) -> Option<&'static Reader> {
         // SAFETY: a record; records live forever.
         let record: &'static ReaderRecord = unsafe { &*self.record.load(Ordering::Relaxed) };
-        let words = [self.reader(), &record.words.reader];
-        words.into_iter().find(|word| word.is_plainly_inside())
+        let (own, noted) = (self.reader(), &record.words.reader);
+        match own.is_plainly_inside() {
+            true => Some(own),
+            false => noted.is_plainly_inside().then_some(noted),
+        }
     }
 
     /// The tally that the thread has noted, if it belongs to these counts. (The niche of a reference would
