@@ -1,9 +1,10 @@
-//! Models of the library's primitives (its layer `prim`): two modules with the same interface.
+//! Models of the library's primitives (its layer `prim`): three modules with the same interface.
 //!
 //! | module | memory | schedules | finds |
 //! |---|---|---|---|
 //! | [`explorer`] | store buffers (TSO, PSO) | all short ones, some long ones | missing fences, wrong logic |
 //! | [`loom`] | C11 | all with few preemptions | missing acquire and release |
+//! | [`shuttle`] | sequentially consistent | random | wrong logic, in models of programs that use the library |
 //!
 //! The packages in `packages/` are manifests only: each compiles the library's own sources on one module, and
 //! runs the scenarios of that name in `scenarios/`.
@@ -12,6 +13,7 @@ pub mod chance;
 mod ends;
 pub mod explorer;
 pub mod loom;
+pub mod shuttle;
 
 /// Slots in a leaf of the library's slot table: few, so that scenarios use them all.
 pub const LEAF_SLOTS: usize = 4;

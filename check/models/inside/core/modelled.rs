@@ -43,9 +43,9 @@ pub const THREADS: bool = true;
 
 /// The id of the calling thread; the same for all threads where no scenario needs to tell them apart.
 pub fn thread_id() -> u32 {
-    #[cfg(quiescent_explorer)]
+    #[cfg(any(quiescent_explorer, quiescent_shuttle))]
     let number = super::thread_index() as u32;
-    #[cfg(not(quiescent_explorer))]
+    #[cfg(not(any(quiescent_explorer, quiescent_shuttle)))]
     let number = 0;
     number + 1
 }

@@ -34,7 +34,7 @@ impl Wakeups {
     pub(super) fn wake(&self, _word: &AtomicU32) {
         #[cfg(any(quiescent_virtual, quiescent_explorer))]
         prim::ring();
-        #[cfg(quiescent_loom)]
+        #[cfg(any(quiescent_loom, quiescent_shuttle))]
         prim::futex_wake(_word);
     }
 
@@ -48,7 +48,7 @@ impl Wakeups {
         }
     }
 
-    #[cfg(quiescent_loom)]
+    #[cfg(any(quiescent_loom, quiescent_shuttle))]
     pub(super) fn sleep(&self, word: &AtomicU32, asleep: u32) -> Woken {
         prim::futex_wait(word, asleep, Some(std::time::Duration::from_secs(1)));
         Woken::default()

@@ -5,3 +5,4 @@ mod explorer_litmus;
 mod explorer_long;
 mod explorer_pruning;
 mod loom_litmus;
+mod shuttle_model;

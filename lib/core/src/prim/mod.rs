@@ -1,12 +1,13 @@
 //! The primitives: atomics, fences, futex, lock, memory. The other modules import them from here only.
 //!
-//! Four sets have the same names; the build selects one:
+//! Five sets have the same names; the build selects one:
 //!
 //! | set | built as | purpose |
 //! |---|---|---|
 //! | std | the product | the real primitives |
 //! | explorer | `check/models/packages/explorer` | a store-buffer machine (TSO, PSO) |
 //! | loom | `check/models/packages/loom` | the C11 model, in fenced mode: loom has no membarrier |
+//! | shuttle | `check/models/packages/shuttle` | random schedules, all accesses SeqCst: models of programs |
 //! | virtual | `tools/virtual/core` | fibers on virtual time: the machine of threads in `sim` |
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile
@@ -31,6 +32,8 @@ pub use self::native::*;
 pub use quiescent_models::explorer::*;
 #[cfg(quiescent_loom)]
 pub use quiescent_models::loom::*;
+#[cfg(quiescent_shuttle)]
+pub use quiescent_models::shuttle::*;
 #[cfg(quiescent_virtual)]
 pub use quiescent_virtual::*;
 

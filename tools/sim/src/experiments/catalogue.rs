@@ -224,7 +224,10 @@ mod tests {
     /// `data/published-verdicts.md` has this table between two marks of its name; `QUIESCENT_BLESS=1` writes
     /// it there.
     fn docs_have(name: &str, table: &str) {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/published-verdicts.md");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../data/published-verdicts.md"
+        );
         let text = std::fs::read_to_string(path).unwrap();
         let (begin, end) = (
             format!("<!-- {name} -->\n"),

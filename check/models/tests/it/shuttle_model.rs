@@ -1,0 +1,207 @@
+//! The shuttle model: time, sleep and deadlocks; the errors that it finds, and those that it does not show.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quiescent_models::shuttle::Ordering::Relaxed;
+use quiescent_models::shuttle::{
+    AtomicU32, Case, Failure, Kind, NEVER, Nap, Report, clock, futex_wait, futex_wake, nap, now_ns,
+    random, run, spawn, tls_get, tls_set, yield_now,
+};
+
+const SEEDS: u64 = 60;
+
+/// Runs so many cases of both kinds.
+fn all(scenario: fn()) -> Result<Report, (Case, Failure)> {
+    let mut sum = Report::default();
+    for seed in 0..SEEDS {
+        for kind in [Kind::Walk, Kind::Pct] {
+            let case = Case { kind, seed };
+            let report = run(case, scenario).map_err(|failure| (case, failure))?;
+            sum.executions += report.executions;
+            sum.steps += report.steps;
+        }
+    }
+    Ok(sum)
+}
+
+/// Counts without a locked instruction.
+fn lost_count() {
+    let count = Arc::new(AtomicU32::new(0));
+    let threads = [(); 2].map(|()| {
+        let count = count.clone();
+        spawn(move || {
+            for _ in 0..50 {
+                count.store(count.load(Relaxed) + 1, Relaxed);
+            }
+        })
+    });
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+    assert_eq!(count.load(Relaxed), 100, "a count was lost");
+}
+
+/// A failure is found again by its case, at the same step.
+#[test]
+fn a_case_is_the_same_again() {
+    let (case, failure) = all(lost_count).expect_err("a race");
+    assert!(failure.message.contains("a count was lost"), "{failure:?}");
+    let named: Case = case.to_string().parse().unwrap();
+    assert_eq!(named, case);
+    for _ in 0..3 {
+        assert_eq!(run(named, lost_count), Err(failure.clone()));
+    }
+}
+
+#[test]
+fn names_of_no_case_are_refused() {
+    for name in ["", "walk", "walk:", "walk:x", "dfs:1", "pct:-1"] {
+        let error = name.parse::<Case>().unwrap_err();
+        assert!(error.contains("walk:SEED"), "{error}");
+    }
+}
+
+/// Random numbers belong to the case: so do the actions of a life.
+#[test]
+fn numbers_belong_to_the_case() {
+    let case = |seed| Case {
+        kind: Kind::Walk,
+        seed,
+    };
+    let drawn = |seed| {
+        let failure = run(case(seed), || panic!("{}", random())).unwrap_err();
+        failure.message
+    };
+    assert_eq!(drawn(1), drawn(1));
+    assert_ne!(drawn(1), drawn(2));
+}
+
+/// Each store passes the other thread's load on real machines; here none does, whatever the source says.
+#[test]
+fn orders_are_not_shown() {
+    let report = all(|| {
+        let words = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let other = words.clone();
+        let thread = spawn(move || {
+            other[0].store(1, Relaxed);
+            other[1].load(Relaxed)
+        });
+        words[1].store(1, Relaxed);
+        let seen = words[0].load(Relaxed);
+        assert!(seen == 1 || thread.join().unwrap() == 1);
+    });
+    assert!(report.unwrap().executions > SEEDS);
+}
+
+/// The word changes between the check and the sleep, or before, or after: the sleeper is woken in each case.
+#[test]
+fn a_wake_up_is_not_lost() {
+    all(|| {
+        let word = Arc::new(AtomicU32::new(0));
+        let theirs = word.clone();
+        let sleeper = spawn(move || futex_wait(&theirs, 0, None));
+        word.store(1, Relaxed);
+        futex_wake(&*word);
+        sleeper.join().unwrap();
+    })
+    .unwrap();
+}
+
+/// A sleeper that is woken before the word changes may sleep for ever.
+#[test]
+fn a_lost_wake_up_is_a_deadlock() {
+    let found = all(|| {
+        let word = Arc::new(AtomicU32::new(0));
+        let theirs = word.clone();
+        let sleeper = spawn(move || futex_wait(&theirs, 0, Some(NEVER)));
+        futex_wake(&*word);
+        word.store(1, Relaxed);
+        sleeper.join().unwrap();
+    });
+    let (_, failure) = found.unwrap_err();
+    assert!(failure.message.contains("deadlock"), "{failure:?}");
+}
+
+/// When no thread can run, the clock advances to the first time-out.
+#[test]
+fn time_passes_where_no_thread_can_run() {
+    all(|| {
+        let late = spawn(|| {
+            assert_eq!(nap(9_000), Nap::Idle);
+            clock()
+        });
+        let word = AtomicU32::new(0);
+        futex_wait(&word, 0, Some(Duration::from_nanos(5_000)));
+        assert_eq!(clock(), 5_000);
+        assert_eq!(late.join().unwrap(), 9_000);
+    })
+    .unwrap();
+}
+
+/// Readings of the clock advance it as well: then a nap ends although others can run.
+#[test]
+fn looks_take_time() {
+    all(|| {
+        let napper = spawn(|| {
+            nap(1_000);
+            clock()
+        });
+        while now_ns() < 2_000 {
+            yield_now();
+        }
+        let woken = napper.join().unwrap();
+        assert!(woken >= 1_000, "woken at {woken}");
+    })
+    .unwrap();
+}
+
+/// A sleeper without a time is woken last, and the clock does not advance then.
+#[test]
+fn the_last_sleeper() {
+    all(|| {
+        let last = spawn(|| {
+            yield_now();
+            (nap(u64::MAX), clock())
+        });
+        yield_now();
+        nap(3_000);
+        nap(6_000);
+        assert_eq!(last.join().unwrap(), (Nap::Idle, 6_000));
+    })
+    .unwrap();
+}
+
+#[test]
+fn cells_are_a_thread_s_own_and_new_in_each_execution() {
+    all(|| {
+        let threads = [1, 2].map(|me| {
+            spawn(move || {
+                assert_eq!(tls_get(0), 0);
+                tls_set(0, me);
+                now_ns();
+                assert_eq!(tls_get(0), me);
+            })
+        });
+        assert_eq!(tls_get(0), 0);
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
+    })
+    .unwrap();
+}
+
+/// An endless loop is a failure, too.
+#[test]
+fn an_execution_without_an_end() {
+    let case = Case {
+        kind: Kind::Walk,
+        seed: 1,
+    };
+    let failure = run(case, || {
+        let word = AtomicU32::new(0);
+        while word.load(Relaxed) == 0 {}
+    });
+    let message = failure.unwrap_err().message;
+    assert!(message.contains("max_steps"), "{message}");
+}
