@@ -167,8 +167,8 @@
 //! | a grace period, several threads | one process-wide fence, shared by all waiters | the same |
 //! | its latency | | `quiescent bench sync --compare` |
 //! | reads beside updates | | `quiescent bench mixed --compare` |
-//! | an [`Srcu`] section, its grace periods | | `quiescent bench srcu --compare` |
-//! | a [`Domain`] section, its grace periods; 1000 idle domains | | `quiescent bench domain --compare` |
+//! | an [`Srcu`] section, its grace periods | | `quiescent bench read --compare`, `bench sync` |
+//! | a [`Domain`] section, its grace periods; 1000 idle domains | | `quiescent bench read`, `sync`, `idle` |
 //! | nothing queued, no waiter | no thread wakes | `cargo test -p quiescent --test it quiet` |
 //!
 //! `ci/instructions --disassembly` shows the instructions. [`statistics()`] returns what the running program
@@ -212,7 +212,7 @@
 //! * [`guide::migration`]: coming from another crate, or from liburcu.
 //! * [`limitations`]: what the library does not do, and what happens when a resource runs out.
 //! * `lib/quiescent/examples`: complete programs.
-//! * `docs/architecture.md`: the design, and a glossary.
+//! * `docs/glossary.md`: the words; `docs/architecture.md`: the design.
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]

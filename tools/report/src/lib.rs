@@ -1,7 +1,7 @@
 //! The one form of all output: rows, text tables, verdicts, HTML pages.
 //!
 //! A command fills a [`Report`] with [`Row`]s. The same report is printed as one line of JSON, as text
-//! tables, and as a page with charts, so the three cannot differ. The crate imports no other crate of the
+//! tables, and as a page with bars, so the three cannot differ. The crate imports no other crate of the
 //! project.
 //!
 //! | folder | job |
@@ -10,8 +10,7 @@
 //! | [`rows`] | [`Report`] and [`Row`] (JSON schema `quiescent/1`), the machine, statistics over samples |
 //! | [`text`] | text tables, and figures with a fixed number of digits |
 //! | [`verdict`] | targets: a figure, its bound, met or not |
-//! | [`html`] | pages that load nothing, charts as SVG |
-//! | [`pages`] | whole pages from a report |
+//! | [`pages`] | the page of HTML of any report |
 //!
 //! Each folder imports only those above it in the table.
 //!
@@ -25,7 +24,6 @@
 //! ```
 
 pub mod command;
-pub mod html;
 pub mod pages;
 pub mod rows;
 pub mod text;

@@ -87,11 +87,11 @@ use quiescent_core::queue::weight::UNKNOWN;
 /// # Cost
 /// A section costs as much as one of the process's domain: two stores to a word of the thread's own, and no
 /// fence; and a check whether the word that the thread has cached is of this domain. A thread that alternates
-/// between domains looks its word up each time. `quiescent bench domain` measures both. Each thread that has
+/// between domains looks its word up each time. `quiescent bench read` measures both. Each thread that has
 /// read in a domain costs 128 bytes.
 ///
 /// A domain that was never used is one word. It gets an engine and queues when something is first queued or
-/// waited for there, and keeps them: a domain at rest takes some kilobytes (`quiescent bench domain` measures
+/// waited for there, and keeps them: a domain at rest takes some kilobytes (`quiescent bench idle` measures
 /// it; the target is at most 8 KiB). It has no thread and no timer, and causes no wake-ups. A thread's first
 /// 64 callbacks or objects in a domain take the lock of its queue there; after them it pushes without a lock.
 /// The process's worker frees and runs what is queued. It waits for no reader, and one fence serves all

@@ -47,7 +47,7 @@ use quiescent_core::prim::AtomicPtr;
 ///
 /// # Cost
 /// A section is two additions to counters that no other thread writes, without a fence:
-/// `quiescent bench srcu` measures it. A grace period is one process-wide fence and a sum over the threads
+/// `quiescent bench read` measures it. A grace period is one process-wide fence and a sum over the threads
 /// that have ever read here (no fence if only the caller has). An `Srcu` that was never used is one word;
 /// then it takes about two kilobytes, and one more for each eight threads. Callbacks are queued as in a
 /// [`Domain`](crate::Domain), and run on the process's worker.

@@ -1,15 +1,7 @@
-//! For tests of cases: options that make no sense; for tests of targets: a report made of figures, and what
-//! became of a target in it.
+//! For tests: a report made of figures, and what became of a target in it.
 
 use quiescent_report::verdict::Target;
-use quiescent_report::{Control, Error, Report, Row};
-
-/// Wrong usage, which the error says.
-pub fn nonsense(run: impl FnOnce(Control<'static>) -> Result<Report, Error>) {
-    let error = run(Control::none()).unwrap_err();
-    assert!(matches!(error, Error::Usage(_)), "{error}");
-    assert!(error.to_string().contains("give"), "{error}");
-}
+use quiescent_report::{Report, Row};
 
 /// A report of single values: subject, case, metric, value.
 pub fn report(figures: &[(&str, &str, &str, f64)]) -> Report {

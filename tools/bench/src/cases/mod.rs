@@ -1,8 +1,8 @@
 //! What is measured: a module for each command of `bench`.
 //!
-//! A module has the options, a `run` that gives a report, its text, and its targets where it has some. Cases
-//! that need a fresh process for each measurement ask it a [`Question`](crate::measure::once::Question); this
-//! program again, started with other words, answers it ([`serve`]).
+//! A module has a [`Bench`], which is a table of options, questions and tables of text, and what answers the
+//! questions. Most ask each [`Question`](crate::measure::once::Question) of a fresh process: this program
+//! again, started with other words, answers it ([`serve`]).
 //!
 //! `read`, `retire` and `mixed` measure on every system; those in `linux` ask `/proc`, signals or the kernel.
 
@@ -11,17 +11,28 @@ pub(crate) mod fixture;
 #[cfg(target_os = "linux")]
 mod linux;
 pub mod mixed;
+pub mod plan;
 pub mod read;
 pub mod retire;
+pub mod setting;
 
 #[cfg(target_os = "linux")]
 pub use linux::*;
 
 use crate::measure::once::{self, Kind, kind};
+use plan::Bench;
+
+/// Every measurement of this system, in the order of the command line.
+pub fn all() -> Vec<&'static Bench> {
+    let mut all = vec![&read::READ, &retire::RETIRE, &mixed::MIXED];
+    #[cfg(target_os = "linux")]
+    all.extend(linux::ALL);
+    all
+}
 
 /// Every kind of question that a measuring process answers on any system.
 const KINDS: [Kind; 2] = [
-    kind::<mixed::child::MixedAsk>(),
+    kind::<mixed::MixedAsk>(),
     kind::<retire::child::RetireAsk>(),
 ];
 

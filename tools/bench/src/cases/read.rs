@@ -1,251 +1,246 @@
 //! `bench read`: what a read-side critical section costs its reader.
 //!
-//! A *cell* is one subject in one case, run for about [`ReadOptions::cell_us`] of CPU time, and measured as
-//! `pairs` says: thread CPU time a turn, less the bare loop of the same language in the same round. A row is
-//! the median, smallest and largest over the rounds.
+//! A *cell* is one subject in one case, run for about `cell_us` of CPU time, and measured as `pairs` says:
+//! thread CPU time a turn, less the bare loop of the same language in the same round. A row is the median,
+//! smallest and largest over the rounds. The case `ended elsewhere` is measured beside: one thread begins 64
+//! sections, another ends them: CPU time of both a section, less the same with plain words; for subjects
+//! whose sections may end on another thread.
 
+use super::plan::{Bench, Body, Given, Shown};
+use super::setting::{self, Setting};
+use crate::instructions::{self, LoopCase};
+use crate::measure::{clock, order};
+use crate::subjects::held::BARE_HANDED;
 use crate::subjects::pairs::{self, Cell, Rounds};
-use crate::subjects::pool::{MOST_THREADS, Pool};
-use crate::subjects::{self, Language, READS_PER_REPIN, ReadCase, Subject};
+use crate::subjects::pool::Pool;
+use crate::subjects::{self, BATCH, Handed, Language, READS_PER_REPIN, ReadCase, Subject};
 use quiescent::{FenceMode, Options};
-use quiescent_report::text::cases;
 use quiescent_report::{Control, Error, Report, Row};
 
 /// The metric of the rows.
 pub const METRIC: &str = "cpu_ns";
 /// Their unit: CPU time of one pair (`repin`: of one read).
 pub const UNIT: &str = "ns/pair";
+/// A section is ended by another thread.
+pub const HANDED: &str = "ended elsewhere";
+/// Batches that one thread hands another, a round.
+const BATCHES: u64 = 50;
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct ReadOptions {
-    /// Threads that read at once, 1..=[`MOST_THREADS`].
-    pub threads: usize,
-    /// All subjects, not only quiescent's.
-    pub compare: bool,
-    /// Our readers carry the fence.
-    pub fenced: bool,
-    /// Rounds; medians of fewer than 30 are noisy.
-    pub rounds: u64,
-    /// Where the rotation of subjects starts.
-    pub seed: u64,
-    /// CPU time a cell should take, in µs, shared out when there are more threads than CPUs.
-    pub cell_us: u64,
+/// The measurement.
+pub static READ: Bench = Bench {
+    name: "read",
+    about: "CPU time of a read-side critical section: empty, nested, load, repin, across an await, ended \
+            elsewhere",
+    settings: &[
+        setting::compare("Beside every other library in this build"),
+        Setting::flag(
+            "fenced",
+            "Our readers carry the fence, as on systems that have none of the process (built with \
+             --no-default-features --features peers, seize's do as well)",
+        ),
+        Setting::flag("instructions", "Also count instructions, under valgrind"),
+        setting::threads("threads", "1", "Threads that read at once"),
+        setting::rounds(
+            "60",
+            "Rounds over all subjects; 30 or more for figures worth quoting",
+        ),
+        // CPU time a cell should take, shared out when there are more threads than CPUs.
+        Setting::count("cell_us", "2000", 1_000_000, "").named(""),
+    ],
+    method: "thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); \
+             each loop at four places in a cache line; subjects interleaved, order rotated; median, min, max \
+             over rounds; repin is per read; across an await: two polls of a task that is pending once; \
+             ended elsewhere: CPU time of both threads; ratios: medians of this run divided",
+    body: Body::Here(measure),
+    describe,
+    ratios: true,
+    title: "Read side: CPU ns a pair, {threads} thread(s) at once: median [min..max] over rounds; repin per \
+            read; -turns: two domains by turns",
+    tables: &[
+        Shown::Cases("Each pair", METRIC, 1.0, is_case),
+        Shown::Cases(
+            "Our other kinds of readers, over those of the process",
+            "cpu_ns_ratio",
+            1.0,
+            is_case,
+        ),
+        Shown::Cases(
+            "Instructions a pair, and of a call that retires",
+            instructions::METRIC,
+            1.0,
+            |_| true,
+        ),
+    ],
+    ..Bench::USUAL
+};
+
+fn is_case(case: &str) -> bool {
+    case == HANDED || ReadCase::named(case).is_some()
 }
 
-impl ReadOptions {
-    pub(crate) fn rounds(&self) -> Rounds {
-        Rounds {
-            rounds: self.rounds,
-            seed: self.seed,
-            cell_us: self.cell_us,
-            threads: self.threads,
-        }
+fn measure(given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
+    if given.is("instructions") {
+        instructions::check_valgrind()?;
     }
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        ReadOptions {
-            threads: 1,
-            compare: false,
-            fenced: false,
-            rounds: 40,
-            seed: 1,
-            cell_us: 2_000,
-        }
-    }
-}
-
-/// Measures and reports. When stopped, the report has what was measured until then.
-///
-/// # Errors
-/// [`Error::Usage`] for counts out of range, [`Error::Failed`] when threads cannot be had.
-pub fn run(options: &ReadOptions, control: Control<'_>) -> Result<Report, Error> {
-    check(options)?;
-    if options.fenced {
+    if given.is("fenced") {
         let fenced = Options::new().fence(FenceMode::Fenced).apply();
         fenced.map_err(|error| Error::Failed(error.to_string()))?;
     }
-    let subjects = subjects::selected(options.compare);
-    let pool = Pool::start(options.threads, &subjects)?;
-    let (mut cells, mut names) = (Vec::new(), Vec::new());
-    add_cells(&subjects, &ReadCase::ALL, &mut cells, &mut names);
-    let rounds = options.rounds();
+    let subjects = subjects::selected(given.is("compare"));
+    let pool = Pool::start(given.of("threads") as usize, &subjects)?;
+    let (cells, names) = cells(&subjects);
+    let rounds = Rounds {
+        rounds: given.of("rounds"),
+        seed: given.seed,
+        cell_us: given.of("cell_us"),
+        threads: given.of("threads") as usize,
+    };
     let samples = pairs::measure(&pool, &cells, rounds, "bench read", control)?;
-    let mut report = Report::new("bench read", options.seed);
-    describe(&mut report, options);
-    report.rows = rows(&subjects, &ReadCase::ALL, &names, &samples);
-    Ok(report)
-}
-
-pub(crate) fn check(options: &ReadOptions) -> Result<(), Error> {
-    let usage = |text: String| Err(Error::Usage(text));
-    if !(1..=MOST_THREADS).contains(&options.threads) {
-        return usage(format!(
-            "{} threads: give 1 to {MOST_THREADS}",
-            options.threads
-        ));
+    let mut rows = Vec::new();
+    for case in ReadCase::ALL {
+        let of_case = names
+            .iter()
+            .zip(&samples)
+            .filter(|(name, _)| name.is_some_and(|it| it.1 == case));
+        rows.extend(
+            of_case.filter_map(|(name, samples)| {
+                Row::of((*name)?.0, case.name(), METRIC, UNIT, samples)
+            }),
+        );
     }
-    if options.rounds == 0 {
-        return usage("0 rounds measure nothing: give 30 or more".into());
+    rows.extend(handed(&subjects, given, control)?);
+    if given.is("instructions") && !control.stopped() {
+        let names: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
+        let mut counted = LoopCase::all();
+        counted.retain(|case| matches!(case, LoopCase::Read(_) | LoopCase::Push));
+        rows.extend(instructions::rows(
+            &given.program,
+            &names,
+            &counted,
+            control,
+        )?);
     }
-    Ok(())
+    Ok(rows)
 }
 
 /// Who a cell is of, and its case; `None` for a bare loop.
-pub(crate) type Names = Vec<Option<(&'static str, ReadCase)>>;
+type Name = Option<(&'static str, ReadCase)>;
 
-/// The cells of the subjects and of the bare loops they need, in one rotation.
-pub(crate) fn add_cells(
-    subjects: &[Subject],
-    cases: &[ReadCase],
-    cells: &mut Vec<Cell>,
-    names: &mut Names,
-) {
-    let mut place = cells.iter().map(|cell| cell.place + 1).max().unwrap_or(0);
-    let mut bare_cells = Vec::new();
+/// The cells of the subjects and of the bare loops they need, in one rotation, with their names.
+fn cells(subjects: &[Subject]) -> (Vec<Cell>, Vec<Name>) {
+    let (mut cells, mut names, mut bare_cells) = (Vec::new(), Vec::new(), Vec::new());
+    let mut place = 0;
     for language in [Language::Rust, Language::C] {
         let wanted = subjects.iter().any(|subject| subject.language == language);
-        if let Some(loops) = subjects::bare(language).filter(|_| wanted) {
-            // The bare loop of `nested` and `load` is that of `empty`.
-            for case in [ReadCase::Empty, ReadCase::Repin] {
+        let Some(loops) = subjects::bare(language).filter(|_| wanted) else {
+            continue;
+        };
+        for case in ReadCase::ALL
+            .into_iter()
+            .filter(|case| *case == bare_of(*case))
+        {
+            if let Some(run) = loops.of(case) {
                 bare_cells.push((language, case, cells.len()));
-                cells.push(cell(place, loops.of(case), None));
+                cells.push(Cell {
+                    place,
+                    run,
+                    bare: None,
+                });
                 names.push(None);
             }
-            place += 1;
         }
+        place += 1;
     }
     for subject in subjects {
-        for &case in cases {
-            let wanted = match case {
-                ReadCase::Repin => ReadCase::Repin,
-                _ => ReadCase::Empty,
+        for case in ReadCase::ALL {
+            let Some(run) = subject.loops.of(case) else {
+                continue;
             };
-            let is_bare =
-                |of: &&(Language, ReadCase, usize)| (of.0, of.1) == (subject.language, wanted);
+            let is_bare = |of: &&(Language, ReadCase, usize)| {
+                (of.0, of.1) == (subject.language, bare_of(case))
+            };
             let bare = bare_cells.iter().find(is_bare).map(|found| found.2);
-            cells.push(cell(place, subject.loops.of(case), bare));
+            cells.push(Cell { place, run, bare });
             names.push(Some((subject.name, case)));
         }
         place += 1;
     }
+    (cells, names)
 }
 
-fn cell(place: usize, run: fn(u64), bare: Option<usize>) -> Cell {
-    Cell { place, run, bare }
-}
-
-/// The rows of what was measured: a case after the other.
-pub(crate) fn rows(
-    subjects: &[Subject],
-    cases: &[ReadCase],
-    names: &Names,
-    samples: &[Vec<f64>],
-) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for &case in cases {
-        for subject in subjects {
-            let of = Some((subject.name, case));
-            let index = names.iter().position(|name| *name == of);
-            let values = index.map_or(&[][..], |index| samples[index].as_slice());
-            rows.extend(Row::of(subject.name, case.name(), METRIC, UNIT, values));
-        }
+/// The bare loop of `nested` and `load` is that of `empty`.
+fn bare_of(case: ReadCase) -> ReadCase {
+    match case {
+        ReadCase::Nested | ReadCase::Load => ReadCase::Empty,
+        other => other,
     }
-    rows
 }
 
-fn describe(report: &mut Report, options: &ReadOptions) {
-    report.option("threads", options.threads);
-    report.option("compare", options.compare);
-    report.option("fenced", options.fenced);
+/// Sections that end on another thread.
+fn handed(subjects: &[Subject], given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
+    let of_subjects = subjects.iter().filter_map(|it| Some((it.name, it.handed?)));
+    // What is subtracted is the first.
+    let loops: Vec<(&str, Handed)> = [("", BARE_HANDED)].into_iter().chain(of_subjects).collect();
+    let mut samples = vec![Vec::new(); loops.len()];
+    control.progress.begin(HANDED, given.of("rounds"));
+    for round in 0..given.of("rounds") {
+        let mut raw = vec![0.0; loops.len()];
+        for place in order::round(loops.len(), round, given.seed) {
+            if !control.stopped() {
+                raw[place] = loops[place].1(BATCHES).map_err(Error::Failed)?;
+            }
+        }
+        if control.stopped() {
+            break;
+        }
+        for (samples, ns) in samples.iter_mut().zip(&raw).skip(1) {
+            samples.push((ns - raw[0]).max(0.0));
+        }
+        control.progress.advance(1);
+    }
+    control.progress.end();
+    let rows = loops.iter().zip(&samples);
+    Ok(rows
+        .filter_map(|(of, samples)| Row::of(of.0, HANDED, METRIC, UNIT, samples))
+        .collect())
+}
+
+fn describe(_: &Given, report: &mut Report) {
     let seize = match cfg!(feature = "fast-barrier") {
         true => "has a fence of the process",
         false => "readers carry the fence",
     };
     report.option("seize", seize);
-    report.option("rounds", options.rounds);
-    report.option("cell_us", options.cell_us);
     report.option("reads_per_repin", READS_PER_REPIN);
-    report.option(
-        "method",
-        "thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); each \
-         loop at four places in a cache line; subjects interleaved, order rotated; median, min, max over \
-         rounds; repin is per read",
-    );
-    subjects::note(report, options.compare);
-}
-
-/// The report as text: a subject a line, a case a column.
-pub fn text(report: &Report) -> String {
-    let threads = report
-        .options
-        .get("threads")
-        .map_or(1, |n| n.as_u64().unwrap_or(1));
-    let fenced = report.options.get("fenced") == Some(&true.into());
-    let mut text = format!(
-        "Read side: CPU ns a pair, {threads} thread{} at once{}: median [min..max] over rounds; repin per \
-         read\n\n",
-        if threads == 1 { "" } else { "s" },
-        if fenced { ", our readers fenced" } else { "" },
-    );
-    let of_reading = |case: &str| ReadCase::named(case).is_some();
-    text += &cases::of_cases(report, METRIC, 1.0, of_reading).fitted();
-    text
+    report.option("batch", BATCH);
+    report.option("clock_ns", clock::clock_pair_ns());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::fixture::nonsense;
-
-    fn tiny() -> ReadOptions {
-        ReadOptions {
-            compare: true,
-            rounds: 2,
-            cell_us: 50,
-            ..ReadOptions::default()
-        }
-    }
+    use quiescent_report::OURS;
 
     #[test]
     fn a_row_for_every_subject_and_case() {
-        let report = run(&tiny(), Control::none()).unwrap();
-        report.check().unwrap();
-        for subject in subjects::all() {
-            for case in ReadCase::ALL {
-                let row = report.find(subject.name, case.name(), METRIC).unwrap();
-                assert_eq!((row.n, row.unit.as_str()), (2, UNIT));
+        for compare in [false, true] {
+            let given = READ.usual("true".into()).with("compare", compare.into());
+            let given = given.with("rounds", 2).with("cell_us", 50);
+            let report = READ.run(&given, Control::none()).unwrap();
+            report.check().unwrap();
+            for subject in subjects::all() {
+                let has = |case: &str| {
+                    let row = report.find(subject.name, case, METRIC);
+                    row.is_some_and(|row| (row.n, row.unit.as_str()) == (2, UNIT))
+                };
+                let wanted = compare || subject.name.starts_with(OURS);
+                for case in ReadCase::ALL {
+                    let is_one = wanted && subject.loops.of(case).is_some();
+                    assert_eq!(has(case.name()), is_one, "{} {}", subject.name, case.name());
+                }
+                assert_eq!(has(HANDED), wanted && subject.handed.is_some());
+                assert_eq!(READ.figures(&report).contains(subject.name), wanted);
             }
-            assert!(text(&report).contains(subject.name));
-        }
-    }
-
-    #[test]
-    fn a_stopped_run_reports_what_it_has() {
-        let report = run(&tiny(), Control::cancelled()).unwrap();
-        report.check().unwrap();
-        assert!(report.rows.is_empty());
-    }
-
-    #[test]
-    fn nothing_to_do_is_a_usage_error() {
-        for options in [
-            ReadOptions {
-                rounds: 0,
-                ..tiny()
-            },
-            ReadOptions {
-                threads: 0,
-                ..tiny()
-            },
-            ReadOptions {
-                threads: MOST_THREADS + 1,
-                ..tiny()
-            },
-        ] {
-            nonsense(|control| run(&options, control));
         }
     }
 }

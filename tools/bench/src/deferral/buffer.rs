@@ -26,7 +26,7 @@ pub fn most_held() -> i64 {
 
 /// A value that owns so many bytes, which it does not declare.
 #[derive(Debug)]
-pub(super) struct Buffer(Vec<u8>);
+pub(crate) struct Buffer(Vec<u8>);
 
 impl Value for Buffer {
     fn new(turn: u64) -> Self {

@@ -12,13 +12,13 @@ use std::mem::MaybeUninit;
 
 /// What is retired: 64 bytes, one word of them written, nothing to drop.
 #[derive(Debug)]
-pub(super) struct Block {
-    pub(super) value: u64,
+pub(crate) struct Block {
+    pub(crate) value: u64,
     _rest: MaybeUninit<[u64; 7]>,
 }
 
 impl Block {
-    pub(super) fn new(value: u64) -> Self {
+    pub(crate) fn new(value: u64) -> Self {
         Block {
             value,
             _rest: MaybeUninit::uninit(),
@@ -27,17 +27,17 @@ impl Block {
 }
 
 /// What an owning object owns: 32 bytes, as `QB_TEXT` in `shims/retire.h`.
-pub(super) const TEXT: &str = "an object with something to drop";
+pub(crate) const TEXT: &str = "an object with something to drop";
 
 /// 64 bytes that own 32 more.
 #[derive(Debug)]
-pub(super) struct Owning {
+pub(crate) struct Owning {
     _text: String,
     _rest: MaybeUninit<[u64; 5]>,
 }
 
 impl Owning {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Owning {
             _text: String::from(TEXT),
             _rest: MaybeUninit::uninit(),
@@ -46,7 +46,7 @@ impl Owning {
 }
 
 /// How a library retires.
-pub(super) trait Defer {
+pub(crate) trait Defer {
     /// The calling thread's way in; made once before a loop.
     fn new() -> Self;
     /// A new block.
@@ -59,13 +59,13 @@ pub(super) trait Defer {
 }
 
 /// A library that is measured with owning objects too.
-pub(super) trait DeferOwning: Defer {
+pub(crate) trait DeferOwning: Defer {
     /// Makes and retires one.
     fn retire_owning(&self);
 }
 
 /// A library that retires boxes: all of the above.
-pub(super) trait Boxed {
+pub(crate) trait Boxed {
     /// [`Defer::new`].
     fn new() -> Self;
     /// Retires it.
@@ -101,7 +101,7 @@ impl<B: Boxed> DeferOwning for B {
 }
 
 /// The table for a library, without `owning`, swaps and verbs.
-pub(super) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
+pub(crate) const fn deferring<P: Defer>(name: &'static str) -> Deferring {
     fn nothing() {}
     Deferring {
         name,
@@ -172,7 +172,7 @@ fn all_in<P: Defer>(n: u64) {
 
 /// Makes and retires owning objects.
 #[inline(never)]
-pub(super) fn owning<P: DeferOwning>(n: u64) {
+pub(crate) fn owning<P: DeferOwning>(n: u64) {
     let peer = P::new();
     let mut i = n;
     while i != 0 {
@@ -218,7 +218,7 @@ impl Boxed for Free {
 
 /// What is there may have been read by anyone: without this the compiler makes nothing that is only dropped.
 #[inline(always)]
-pub(super) fn seen<T>(object: *const T) {
+pub(crate) fn seen<T>(object: *const T) {
     let mut address = object as u64;
     turn(&mut address);
 }
@@ -236,28 +236,11 @@ pub fn malloc_free() -> Deferring {
 pub fn bare(language: Language) -> Option<Deferring> {
     match language {
         Language::Rust => Some(deferring::<Bare>("bare-rust")),
-        Language::C => c(),
+        #[cfg(have_c)]
+        Language::C => Some(super::c_peer!("qb_retire_bare", "bare-c")),
+        #[cfg(not(have_c))]
+        Language::C => None,
     }
-}
-
-#[cfg(have_c)]
-fn c() -> Option<Deferring> {
-    Some(bare_c::subject("bare-c"))
-}
-
-#[cfg(have_c)]
-mod bare_c {
-    super::super::c_peer::c_peer!(
-        qb_retire_bare_attach qb_retire_bare_detach qb_retire_bare_finish qb_retire_bare_settle
-        qb_retire_bare_make qb_retire_bare_retire qb_retire_bare_stamped qb_retire_bare_all_in
-        qb_retire_bare_owning qb_retire_bare_read qb_retire_bare_update qb_retire_bare_one
-        qb_retire_bare_many qb_retire_bare_hold
-    );
-}
-
-#[cfg(not(have_c))]
-fn c() -> Option<Deferring> {
-    None
 }
 
 #[cfg(test)]

@@ -16,40 +16,23 @@
 //! thread is here any more" (seize).
 
 use crate::measure::threads;
-use crate::subjects::{Absent, Language, ReaderControl};
+use crate::peers;
+use crate::subjects::{Language, ReaderControl};
 use pace::Pace;
 use quiescent_report::OURS;
-use quiescent_report::Report;
 
-#[cfg(feature = "peers")]
-mod arc_swap;
 pub mod buffer;
 #[cfg(have_c)]
 mod c_peer;
-#[cfg(have_ck)]
-mod ck;
-#[cfg(feature = "peers")]
-mod crossbeam;
-mod domain;
-#[cfg(feature = "peers")]
-mod haphazard;
-#[cfg(feature = "peers")]
-mod kovan;
-#[cfg(have_liburcu)]
-mod liburcu;
-mod loops;
-mod noted;
+pub(crate) mod loops;
+pub(crate) mod noted;
 pub mod pace;
-mod quiescent;
 pub mod rest;
-#[cfg(feature = "peers")]
-mod sdd;
-#[cfg(feature = "peers")]
-mod seize;
 pub mod swap;
 
+#[cfg(have_c)]
+pub(crate) use c_peer::c_peer;
 pub use loops::{bare, malloc_free};
-pub use quiescent::dropped;
 use swap::{Content, Place, Swaps};
 
 /// One library that reclaims later.
@@ -68,17 +51,17 @@ pub struct Deferring {
     /// What is done last, by a thread that is not attached, when all producers have ended.
     pub settle: fn(),
     /// Fills the slots with new blocks.
-    make: fn(&mut [*mut ()]),
+    pub(crate) make: fn(&mut [*mut ()]),
     /// Retires the blocks of `make`, once.
-    retire: unsafe fn(&[*mut ()]),
+    pub(crate) retire: unsafe fn(&[*mut ()]),
     /// The same, and how many [`crate::measure::clock::stamp`]s each call took.
-    stamped: unsafe fn(&[*mut ()], &mut [u64]),
+    pub(crate) stamped: unsafe fn(&[*mut ()], &mut [u64]),
     /// Makes and retires so many blocks.
     pub all_in: fn(u64),
     /// Makes and retires so many owning objects.
     pub owning: Option<fn(u64)>,
     /// Reading beside updating, for each content of a cell.
-    swaps: Swaps,
+    pub(crate) swaps: Swaps,
     /// Makes and hands over so many blocks as callbacks: `call_rcu` and its like.
     pub call: Option<fn(u64)>,
     /// The ways of handing over blocks whose end is noticed.
@@ -176,47 +159,24 @@ impl Beside {
 /// `shims/retire.h`.
 pub const TURNS_A_LOOK: u64 = 64;
 
-/// Every subject of this build, quiescent's first.
+/// Every subject of this build, ours first.
 pub fn all() -> Vec<Deferring> {
-    vec![
-        quiescent::subject(),
-        #[cfg(have_ck)]
-        ck::subject("ck"),
-        #[cfg(have_liburcu)]
-        liburcu::call(),
-        #[cfg(have_liburcu)]
-        liburcu::defer(),
-        #[cfg(feature = "peers")]
-        crossbeam::subject(),
-        #[cfg(feature = "peers")]
-        seize::subject(),
-        #[cfg(feature = "peers")]
-        sdd::subject(),
-        #[cfg(feature = "peers")]
-        haphazard::subject(),
-        #[cfg(feature = "peers")]
-        kovan::subject(),
-        #[cfg(feature = "peers")]
-        seize::papaya(),
-        #[cfg(feature = "peers")]
-        arc_swap::subject(),
-        #[cfg(feature = "peers")]
-        arc_swap::cache(),
-    ]
+    peers::all()
+        .into_iter()
+        .flat_map(|it| it.deferring)
+        .collect()
 }
 
-/// quiescent's alone, or all.
+/// Ours alone, or all.
 pub fn selected(compare: bool) -> Vec<Deferring> {
     let mut subjects = all();
-    if !compare {
-        subjects.retain(|subject| subject.name == OURS);
-    }
+    subjects.retain(|subject| compare || subject.name.starts_with(OURS));
     subjects
 }
 
-/// The subject of this name, of [`all`], the one of `bench domain`, or [`malloc_free`].
+/// The subject of this name, of [`all`], or [`malloc_free`].
 pub fn named(name: &str) -> Option<Deferring> {
-    let mut known = all().into_iter().chain([domain::subject(), malloc_free()]);
+    let mut known = all().into_iter().chain([malloc_free()]);
     known.find(|subject| subject.name == name)
 }
 
@@ -228,11 +188,6 @@ pub fn find(name: &str) -> Result<Deferring, String> {
     named(name).ok_or_else(|| format!("`{name}` is not in this build; see `host.absent_peers`"))
 }
 
-/// quiescent, with blocks that a function frees: `retire(address, function)`.
-pub(crate) fn by_function() -> Deferring {
-    quiescent::by_function()
-}
-
 /// These subjects' verbs that are meant for many blocks.
 pub fn massed(subjects: &[Deferring]) -> Vec<(Deferring, Verb)> {
     let verbs = |subject: &Deferring| subject.verbs.iter().filter(|verb| verb.massed);
@@ -240,27 +195,6 @@ pub fn massed(subjects: &[Deferring]) -> Vec<(Deferring, Verb)> {
         .iter()
         .flat_map(|subject| verbs(subject).map(|verb| (*subject, *verb)));
     all.collect()
-}
-
-/// Those that are not in this build, with the remedy.
-pub fn absent() -> Vec<Absent> {
-    let rust = [
-        "crossbeam-epoch",
-        "seize",
-        "sdd",
-        "haphazard",
-        "kovan",
-        "papaya-seize",
-        "arc-swap",
-        "arc-swap-cache",
-    ];
-    let c = ["ck", "liburcu-memb", "liburcu-defer"];
-    crate::subjects::absent_of(&rust, &c, |name| named(name).is_some())
-}
-
-/// Tells a report about our fence mode and, when peers were asked for, which of them are not there and why.
-pub fn note(report: &mut Report, compare: bool) {
-    crate::subjects::note_absent(report, compare, absent());
 }
 
 /// Blocks made ahead, to be retired by the thread that made them. Dropping them instead leaks them.
@@ -412,15 +346,5 @@ mod tests {
             assert!(times.any(|ms| done(ms) >= TURNS_A_LOOK), "{}", subject.name);
             (subject.settle)();
         }
-    }
-
-    #[test]
-    fn every_peer_is_present_or_absent_with_a_remedy() {
-        for name in ["ck", "liburcu-defer", "seize", "sdd"] {
-            let absent = absent().into_iter().find(|absent| absent.name == name);
-            assert!(named(name).is_some() != absent.is_some(), "{name}");
-        }
-        assert!(named("no such library").is_none());
-        assert_eq!(selected(false).len(), 1);
     }
 }

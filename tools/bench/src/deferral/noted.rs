@@ -17,14 +17,14 @@ use std::time::Duration;
 
 /// A block that reports when it is freed.
 #[derive(Debug)]
-pub(super) struct Noted {
-    pub(super) handed_over: u64,
+pub(crate) struct Noted {
+    pub(crate) handed_over: u64,
     _rest: MaybeUninit<[u64; 7]>,
 }
 
 impl Noted {
     /// A new one, to be given to [`freed::note`] with this at its end.
-    pub(super) fn new(handed_over: u64) -> Self {
+    pub(crate) fn new(handed_over: u64) -> Self {
         Noted {
             handed_over,
             _rest: MaybeUninit::uninit(),
@@ -32,7 +32,7 @@ impl Noted {
     }
 
     /// The same in a box.
-    pub(super) fn boxed(handed_over: u64) -> Box<Self> {
+    pub(crate) fn boxed(handed_over: u64) -> Box<Self> {
         Box::new(Self::new(handed_over))
     }
 }
@@ -44,7 +44,7 @@ impl Drop for Noted {
 }
 
 /// One way of handing over.
-pub(super) trait HandOver {
+pub(crate) trait HandOver {
     /// What is handed over; made outside what is timed.
     type Object;
     /// A new one; what [`freed::note`] is to be given at its end.
@@ -54,7 +54,7 @@ pub(super) trait HandOver {
 }
 
 /// The verb of that way.
-pub(super) const fn verb<H: HandOver>(name: &'static str) -> Verb {
+pub(crate) const fn verb<H: HandOver>(name: &'static str) -> Verb {
     Verb {
         name,
         one: one::<H>,
@@ -75,7 +75,7 @@ fn one<H: HandOver>(handed_over: u64) -> u64 {
 }
 
 #[inline(never)]
-pub(super) fn many<H: HandOver>(n: u64) {
+pub(crate) fn many<H: HandOver>(n: u64) {
     let mut i = n;
     while i != 0 {
         H::hand_over(H::make(0));
@@ -101,12 +101,12 @@ impl<B: Boxed> HandOver for B {
 
 /// The one verb of another library.
 #[cfg(feature = "peers")]
-pub(super) const fn retire<H: HandOver>() -> Verb {
+pub(crate) const fn retire<H: HandOver>() -> Verb {
     verb::<H>(super::RETIRE)
 }
 
 /// Says that it is in its section, and waits until the control stops it.
-pub(super) fn stay(control: &ReaderControl) {
+pub(crate) fn stay(control: &ReaderControl) {
     control.heartbeat.0.store(1, Ordering::Release);
     while control.stop.0.load(Ordering::Acquire) == 0 {
         std::thread::sleep(Duration::from_millis(5));
@@ -114,7 +114,7 @@ pub(super) fn stay(control: &ReaderControl) {
 }
 
 /// Stays in a section until the control stops it.
-pub(super) fn hold<S: Swap>(control: &ReaderControl) {
+pub(crate) fn hold<S: Swap>(control: &ReaderControl) {
     let cell = S::new();
     let mut held = cell.enter();
     used(cell.read(&mut held));

@@ -102,7 +102,7 @@ impl Pace<'static> {
 
 /// [`Pace::due`] for the loops in C.
 #[cfg(have_c)]
-pub(super) extern "C" fn due(pace: &mut Pace<'_>) -> u64 {
+pub(crate) extern "C" fn due(pace: &mut Pace<'_>) -> u64 {
     pace.due()
 }
 

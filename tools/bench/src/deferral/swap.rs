@@ -15,7 +15,7 @@ use super::noted::Noted;
 use super::pace::Pace;
 use super::{Beside, TURNS_A_LOOK};
 use crate::subjects::ReaderControl;
-use crate::subjects::loops::{turn, used};
+use crate::subjects::loops::{Peer, Word, turn, used};
 use quiescent::Weigh as _;
 use serde::{Deserialize, Serialize};
 use std::any::{Any, TypeId};
@@ -82,7 +82,7 @@ pub const LONG: usize = 64 << 10;
 pub const SETTINGS: usize = 1_000;
 
 /// A value of a cell.
-pub(super) trait Value: Send + Sync + 'static {
+pub(crate) trait Value: Send + Sync + 'static {
     /// A new one.
     fn new(turn: u64) -> Self;
     /// What a reader does with it.
@@ -117,7 +117,7 @@ impl Value for Noted {
 
 /// A `String` of so many bytes.
 #[derive(Debug)]
-pub(super) struct Text<const BYTES: usize>(String);
+pub(crate) struct Text<const BYTES: usize>(String);
 
 static LETTERS: LazyLock<String> = LazyLock::new(|| "x".repeat(LONG));
 
@@ -140,7 +140,7 @@ impl<const BYTES: usize> Value for Text<BYTES> {
 
 /// Settings by name.
 #[derive(Debug)]
-pub(super) struct Config(HashMap<String, String>);
+pub(crate) struct Config(HashMap<String, String>);
 
 impl Value for Config {
     fn new(turn: u64) -> Self {
@@ -163,18 +163,22 @@ impl Value for Config {
     const WEIGHT: Option<fn(&Self) -> usize> = Some(|config| config.0.owned_bytes());
 }
 
-/// A library's cell.
-pub(super) trait Swap {
+impl Value for Word {
+    #[inline(always)]
+    fn new(turn: u64) -> Self {
+        Word(turn)
+    }
+
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A library's cell: what readers find in it may be replaced.
+pub(crate) trait Swap: Peer {
     /// What is in it.
     type Value: Value;
-    /// A section that is being held.
-    type Held;
-    /// The calling thread's way to the cell; made once before a loop.
-    fn new() -> Self;
-    /// Enters a section.
-    fn enter(&self) -> Self::Held;
-    /// Reads the value.
-    fn read(&self, held: &mut Self::Held) -> u64;
     /// Publishes another value and retires the one before.
     fn replace(&self, value: Self::Value);
     /// The same in this section: with its guard, where retiring takes one.
@@ -185,21 +189,21 @@ pub(super) trait Swap {
 }
 
 /// A library that has a cell for everything.
-pub(super) trait Library {
+pub(crate) trait Library {
     /// That cell.
     type Cell<T: Value>: Swap<Value = T>;
 }
 
 /// The loops for each content, of the libraries of this build that have them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Swaps(pub(super) [Option<Beside>; 6]);
+pub(crate) struct Swaps(pub(crate) [Option<Beside>; 6]);
 
 impl Swaps {
     /// None.
-    pub(super) const NONE: Self = Swaps([None; 6]);
+    pub(crate) const NONE: Self = Swaps([None; 6]);
 
     /// Of a library that has a cell for everything.
-    pub(super) const fn of<L: Library>() -> Self {
+    pub(crate) const fn of<L: Library>() -> Self {
         Swaps([
             Some(beside::<L::Cell<Block>>()),
             Some(beside::<L::Cell<Text<64>>>()),
@@ -212,7 +216,7 @@ impl Swaps {
 
     /// Of a library whose loops have the block only.
     #[cfg(have_c)]
-    pub(super) const fn of_block(beside: Beside) -> Self {
+    pub(crate) const fn of_block(beside: Beside) -> Self {
         Swaps([Some(beside), None, None, None, None, None])
     }
 }
@@ -286,7 +290,7 @@ fn paced<S: Swap>(pace: &mut Pace<'_>, step: impl Fn(&S, S::Value)) {
 
 /// The one `C` of this process: made by the first that asks, and never dropped. (A `static` cannot depend on
 /// the type of the value.)
-pub(super) fn shared<C: Send + Sync + 'static>(make: impl FnOnce() -> C) -> &'static C {
+pub(crate) fn shared<C: Send + Sync + 'static>(make: impl FnOnce() -> C) -> &'static C {
     type Shared = &'static (dyn Any + Send + Sync);
     static ALL: Mutex<Vec<(TypeId, Shared)>> = Mutex::new(Vec::new());
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -303,10 +307,9 @@ pub(super) fn shared<C: Send + Sync + 'static>(make: impl FnOnce() -> C) -> &'st
 pub const BARE: &str = "malloc-free";
 
 /// A cell of the loop's own.
-pub(super) struct Own<T>(RefCell<Option<T>>);
+pub(crate) struct Own<T>(RefCell<Option<T>>);
 
-impl<T: Value> Swap for Own<T> {
-    type Value = T;
+impl<T: Value> Peer for Own<T> {
     type Held = ();
 
     fn new() -> Self {
@@ -320,6 +323,10 @@ impl<T: Value> Swap for Own<T> {
     fn read(&self, (): &mut ()) -> u64 {
         self.0.borrow().as_ref().map_or(0, T::read)
     }
+}
+
+impl<T: Value> Swap for Own<T> {
+    type Value = T;
 
     #[inline(always)]
     fn replace(&self, value: T) {
@@ -329,7 +336,7 @@ impl<T: Value> Swap for Own<T> {
 }
 
 /// See [`BARE`].
-pub(super) struct Bare;
+pub(crate) struct Bare;
 
 impl Library for Bare {
     type Cell<T: Value> = Own<T>;

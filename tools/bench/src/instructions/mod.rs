@@ -23,6 +23,7 @@ mod callgrind;
 mod probes;
 
 use crate::deferral::{self, Blocks, Deferring};
+use crate::peers;
 use crate::subjects::{self, Language, Loops, ReadCase};
 use callgrind::tool;
 use quiescent_report::OURS;
@@ -51,8 +52,6 @@ pub struct InstructionOptions {
     pub seed: u64,
     /// The program whose `internal loop` command is [`run_loop`]: this program itself.
     pub program: PathBuf,
-    /// All subjects, not only quiescent's.
-    pub compare: bool,
     /// Only these subjects, when not empty.
     pub only: Vec<String>,
 }
@@ -77,10 +76,13 @@ pub enum LoopCase {
 impl LoopCase {
     /// All of them, in order.
     pub fn all() -> Vec<LoopCase> {
-        let read = ReadCase::ALL.map(LoopCase::Read);
+        let read = ReadCase::ALL
+            .into_iter()
+            .filter(|case| *case != ReadCase::Awaited);
+        let read = read.map(LoopCase::Read);
         let retires = [LoopCase::Push, LoopCase::PushOnly, LoopCase::PushFunction];
         let waits = [LoopCase::Sync, LoopCase::SyncBeside];
-        read.into_iter().chain(retires).chain(waits).collect()
+        read.chain(retires).chain(waits).collect()
     }
 
     /// The name in reports.
@@ -128,7 +130,10 @@ impl LoopCase {
     /// The language of a subject in this case; `None` when it is not measured in it.
     fn language(self, name: &str) -> Option<Language> {
         match self {
-            LoopCase::Read(_) => subjects::named(name).map(|subject| subject.language),
+            LoopCase::Read(case) => {
+                let subject = subjects::named(name).filter(|it| it.loops.of(case).is_some());
+                subject.map(|subject| subject.language)
+            }
             LoopCase::Push => deferral::named(name).map(|subject| subject.language),
             LoopCase::PushOnly | LoopCase::PushFunction | LoopCase::Sync | LoopCase::SyncBeside => {
                 (name == OURS).then_some(Language::Rust)
@@ -173,14 +178,13 @@ fn deferring_named(name: &str) -> Option<Deferring> {
     Some(subject)
 }
 
-/// Every name that has a loop of some case, ours first. Those of `bench srcu` and `bench domain` are counted
-/// only when asked for by name.
+/// Every name that has a loop of some case, ours first.
 pub fn names() -> Vec<&'static str> {
-    let known = subjects::known().into_iter();
-    let mut names: Vec<&str> = known.map(|subject| subject.name).collect();
-    for subject in deferral::all() {
-        if !names.contains(&subject.name) {
-            names.push(subject.name);
+    let mut names: Vec<&str> = subjects::all().iter().map(|subject| subject.name).collect();
+    let more = deferral::all().into_iter().map(|subject| subject.name);
+    for name in more {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
@@ -196,7 +200,10 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
         Error::Usage(format!("`{name}` is no subject of this build for {case}"))
     };
     match case {
-        LoopCase::Read(case) => loops_named(name).ok_or_else(unknown)?.of(case)(turns),
+        LoopCase::Read(case) => {
+            let run = loops_named(name).and_then(|loops| loops.of(case));
+            run.ok_or_else(unknown)?(turns);
+        }
         LoopCase::Sync | LoopCase::SyncBeside => {
             loops_named(name).ok_or_else(unknown)?;
             synchronize(turns, case == LoopCase::SyncBeside);
@@ -204,7 +211,7 @@ pub fn run_loop(name: &str, case: LoopCase, turns: u64) -> Result<(), Error> {
         LoopCase::Push | LoopCase::PushOnly | LoopCase::PushFunction => {
             let mut subject = deferring_named(name).ok_or_else(unknown)?;
             if case == LoopCase::PushFunction && name == OURS {
-                subject = deferral::by_function();
+                subject = peers::by_function();
             }
             let section = (case == LoopCase::PushOnly).then(quiescent::read_lock);
             let mut blocks = Blocks::room(subject, BATCH as usize);
@@ -254,15 +261,10 @@ pub fn check_valgrind() -> Result<(), Error> {
 /// [`Error::Failed`] when valgrind is missing or fails.
 pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report, Error> {
     let mut names = names();
-    let others = [subjects::sleepers(), subjects::domains()].concat();
-    let special = |name: &str| others.iter().any(|other| other.name == name);
-    names.retain(|name| match options.only.as_slice() {
-        [] => (options.compare && !special(name)) || *name == OURS,
-        only => only.iter().any(|wanted| wanted == name),
-    });
+    let only = |name: &str| options.only.iter().any(|wanted| wanted == name);
+    names.retain(|name| options.only.is_empty() || only(name));
     let rows = rows(&options.program, &names, &LoopCase::all(), control)?;
     let mut report = Report::new("instructions", options.seed);
-    report.option("compare", options.compare);
     report.option("turns", TURNS.to_vec());
     report.option("pushes", PUSHES.to_vec());
     report.option(
@@ -272,7 +274,7 @@ pub fn run(options: &InstructionOptions, control: Control<'_>) -> Result<Report,
          instructions of the retiring loop in its own thread, those inside the allocator (malloc, free and \
          the like) left out",
     );
-    subjects::note(&mut report, options.compare);
+    subjects::note(&mut report, true);
     report.rows = rows;
     Ok(report)
 }
@@ -454,7 +456,10 @@ mod tests {
     fn loops_by_name() {
         for case in LoopCase::all() {
             run_loop("bare-rust", case, 256).unwrap();
-            assert!(matches!(run_loop("nobody", case, 1), Err(Error::Usage(_))));
+            assert!(matches!(
+                run_loop("no library", case, 1),
+                Err(Error::Usage(_))
+            ));
             assert_eq!(LoopCase::named(case.name()), Some(case));
             assert_eq!(case.language(OURS), Some(Language::Rust));
         }

@@ -7,4 +7,3 @@ pub mod once;
 pub mod order;
 pub mod process;
 pub mod threads;
-pub mod waves;

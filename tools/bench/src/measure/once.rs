@@ -5,8 +5,7 @@
 //! case before. The parent waits in short steps, so Ctrl-C takes effect at once: the running process is
 //! ended, and its figures are not used.
 
-use super::order;
-use quiescent_report::rows::{Figure, Samples};
+use quiescent_report::rows::Figure;
 use quiescent_report::{Control, Error};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -169,49 +168,30 @@ impl Once {
     }
 }
 
-/// One process after the other, in rounds whose order rotates; `take` gets the place of each question in
-/// `asks`, and its figures. When stopped, the rest is left out.
+/// Has processes measure at the same time; `take` gets the place of each question in `asks`, and its figures.
+/// When stopped, the rest is left out.
 ///
 /// # Errors
 /// [`Error::Failed`] when a process cannot be started, dies or hangs.
-pub fn in_turn(
+pub fn together(
     program: &Path,
-    what: &str,
-    asks: &[Ask],
-    (rounds, seed): (u64, u64),
+    asks: &[&Ask],
     control: Control<'_>,
     mut take: impl FnMut(usize, Vec<Figure>),
 ) -> Result<(), Error> {
-    control.progress.begin(what, rounds * asks.len() as u64);
-    'rounds: for round in 0..rounds {
-        for place in order::round(asks.len(), round, seed) {
-            let Some(figures) = Once::start(program, &asks[place])?.wait(control)? else {
-                break 'rounds;
-            };
-            take(place, figures);
-            control.progress.advance(1);
-        }
+    if control.stopped() {
+        return Ok(());
     }
-    control.progress.end();
+    let running = asks.iter().map(|ask| Once::start(program, ask));
+    let running: Vec<Once> = running.collect::<Result<_, _>>()?;
+    for (place, process) in running.into_iter().enumerate() {
+        let Some(figures) = process.wait(control)? else {
+            break;
+        };
+        take(place, figures);
+        control.progress.advance(1);
+    }
     Ok(())
-}
-
-/// The same of these subjects: their figures.
-///
-/// # Errors
-/// As [`in_turn`].
-pub fn sampled(
-    program: &Path,
-    what: &str,
-    asks: Vec<(&'static str, Ask)>,
-    rounds: (u64, u64),
-    control: Control<'_>,
-) -> Result<Samples, Error> {
-    let mut samples = Samples::default();
-    let (names, asks): (Vec<&str>, Vec<Ask>) = asks.into_iter().unzip();
-    let take = |place: usize, figures| samples.add(names[place], figures);
-    in_turn(program, what, &asks, rounds, control, take)?;
-    Ok(samples)
 }
 
 /// All that it prints, from a thread that sleeps until it has ended.
@@ -262,7 +242,7 @@ fn asked(ask: &str, kinds: &[Kind]) -> Result<Vec<Figure>, String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use quiescent_report::Silent;
     use std::sync::atomic::AtomicBool;
@@ -304,8 +284,8 @@ pub(super) mod tests {
     }
 
     #[derive(Serialize, Deserialize)]
-    pub(in crate::measure) struct Twice {
-        pub(in crate::measure) number: u32,
+    pub(crate) struct Twice {
+        pub(crate) number: u32,
     }
 
     impl Question for Twice {

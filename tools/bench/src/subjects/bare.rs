@@ -3,7 +3,8 @@
 //! `empty` is subtracted from `empty`, `nested` and `load`; `repin` has the same reads through an unprotected
 //! pointer, so that what is left of the case `repin` is the protection alone.
 
-use super::loops::{VALUE, Value, share_out, shift, turn, used};
+use super::held::{Bare, awaited};
+use super::loops::{Word, share_out, shift, turn, used};
 use super::{Language, Loops, READS_PER_REPIN};
 use std::sync::atomic::AtomicPtr;
 
@@ -14,7 +15,8 @@ pub fn bare(language: Language) -> Option<Loops> {
             empty: share_out!(empty),
             nested: share_out!(empty),
             load: share_out!(empty),
-            repin: share_out!(repin),
+            repin: Some(share_out!(repin)),
+            awaited: Some(share_out!(awaited::<Bare>)),
         }),
         Language::C => c(),
     }
@@ -30,8 +32,8 @@ fn empty<const COPY: usize>(n: u64) {
     }
 }
 
-static THE_VALUE: Value = VALUE;
-static THE_POINTER: AtomicPtr<Value> = AtomicPtr::new((&raw const THE_VALUE).cast_mut());
+static THE_VALUE: Word = Word(42);
+static THE_POINTER: AtomicPtr<Word> = AtomicPtr::new((&raw const THE_VALUE).cast_mut());
 
 #[inline(never)]
 fn repin<const COPY: usize>(n: u64) {
@@ -45,7 +47,7 @@ fn repin<const COPY: usize>(n: u64) {
             // volatile, so that the compiler does not conclude that and read nothing at all.
             used(unsafe {
                 (*(&raw const THE_POINTER)
-                    .cast::<*const Value>()
+                    .cast::<*const Word>()
                     .read_volatile())
                 .0
             });
@@ -75,7 +77,8 @@ fn c() -> Option<Loops> {
         empty,
         nested: empty,
         load: empty,
-        repin,
+        repin: Some(repin),
+        awaited: None,
     })
 }
 

@@ -1,46 +1,54 @@
 //! The Rust face of the loops in `shims/loops.h`: one macro, so that each C library is one line.
 
-/// Declares the functions of the C peer whose exported names begin with `$prefix`, and two functions,
-/// `loops()` and `waiting()`, that put them into the tables of [`super`].
+/// The subject of this name, from the functions of the C peer whose exported names begin so.
 macro_rules! c_peer {
-    ($attach:ident $detach:ident $online:ident $offline:ident $sync:ident $reader:ident
-     $empty:ident $nested:ident $load:ident $repin:ident) => {
+    ($prefix:literal, $name:literal) => {{
+        use $crate::subjects::{Language, Loops, ReaderControl, Subject, Waiting};
         // SAFETY: these are the functions of `shims/loops.h`, with the same parameters. They expect a thread
         // that was attached; everybody in this crate attaches a thread before it uses a subject.
         unsafe extern "C" {
-            safe fn $attach();
-            safe fn $detach();
-            safe fn $online();
-            safe fn $offline();
-            safe fn $sync();
-            safe fn $reader(control: &$crate::subjects::ReaderControl);
-            safe fn $empty(n: u64);
-            safe fn $nested(n: u64);
-            safe fn $load(n: u64);
-            safe fn $repin(n: u64);
+            #[link_name = concat!($prefix, "_attach")]
+            safe fn attach();
+            #[link_name = concat!($prefix, "_detach")]
+            safe fn detach();
+            #[link_name = concat!($prefix, "_online")]
+            safe fn online();
+            #[link_name = concat!($prefix, "_offline")]
+            safe fn offline();
+            #[link_name = concat!($prefix, "_sync")]
+            safe fn sync();
+            #[link_name = concat!($prefix, "_reader")]
+            safe fn reader(control: &ReaderControl);
+            #[link_name = concat!($prefix, "_empty")]
+            safe fn empty(n: u64);
+            #[link_name = concat!($prefix, "_nested")]
+            safe fn nested(n: u64);
+            #[link_name = concat!($prefix, "_load")]
+            safe fn load(n: u64);
+            #[link_name = concat!($prefix, "_repin")]
+            safe fn repin(n: u64);
         }
-
-        pub(super) fn subject(name: &'static str) -> $crate::subjects::Subject {
-            $crate::subjects::Subject {
-                name,
-                language: $crate::subjects::Language::C,
-                attach: || $attach(),
-                detach: || $detach(),
-                loops: $crate::subjects::Loops {
-                    empty: |n| $empty(n),
-                    nested: |n| $nested(n),
-                    load: |n| $load(n),
-                    repin: |n| $repin(n),
-                },
-                waiting: Some($crate::subjects::Waiting {
-                    online: || $online(),
-                    offline: || $offline(),
-                    sync: || $sync(),
-                    reader: |control| $reader(control),
-                    counters: None,
-                }),
-            }
+        Subject {
+            name: $name,
+            language: Language::C,
+            attach: || attach(),
+            detach: || detach(),
+            loops: Loops {
+                empty: |n| empty(n),
+                nested: |n| nested(n),
+                load: |n| load(n),
+                repin: Some(|n| repin(n)),
+                awaited: None,
+            },
+            waiting: Some(Waiting {
+                online: || online(),
+                offline: || offline(),
+                sync: || sync(),
+                reader: |control| reader(control),
+                counters: None,
+            }),
+            handed: None,
         }
-    };
+    }};
 }
-pub(super) use c_peer;
+pub(crate) use c_peer;

@@ -1,10 +1,8 @@
 //! Loops in which a section outlives the function, or the thread, that began it: only where the library
 //! allows it.
 
-use super::loops::{Peer, share_out, shift, turn, used};
-use super::{SRCU, SRCU_OWNED, Subject};
+use super::loops::{Peer, shift, turn, used};
 use crate::measure::{clock, threads};
-use quiescent_report::OURS;
 use std::hint::black_box;
 use std::pin::{Pin, pin};
 use std::sync::mpsc::channel;
@@ -13,26 +11,11 @@ use std::task::{Context, Poll, Waker};
 /// Sections that are handed over together.
 pub const BATCH: u64 = 64;
 
-/// See [`Holding::handed`]; fails with the reason and the remedy.
+/// So many batches: CPU time of both threads a section, in ns; fails with the reason and the remedy.
 pub type Handed = fn(u64) -> Result<f64, String>;
 
-/// What a subject of `bench srcu` can do beside its read loops.
-#[derive(Debug, Clone, Copy)]
-pub struct Holding {
-    /// The name in reports; [`BARE`] for what is subtracted.
-    pub name: &'static str,
-    /// Turns of a task that begins a section, waits once, reads, and ends it.
-    pub awaited: fn(u64),
-    /// Batches of [`BATCH`] sections that one thread begins and another ends: CPU time of both a section, in
-    /// ns. `None` where a section has to end where it began.
-    pub handed: Option<Handed>,
-}
-
-/// The name of the loops without a library.
-pub const BARE: &str = "bare";
-
 /// What is subtracted: the same with a word in place of a section.
-struct Bare;
+pub(super) struct Bare;
 
 impl Peer for Bare {
     type Held = u64;
@@ -57,38 +40,8 @@ impl Peer for Bare {
     }
 }
 
-/// The bare loops, then every subject of `bench srcu`.
-pub fn holding() -> Vec<Holding> {
-    vec![
-        anywhere::<Bare>(BARE),
-        here::<super::quiescent::Quiescent>(OURS),
-        anywhere::<super::srcu::Sent>(SRCU),
-        anywhere::<super::srcu::SentOwned>(SRCU_OWNED),
-        here::<super::std_locks::Std>(super::std_locks::rwlock().name),
-        #[cfg(feature = "peers")]
-        anywhere::<super::arc_swap::Swap>(super::arc_swap::subject().name),
-        #[cfg(feature = "peers")]
-        anywhere::<super::arc_swap::Full>(super::arc_swap::full().name),
-    ]
-}
-
-fn here<P: Peer>(name: &'static str) -> Holding {
-    Holding {
-        name,
-        awaited: share_out!(awaited::<P>),
-        handed: None,
-    }
-}
-
-fn anywhere<P: Peer>(name: &'static str) -> Holding
-where
-    P::Held: Send + 'static,
-{
-    Holding {
-        handed: Some(handed::<P>),
-        ..here::<P>(name)
-    }
-}
+/// [`Handed`] without a library: what is subtracted.
+pub(crate) const BARE_HANDED: Handed = handed::<Bare>;
 
 /// Pending once: what waiting for something is, without the something.
 struct Once(bool);
@@ -112,7 +65,7 @@ async fn task<P: Peer>(peer: &P) {
 }
 
 #[inline(never)]
-fn awaited<P: Peer, const COPY: usize>(n: u64) {
+pub(super) fn awaited<P: Peer, const COPY: usize>(n: u64) {
     shift::<COPY>();
     let peer = P::new();
     let mut context = Context::from_waker(Waker::noop());
@@ -126,7 +79,7 @@ fn awaited<P: Peer, const COPY: usize>(n: u64) {
     }
 }
 
-fn handed<P: Peer>(batches: u64) -> Result<f64, String>
+pub(super) fn handed<P: Peer>(batches: u64) -> Result<f64, String>
 where
     P::Held: Send + 'static,
 {
@@ -163,36 +116,20 @@ where
     Ok(ns as f64 / (batches * BATCH) as f64)
 }
 
-/// The subjects of `bench srcu`, ours alone or all: our sections of threads, those that may sleep, then
-/// others.
-pub fn of_srcu(compare: bool) -> Vec<Subject> {
-    let mut names: Vec<&str> = holding().iter().map(|holding| holding.name).collect();
-    names.retain(|name| compare || [OURS, SRCU, SRCU_OWNED].contains(name));
-    names.into_iter().filter_map(super::named).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_loop_ends() {
-        let names = of_srcu(true);
-        assert_eq!(names.len() + 1, holding().len(), "each is a subject");
-        for holding in holding() {
-            (holding.awaited)(16);
-            if let Some(handed) = holding.handed {
-                assert!(handed(3).unwrap() >= 0.0, "{}", holding.name);
+        assert!(BARE_HANDED(3).unwrap() >= 0.0);
+        for subject in crate::subjects::all() {
+            if let Some(handed) = subject.handed {
+                assert!(handed(3).unwrap() >= 0.0, "{}", subject.name);
             }
         }
         // Those that another thread has ended are ended, or this would not return.
-        let waiting = super::super::named(SRCU).and_then(|subject| subject.waiting);
+        let waiting = crate::subjects::named("quiescent-srcu").and_then(|it| it.waiting);
         (waiting.unwrap().sync)();
-    }
-
-    #[test]
-    fn only_ours_without_compare() {
-        let names: Vec<&str> = of_srcu(false).iter().map(|subject| subject.name).collect();
-        assert_eq!(names, [OURS, SRCU, SRCU_OWNED]);
     }
 }

@@ -9,18 +9,16 @@
 //! bytes apart in a 64-byte line, and each copy runs a quarter of the turns: a figure is the mean over the
 //! four places.
 
-use super::{Language, Loops, READS_PER_REPIN, ReaderControl, Subject, nothing};
+use super::held::{awaited, handed};
+use super::{Counters, Language, Loops, READS_PER_REPIN, ReaderControl, Subject, Waiting, nothing};
 use std::sync::atomic::Ordering;
 
 /// What is read: one word, as in `shims/loops.h`.
 #[derive(Debug)]
-pub(super) struct Value(pub(super) u64);
-
-/// The value that every subject publishes.
-pub(super) const VALUE: Value = Value(42);
+pub(crate) struct Word(pub(crate) u64);
 
 /// A library's read side.
-pub(super) trait Peer {
+pub(crate) trait Peer {
     /// A section that is being held; dropping it ends the section.
     type Held;
     /// The calling thread's way in (a collector, a cell); made once before a loop.
@@ -63,7 +61,7 @@ pub(crate) fn used(value: u64) {
 /// Moves what follows by so many times 16 bytes. A function is entered once a cell, so the no-operations do
 /// not count.
 #[inline(always)]
-pub(super) fn shift<const COPY: usize>() {
+pub(crate) fn shift<const COPY: usize>() {
     // SAFETY: no-operations: nothing is read or written.
     unsafe {
         core::arch::asm!(
@@ -76,56 +74,76 @@ pub(super) fn shift<const COPY: usize>() {
 
 /// Shares the turns out to the four copies of a loop.
 macro_rules! share_out {
-    ($loop:ident $(::<$peer:ident>)?) => {
+    ($loop:ident $(::<$($peer:ident),+>)?) => {
         |n| {
             let quarter = n / 4;
-            $loop::<$($peer,)? 0>(n - 3 * quarter);
-            $loop::<$($peer,)? 1>(quarter);
-            $loop::<$($peer,)? 2>(quarter);
-            $loop::<$($peer,)? 3>(quarter);
+            $loop::<$($($peer,)+)? 0>(n - 3 * quarter);
+            $loop::<$($($peer,)+)? 1>(quarter);
+            $loop::<$($($peer,)+)? 2>(quarter);
+            $loop::<$($($peer,)+)? 3>(quarter);
         }
     };
 }
-pub(super) use share_out;
-
-/// The loops of a library.
-pub(super) const fn loops<P: Peer>() -> Loops {
-    Loops {
-        empty: share_out!(empty::<P>),
-        nested: share_out!(nested::<P>),
-        load: share_out!(load::<P>),
-        repin: share_out!(repin::<P>),
-    }
-}
+pub(crate) use share_out;
 
 /// A library whose threads register by themselves, and that has no grace period to wait for.
-pub(super) const fn subject<P: Peer>(name: &'static str) -> Subject {
+pub(crate) const fn subject<P: Peer>(name: &'static str) -> Subject {
     Subject {
         name,
         language: Language::Rust,
         attach: nothing,
         detach: nothing,
-        loops: loops::<P>(),
+        loops: Loops {
+            empty: share_out!(empty::<P>),
+            nested: share_out!(nested::<P>),
+            load: share_out!(load::<P>),
+            repin: Some(share_out!(repin::<P>)),
+            awaited: None,
+        },
         waiting: None,
+        handed: None,
     }
 }
 
-/// Two ways in: of two domains.
-pub(super) trait Two {
-    /// The one.
-    type One: Peer;
-    /// The other.
-    type Other: Peer;
+impl Subject {
+    /// The same with a grace period that ends when readers like this have left.
+    pub(crate) fn waiting<P: Peer>(self, sync: fn(), counters: Option<fn() -> Counters>) -> Self {
+        let waiting = Some(Waiting {
+            online: nothing,
+            offline: nothing,
+            sync,
+            reader: reader::<P>,
+            counters,
+        });
+        Subject { waiting, ..self }
+    }
+
+    /// The same with sections that outlive the function that began them.
+    pub(crate) fn awaited<P: Peer>(mut self) -> Self {
+        self.loops.awaited = Some(share_out!(awaited::<P>));
+        self
+    }
+
+    /// The same with sections that another thread may end.
+    pub(crate) fn handed<P: Peer>(self) -> Self
+    where
+        P::Held: Send + 'static,
+    {
+        Subject {
+            handed: Some(handed::<P>),
+            ..self.awaited::<P>()
+        }
+    }
 }
 
 /// The loops of a library whose two ways in are used by turns; a turn is one section.
-pub(super) const fn by_turns<T: Two>() -> Loops {
+pub(crate) const fn by_turns<O: Peer, P: Peer>() -> Loops {
     Loops {
-        empty: share_out!(empty_by_turns::<T>),
-        nested: share_out!(nested_by_turns::<T>),
-        load: share_out!(load_by_turns::<T>),
-        // No case measures it; that of one of them.
-        repin: loops::<T::One>().repin,
+        empty: share_out!(empty_by_turns::<O, P>),
+        nested: share_out!(nested_by_turns::<O, P>),
+        load: share_out!(load_by_turns::<O, P>),
+        repin: None,
+        awaited: None,
     }
 }
 
@@ -161,9 +179,7 @@ fn load<P: Peer, const COPY: usize>(n: u64) {
     let peer = P::new();
     let mut i = n;
     while i != 0 {
-        let mut held = peer.enter();
-        used(peer.read(&mut held));
-        drop(held);
+        load_once(&peer);
         turn(&mut i);
         i -= 1;
     }
@@ -207,25 +223,25 @@ fn each_in_turn(n: u64, one: impl Fn(), other: impl Fn()) {
 }
 
 #[inline(never)]
-fn empty_by_turns<T: Two, const COPY: usize>(n: u64) {
+fn empty_by_turns<O: Peer, P: Peer, const COPY: usize>(n: u64) {
     shift::<COPY>();
-    let (one, other) = (T::One::new(), T::Other::new());
+    let (one, other) = (O::new(), P::new());
     each_in_turn(n, || drop(one.enter()), || drop(other.enter()));
 }
 
 #[inline(never)]
-fn nested_by_turns<T: Two, const COPY: usize>(n: u64) {
+fn nested_by_turns<O: Peer, P: Peer, const COPY: usize>(n: u64) {
     shift::<COPY>();
-    let (one, other) = (T::One::new(), T::Other::new());
+    let (one, other) = (O::new(), P::new());
     let outer = (one.enter(), other.enter());
     each_in_turn(n, || drop(one.enter()), || drop(other.enter()));
     drop(outer);
 }
 
 #[inline(never)]
-fn load_by_turns<T: Two, const COPY: usize>(n: u64) {
+fn load_by_turns<O: Peer, P: Peer, const COPY: usize>(n: u64) {
     shift::<COPY>();
-    let (one, other) = (T::One::new(), T::Other::new());
+    let (one, other) = (O::new(), P::new());
     each_in_turn(n, || load_once(&one), || load_once(&other));
 }
 
@@ -238,12 +254,10 @@ fn load_once<P: Peer>(peer: &P) {
 
 /// A reader that reads until the control stops it and says, after each section, that it is on a CPU.
 #[inline(never)]
-pub(super) fn reader<P: Peer>(control: &ReaderControl) {
+pub(crate) fn reader<P: Peer>(control: &ReaderControl) {
     let peer = P::new();
     while control.stop.0.load(Ordering::Relaxed) == 0 {
-        let mut held = peer.enter();
-        used(peer.read(&mut held));
-        drop(held);
+        load_once(&peer);
         control
             .heartbeat
             .0

@@ -11,50 +11,38 @@
 //!   (qsbr: `quiescent_state`; quiescent: `Guard::repin`; others: their own form, else unlock and lock). Cost
 //!   is given per read, with the same unprotected reads subtracted
 //!
-//! `bench srcu` and `bench domain` have subjects of their own beside some of these: [`sleepers`],
-//! [`domains`].
+//! * `across an await`: a task enters, is pending once, reads the value, leaves: only where a section may be
+//!   held meanwhile
+//!
+//! Names that begin with `quiescent-` are of our other kinds of readers; those that end in `-turns` read in
+//! two domains by turns.
 //!
 //! Peculiarities, to be fair to each: haphazard takes a fresh hazard slot in `empty` and `load` (its
 //! `repin` keeps one); arc-swap has no section, `empty` is `load()` and drop, or a look into a `Cache`; ck
 //! keeps its record pointer in a register.
 
 use crate::measure::freed::Line;
+use crate::peers;
 use quiescent_report::OURS;
 use quiescent_report::Report;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-#[cfg(feature = "peers")]
-mod arc_swap;
 mod bare;
 #[cfg(have_c)]
 mod c_peer;
-#[cfg(have_ck)]
-mod ck;
-#[cfg(feature = "peers")]
-mod crossbeam;
-mod domain;
-#[cfg(feature = "peers")]
-mod haphazard;
-pub mod held;
-#[cfg(feature = "peers")]
-mod kovan;
-#[cfg(have_liburcu)]
-mod liburcu;
+pub(crate) mod held;
 pub(crate) mod loops;
 pub(crate) mod pairs;
 pub mod pool;
-mod quiescent;
-#[cfg(feature = "peers")]
-mod sdd;
-#[cfg(feature = "peers")]
-mod seize;
-mod srcu;
-mod std_locks;
 #[cfg(test)]
 mod tests;
 
 pub use bare::bare;
+#[cfg(have_c)]
+pub(crate) use c_peer::c_peer;
+pub use held::{BATCH, Handed};
+pub use peers::{Absent, absent};
 
 /// Protected reads between two "I hold nothing now" in the case `repin`.
 pub const READS_PER_REPIN: u64 = 64;
@@ -70,15 +58,18 @@ pub enum ReadCase {
     Load,
     /// Protected reads in one long section with a quiescent state every [`READS_PER_REPIN`].
     Repin,
+    /// A section of a task that is pending once in it.
+    Awaited,
 }
 
 impl ReadCase {
     /// All of them, in order.
-    pub const ALL: [ReadCase; 4] = [
+    pub const ALL: [ReadCase; 5] = [
         ReadCase::Empty,
         ReadCase::Nested,
         ReadCase::Load,
         ReadCase::Repin,
+        ReadCase::Awaited,
     ];
 
     /// The name in reports.
@@ -88,6 +79,7 @@ impl ReadCase {
             ReadCase::Nested => "nested",
             ReadCase::Load => "load",
             ReadCase::Repin => "repin",
+            ReadCase::Awaited => "across an await",
         }
     }
 
@@ -116,23 +108,26 @@ pub struct Loops {
     /// [`ReadCase::Load`].
     pub load: fn(u64),
     /// [`ReadCase::Repin`].
-    pub repin: fn(u64),
+    pub repin: Option<fn(u64)>,
+    /// [`ReadCase::Awaited`].
+    pub awaited: Option<fn(u64)>,
 }
 
 impl Loops {
-    /// The loop of a case.
-    pub fn of(&self, case: ReadCase) -> fn(u64) {
+    /// The loop of a case, where there is one.
+    pub fn of(&self, case: ReadCase) -> Option<fn(u64)> {
         match case {
-            ReadCase::Empty => self.empty,
-            ReadCase::Nested => self.nested,
-            ReadCase::Load => self.load,
+            ReadCase::Empty => Some(self.empty),
+            ReadCase::Nested => Some(self.nested),
+            ReadCase::Load => Some(self.load),
             ReadCase::Repin => self.repin,
+            ReadCase::Awaited => self.awaited,
         }
     }
 }
 
 /// A subject's own counters, for the rule that nothing runs without need.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Grace periods ended.
     pub grace_periods: u64,
@@ -146,8 +141,6 @@ pub struct Counters {
     pub fences: u64,
     /// Those that were issued, each of which interrupts the CPUs that run the process's threads.
     pub fences_issued: u64,
-    /// Sleepers woken.
-    pub wakeups: u64,
 }
 
 impl Counters {
@@ -160,7 +153,6 @@ impl Counters {
             steps: self.steps - before.steps,
             fences: self.fences - before.fences,
             fences_issued: self.fences_issued - before.fences_issued,
-            wakeups: self.wakeups - before.wakeups,
         }
     }
 }
@@ -195,164 +187,50 @@ pub struct Subject {
     pub loops: Loops,
     /// The waiting side; `None` for libraries that have no grace period to wait for.
     pub waiting: Option<Waiting>,
+    /// Batches of [`BATCH`] sections that one thread begins and another ends, where they may.
+    pub handed: Option<Handed>,
 }
 
-/// A library that could be measured, but is not in this build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Absent {
-    /// The name in reports.
-    pub name: &'static str,
-    /// What makes it present.
-    pub remedy: &'static str,
-}
-
-const INSTALL_C: &str = "apt-get install liburcu-dev libck-dev, then build again";
-const BUILD_PEERS: &str = "build with the feature `peers`";
-
-/// Every subject of this build, quiescent's first.
+/// Every subject of this build, ours first.
 pub fn all() -> Vec<Subject> {
-    vec![
-        quiescent::subject(),
-        #[cfg(have_liburcu)]
-        liburcu::memb(),
-        #[cfg(have_liburcu)]
-        liburcu::memb_call(),
-        #[cfg(have_liburcu)]
-        liburcu::qsbr(),
-        #[cfg(have_ck)]
-        ck::subject("ck"),
-        #[cfg(feature = "peers")]
-        crossbeam::subject(),
-        #[cfg(feature = "peers")]
-        seize::subject(),
-        #[cfg(feature = "peers")]
-        haphazard::subject(),
-        #[cfg(feature = "peers")]
-        sdd::subject(),
-        #[cfg(feature = "peers")]
-        kovan::subject(),
-        #[cfg(feature = "peers")]
-        arc_swap::subject(),
-        #[cfg(feature = "peers")]
-        arc_swap::cache(),
-    ]
+    peers::all().into_iter().flat_map(|it| it.reading).collect()
 }
 
-/// quiescent's alone, or all.
+/// Ours alone, or all.
 pub fn selected(compare: bool) -> Vec<Subject> {
     let mut subjects = all();
-    if !compare {
-        subjects.retain(|subject| subject.name == OURS);
-    }
+    subjects.retain(|subject| compare || subject.name.starts_with(OURS));
     subjects
 }
 
-/// The subject of this name, of those that are [`known`].
+/// The subject of this name.
 pub fn named(name: &str) -> Option<Subject> {
-    known().into_iter().find(|subject| subject.name == name)
+    all().into_iter().find(|subject| subject.name == name)
 }
 
-/// Everybody: [`all`], [`sleepers`], [`domains`].
-pub fn known() -> Vec<Subject> {
-    [all(), sleepers(), domains()].concat()
-}
-
-/// Subjects whose readers may sleep in a section, or hold what they read for as long as they like: those of
-/// `bench srcu`, ours first.
-pub fn sleepers() -> Vec<Subject> {
-    vec![
-        srcu::borrowed(),
-        srcu::owned(),
-        srcu::sent(),
-        std_locks::rwlock(),
-        #[cfg(feature = "peers")]
-        arc_swap::full(),
-    ]
-}
-
-/// The name of our readers that may sleep.
-pub const SRCU: &str = "quiescent-srcu";
-/// The same with guards that may be sent to other threads: for `ci/instructions`. (What outlives its function
-/// or its thread in `bench srcu` has such guards under the other two names.)
-pub const SRCU_SEND: &str = "quiescent-srcu-send";
-/// The same with guards that keep the `Srcu` alive.
-pub const SRCU_OWNED: &str = "quiescent-srcu-owned";
-
-/// Subjects that read in a part of the process only: those of `bench domain`, ours first. A name that ends in
-/// `-turns` is of one that reads in two such parts by turns.
-pub fn domains() -> Vec<Subject> {
-    vec![
-        domain::at_hand(),
-        domain::turns(),
-        domain::owned(),
-        #[cfg(feature = "peers")]
-        crossbeam::own(),
-        #[cfg(feature = "peers")]
-        crossbeam::turns(),
-        #[cfg(feature = "peers")]
-        seize::turns(),
-        #[cfg(feature = "peers")]
-        haphazard::own(),
-        #[cfg(feature = "peers")]
-        haphazard::turns(),
-    ]
-}
-
-/// The name of our domains of the program's own.
-pub const DOMAIN: &str = "quiescent-domain";
-/// Two of them, by turns.
-pub const DOMAIN_TURNS: &str = "quiescent-domain-turns";
-/// One with guards that keep it alive.
-pub const DOMAIN_OWNED: &str = "quiescent-domain-owned";
-
-/// Those that are not in this build, with the remedy.
-pub fn absent() -> Vec<Absent> {
-    let rust = [
-        "crossbeam-epoch",
-        "seize",
-        "haphazard",
-        "sdd",
-        "kovan",
-        "arc-swap",
-        "arc-swap-cache",
-    ];
-    let c = ["liburcu-memb", "liburcu-memb-call", "liburcu-qsbr", "ck"];
-    absent_of(&rust, &c, |name| named(name).is_some())
-}
-
-/// Those of two lists, of Rust and of C libraries, that are not `present`.
-pub(crate) fn absent_of(
-    rust: &[&'static str],
-    c: &[&'static str],
-    present: impl Fn(&str) -> bool,
-) -> Vec<Absent> {
-    let c_remedy = if cfg!(feature = "peers") {
-        INSTALL_C
-    } else {
-        BUILD_PEERS
-    };
-    let rust = rust.iter().map(|&name| (name, BUILD_PEERS));
-    rust.chain(c.iter().map(|&name| (name, c_remedy)))
-        .filter(|(name, _)| !present(name))
-        .map(|(name, remedy)| Absent { name, remedy })
-        .collect()
+/// That subject and its grace periods, for a process that was asked to wait for them.
+///
+/// # Errors
+/// A text with the remedy.
+pub fn that_waits(name: &str) -> Result<(Subject, Waiting), String> {
+    let subject = named(name);
+    let subject =
+        subject.ok_or_else(|| format!("`{name}` is not in this build; see `host.absent_peers`"))?;
+    let waiting = subject.waiting;
+    Ok((
+        subject,
+        waiting.ok_or_else(|| format!("{name} has no grace period to wait for"))?,
+    ))
 }
 
 /// Tells a report about our fence mode (`host.fence_mode`) and, when peers were asked for, which of them are
 /// not there and why (`host.absent_peers`).
 pub fn note(report: &mut Report, compare: bool) {
-    note_absent(report, compare, absent());
-}
-
-/// As [`note`], for these absent peers.
-pub(crate) fn note_absent(report: &mut Report, compare: bool, absent: Vec<Absent>) {
-    let mode = ::quiescent::statistics().fence_mode.to_string();
+    let mode = quiescent::statistics().fence_mode.to_string();
     report.host.more.insert("fence_mode".into(), mode.into());
-    if compare && !absent.is_empty() {
-        let named = absent
-            .iter()
-            .map(|absent| (absent.name.to_string(), absent.remedy.into()));
-        let named: serde_json::Map<String, Value> = named.collect();
+    let named = absent().into_iter();
+    let named: Map<String, Value> = named.map(|it| (it.name.into(), it.remedy.into())).collect();
+    if compare && !named.is_empty() {
         report.host.more.insert("absent_peers".into(), named.into());
     }
 }

@@ -1,4 +1,4 @@
-//! CPU time of loops, in rounds: what `bench read` and `bench srcu` measure with.
+//! CPU time of loops, in rounds: what `bench read` measures with.
 //!
 //! A *cell* is one loop, run for about [`Rounds::cell_us`] of CPU time. A round runs every cell once; the
 //! next round starts with the next place ([`crate::measure::order`]). The figure of a cell in a round is

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn names_are_unique_and_found() {
-    let subjects = known();
+    let subjects = all();
     for (index, subject) in subjects.iter().enumerate() {
         assert_eq!(named(subject.name).map(|s| s.name), Some(subject.name));
         assert!(
@@ -19,32 +19,13 @@ fn names_are_unique_and_found() {
 }
 
 #[test]
-fn every_peer_is_present_or_absent_with_a_remedy() {
-    for name in [
-        "crossbeam-epoch",
-        "seize",
-        "haphazard",
-        "sdd",
-        "kovan",
-        "arc-swap",
-        "arc-swap-cache",
-        "liburcu-memb",
-        "liburcu-memb-call",
-        "liburcu-qsbr",
-        "ck",
-    ] {
-        let absent = absent().into_iter().find(|absent| absent.name == name);
-        assert!(named(name).is_some() != absent.is_some(), "{name}");
-        assert!(absent.is_none_or(|absent| !absent.remedy.is_empty()));
-    }
-}
-
-#[test]
 fn every_loop_ends() {
-    for subject in known() {
+    for subject in all() {
         (subject.attach)();
         for case in ReadCase::ALL {
-            subject.loops.of(case)(8 * READS_PER_REPIN);
+            if let Some(run) = subject.loops.of(case) {
+                run(8 * READS_PER_REPIN);
+            }
             assert_eq!(ReadCase::named(case.name()), Some(case));
         }
         (subject.detach)();
@@ -53,7 +34,7 @@ fn every_loop_ends() {
 
 #[test]
 fn a_grace_period_ends_with_a_registered_caller() {
-    for subject in known() {
+    for subject in all() {
         let Some(waiting) = subject.waiting else {
             continue;
         };
@@ -66,7 +47,7 @@ fn a_grace_period_ends_with_a_registered_caller() {
 #[test]
 fn a_looping_reader_beats_and_stops() {
     use std::sync::atomic::Ordering::Relaxed;
-    for subject in known() {
+    for subject in all() {
         let Some(waiting) = subject.waiting else {
             continue;
         };

@@ -3,8 +3,10 @@
 //! A count out of range is refused here, with the accepted range, before a run is started: clap then exits
 //! with code 2.
 
+pub mod bench;
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod metrics;
 pub mod sim;
 pub mod trace;
 #[cfg_attr(
@@ -25,6 +27,7 @@ use values::*;
 #[derive(Debug, Parser)]
 #[command(
     name = "quiescent",
+    arg = metrics::option(),
     bin_name = "quiescent",
     version,
     max_term_width = 100
@@ -45,7 +48,7 @@ pub enum Command {
     Linux(linux::Linux),
     /// Measure one part of the library, alone or beside others
     #[command(subcommand)]
-    Bench(Bench),
+    Bench(bench::Request),
     /// Run a workload on a simulated machine with many CPUs, whose RCU is this library's engine
     Sim(sim::Sim),
     /// Analyse a recorded trace of a kernel: wake-ups, callbacks, batches, grace periods, idle CPUs; a
@@ -64,24 +67,6 @@ pub enum Command {
         command: Vec<String>,
     },
     /// A command that is for Linux, or none
-    #[cfg(not(target_os = "linux"))]
-    #[command(external_subcommand)]
-    Other(Vec<OsString>),
-}
-
-#[derive(Debug, Subcommand)]
-pub enum Bench {
-    /// CPU time of a read-side critical section: empty, nested, load, repin
-    Read(Read),
-    /// What it costs to have an object reclaimed later: the call, everything in, inside a section, memory, at
-    /// rest
-    Retire(Retire),
-    /// Reads beside updates: one thread reads, another replaces and retires
-    Mixed(Mixed),
-    #[cfg(target_os = "linux")]
-    #[command(flatten)]
-    Linux(linux::LinuxBench),
-    /// A measurement that is for Linux, or none
     #[cfg(not(target_os = "linux"))]
     #[command(external_subcommand)]
     Other(Vec<OsString>),
@@ -126,68 +111,6 @@ pub struct Force {
     /// Replace an existing file that this program did not write (never the input)
     #[arg(long)]
     pub force: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Read {
-    #[command(flatten)]
-    pub measured: Measured,
-    /// Beside every other library in this build
-    #[arg(long)]
-    pub compare: bool,
-    /// Our readers carry the fence, as on systems that have none of the process (built with
-    /// --no-default-features --features peers, seize's do as well)
-    #[arg(long)]
-    pub fenced: bool,
-    /// Threads that read at once
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
-    pub threads: usize,
-    /// Rounds over all subjects; 30 or more for figures worth quoting
-    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-}
-
-#[derive(Debug, Args)]
-pub struct Retire {
-    #[command(flatten)]
-    pub measured: Measured,
-    /// Beside every other library in this build that reclaims later
-    #[arg(long)]
-    pub compare: bool,
-    /// Rounds over all subjects and cases, a process each
-    #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-    /// Objects a process, of all its producers together
-    #[arg(long, value_name = "N", default_value = "4000000", value_parser = objects,
-          allow_negative_numbers = true)]
-    pub objects: u64,
-    /// How long a process at rest is watched for wake-ups
-    #[arg(long, value_name = "MS", default_value = "3000", value_parser = milliseconds,
-          allow_negative_numbers = true)]
-    pub rest_ms: u64,
-}
-
-#[derive(Debug, Args)]
-pub struct Mixed {
-    #[command(flatten)]
-    pub measured: Measured,
-    /// Beside other libraries in this build
-    #[arg(long)]
-    pub compare: bool,
-    /// Rounds over all subjects, a process each
-    #[arg(long, value_name = "N", default_value = "7", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-    /// Updates a second, beside none and as many as possible
-    #[arg(long, value_name = "N,…", default_value = "1000,100000,1000000", value_delimiter = ',',
-          value_parser = rate, allow_negative_numbers = true)]
-    pub rates: Vec<u64>,
-    /// How long a process reads and updates at each rate
-    #[arg(long, value_name = "MS", default_value = "100", value_parser = milliseconds,
-          allow_negative_numbers = true)]
-    pub ms: u64,
-    /// Threads that read beside the one that updates
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
-    pub readers: usize,
 }
 
 #[cfg(test)]

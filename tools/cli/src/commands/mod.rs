@@ -3,23 +3,21 @@
 //! The first Ctrl-C sets a flag that measurements check between rounds: everything measured is printed, and
 //! the exit code is 130. The second ends the program at once.
 
+mod bench;
 #[cfg(target_os = "linux")]
 mod linux;
+pub mod metrics;
 mod sim;
 mod trace;
 mod whatif;
 
-use crate::arguments::{Arguments, Bench, Command, Measured, Mixed, Read, Retire};
+use crate::arguments::{Arguments, Command, Measured};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, Printed, STOPPED};
 use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use clap::CommandFactory;
-use quiescent_bench::cases::mixed::{self, MixedOptions};
-use quiescent_bench::cases::read::{self, ReadOptions};
-use quiescent_bench::cases::retire::{self, RetireOptions};
-use quiescent_report::pages;
 use quiescent_report::text::folded;
 use quiescent_report::{Control, Error, Report};
 use std::path::PathBuf;
@@ -30,18 +28,14 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
     match arguments.command {
         #[cfg(target_os = "linux")]
         Command::Linux(command) => linux::run(command),
-        Command::Bench(Bench::Read(options)) => bench_read(&options),
-        Command::Bench(Bench::Retire(options)) => bench_retire(&options),
-        Command::Bench(Bench::Mixed(options)) => bench_mixed(&options),
-        #[cfg(target_os = "linux")]
-        Command::Bench(Bench::Linux(command)) => linux::bench(command),
+        Command::Bench(request) => bench::run(&request),
         Command::Sim(options) => sim::run(&options),
         Command::Trace(options) => trace::run(&options),
         Command::Whatif(options) => whatif::run(&options),
         Command::Completions { shell } => completions(shell),
         Command::Man { command } => man(&command),
         #[cfg(not(target_os = "linux"))]
-        Command::Other(words) | Command::Bench(Bench::Other(words)) => Err(Error::Usage(format!(
+        Command::Other(words) => Err(Error::Usage(format!(
             "{}: there is no such command on this system; reproduce, kernel, doctor, record, top, torture \
              and all of bench but read, retire and mixed are for Linux",
             words
@@ -51,49 +45,11 @@ pub fn run(arguments: Arguments) -> Result<u8, Error> {
     }
 }
 
-fn bench_read(options: &Read) -> Result<u8, Error> {
-    let wanted = ReadOptions {
-        threads: options.threads,
-        compare: options.compare,
-        fenced: options.fenced,
-        rounds: options.rounds,
-        seed: options.measured.common.seed,
-        ..ReadOptions::default()
-    };
-    measure(&options.measured, read::text, read::run, &wanted)
-}
-
-fn bench_retire(options: &Retire) -> Result<u8, Error> {
-    let wanted = RetireOptions {
-        compare: options.compare,
-        rounds: options.rounds,
-        objects: options.objects,
-        rest_ms: options.rest_ms,
-        seed: options.measured.common.seed,
-        ..RetireOptions::new(this_program()?)
-    };
-    measure(&options.measured, retire::text, retire::run, &wanted)
-}
-
-fn bench_mixed(options: &Mixed) -> Result<u8, Error> {
-    let wanted = MixedOptions {
-        compare: options.compare,
-        rounds: options.rounds,
-        rates: options.rates.clone(),
-        ms: options.ms,
-        readers: options.readers as u64,
-        seed: options.measured.common.seed,
-        ..MixedOptions::new(this_program()?)
-    };
-    measure(&options.measured, mixed::text, mixed::run, &wanted)
-}
-
 /// Runs a measurement and prints its report, or writes its page, or both.
-fn measure<O>(
+fn measure(
     Measured { common, page }: &Measured,
-    text: fn(&Report) -> String,
-    run: fn(&O, Control<'_>) -> Result<Report, Error>,
-    wanted: &O,
+    text: impl Fn(&Report) -> String,
+    run: impl FnOnce(Control<'_>) -> Result<Report, Error>,
 ) -> Result<u8, Error> {
     let page = Paper::settle(
         page.html.as_deref(),
@@ -102,35 +58,22 @@ fn measure<O>(
     )?;
     let stop = stop_flag()?;
     let bar = Bar::new(common.quiet);
-    let mut report = run(wanted, Control::new(&stop, &bar))?;
+    let mut report = run(Control::new(&stop, &bar))?;
     let stopped = code(&stop) != DONE;
     report.option("stopped", stopped);
+    let head = report.host.line();
+    let end = match stopped {
+        true => "\nstopped: some figures were not measured\n",
+        false => "",
+    };
+    let text = format!("{head}\n\n{}{}{end}", text(&report), absent(&report));
+    let text = folded(&text, output::columns(), 2);
     page.tables(|| match common.json {
         true => Printed::json(&report),
-        false => {
-            let head = report.host.line();
-            let end = match stopped {
-                true => "\nstopped: some figures were not measured\n",
-                false => "",
-            };
-            let text = format!("{head}\n\n{}{}{end}", text(&report), absent(&report));
-            Printed::text(folded(&text, output::columns(), 2))
-        }
+        false => Printed::text(&text),
     })?;
-    page.write(stopped, |occasion| {
-        pages::measured(&report, &about(&report.command), occasion)
-    })?;
+    page.write(&report, &text, stopped)?;
     Ok(code(&stop))
-}
-
-/// The description of a command, from its own help.
-fn about(words: &str) -> String {
-    let program = Arguments::command();
-    let found = words
-        .split(' ')
-        .try_fold(&program, |command, word| command.find_subcommand(word));
-    let about = found.and_then(clap::Command::get_about);
-    about.map_or_else(String::new, |about| about.to_string())
 }
 
 /// A line for each requested peer that is not in this build.

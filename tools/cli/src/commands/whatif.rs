@@ -44,13 +44,12 @@ pub fn run(options: &Whatif) -> Result<u8, Error> {
     };
     let stopped = code(&stop) != DONE;
     let report = whatif::report(&answer, stopped);
+    let text = whatif::text(&answer, output::columns());
     paper.tables(|| match options.json {
         true => Printed::json(&report),
-        false => Printed::text(whatif::text(&answer, output::columns())),
+        false => Printed::text(&text),
     })?;
-    paper.write(stopped, |occasion| {
-        whatif::page::render(&answer, &report, occasion)
-    })?;
+    paper.write(&report, &text, stopped)?;
     Ok(match code(&stop) {
         DONE if !answer.holds() => FINDING,
         code => code,

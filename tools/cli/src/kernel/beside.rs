@@ -12,7 +12,7 @@ use super::place::{self, GpThread, Pinned};
 use super::predict::{self, CallPattern, Prediction};
 use super::verdict::{self, Group, Verdict};
 use super::{Standing, standing};
-use quiescent_live::files::Root;
+use quiescent_live::Machine;
 use quiescent_report::rows::stats;
 use quiescent_report::{Control, Error, Report, Row};
 use serde_json::{Value, json};
@@ -85,8 +85,8 @@ pub fn beside(
         Standing::Waits => None,
     };
     let pinned = options.cpu.map(pin).transpose()?;
-    let root = Root::here();
-    let thread = GpThread::find(&root);
+    let machine = Machine::here();
+    let thread = GpThread::find(&machine);
     let plan = Plan {
         runs,
         calls: options.calls,
@@ -94,7 +94,7 @@ pub fn beside(
         budget,
         thread: thread.as_ref(),
     };
-    let watch = Watch::begin(&root, thread.as_ref().map(|it| it.pid));
+    let watch = Watch::begin(&machine.root, thread.as_ref().map(|it| it.pid));
     let runs = calls::measure(&plan, control).map_err(|why| refused(&why.to_string()))?;
     let load = watch.end();
     drop(pinned);

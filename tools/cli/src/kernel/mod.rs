@@ -15,20 +15,18 @@ pub mod facts;
 pub mod load;
 pub mod place;
 pub mod predict;
-mod reader;
 pub mod show;
 pub mod verdict;
 
+use quiescent_live::Machine;
 use quiescent_live::files::cpu_list;
-use quiescent_report::rows::host;
 use std::io;
 use std::time::Instant;
 
 /// The start of the names of `kernel bench`'s measured rows.
 const CASE: &str = "synchronize";
 
-/// `MEMBARRIER_CMD_QUERY` and `MEMBARRIER_CMD_GLOBAL` of membarrier(2).
-const QUERY: libc::c_int = 0;
+/// `MEMBARRIER_CMD_GLOBAL` of membarrier(2).
 const GLOBAL: libc::c_int = 1;
 
 /// Whether the call waits for a kernel grace period here.
@@ -42,33 +40,19 @@ pub enum Standing {
     Refused(String),
 }
 
-fn membarrier(command: libc::c_int) -> io::Result<libc::c_long> {
-    // SAFETY: membarrier takes three plain numbers.
-    let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(result)
-}
-
-/// The number of CPUs in a kernel's list; none if the list cannot be parsed.
-fn cpus(list: &str) -> Option<usize> {
-    Some(cpu_list(list, reader::MOST_CPUS)?.len())
-}
-
 /// Whether the call waits on this machine.
 pub fn standing() -> Standing {
-    let nohz_full = host::first_line("/sys/devices/system/cpu/nohz_full")
-        .filter(|list| cpus(list).is_some_and(|cpus| cpus > 0));
-    let online = host::first_line("/sys/devices/system/cpu/online").and_then(|list| cpus(&list));
-    judge(membarrier(QUERY), nohz_full, online)
+    let machine = Machine::here();
+    let nohz_full = machine.root.line("/sys/devices/system/cpu/nohz_full");
+    let has_cpus =
+        |list: &String| cpu_list(list, facts::MOST_CPUS).is_some_and(|it| !it.is_empty());
+    let online = machine.online.as_ref().map(Vec::len);
+    let query = machine.membarrier.clone();
+    let query = query.unwrap_or_else(|| Err("it was not asked".into()));
+    judge(query, nohz_full.filter(has_cpus), online)
 }
 
-fn judge(
-    query: io::Result<libc::c_long>,
-    nohz_full: Option<String>,
-    online: Option<usize>,
-) -> Standing {
+fn judge(query: Result<i64, String>, nohz_full: Option<String>, online: Option<usize>) -> Standing {
     match query {
         Err(why) => Standing::Refused(format!(
             "membarrier is refused ({why}): a sandbox, or a kernel without it"
@@ -77,7 +61,7 @@ fn judge(
             "MEMBARRIER_CMD_GLOBAL is disabled (EINVAL) because the kernel runs with nohz_full={}",
             nohz_full.unwrap_or_default()
         )),
-        Ok(commands) if commands & libc::c_long::from(GLOBAL) == 0 => Standing::Refused(
+        Ok(commands) if commands & i64::from(GLOBAL) == 0 => Standing::Refused(
             "MEMBARRIER_CMD_GLOBAL is not among this kernel's commands (EINVAL): nohz_full is set"
                 .into(),
         ),
@@ -92,7 +76,10 @@ fn judge(
 /// The duration of one call, in µs.
 fn timed() -> io::Result<f64> {
     let begin = Instant::now();
-    membarrier(GLOBAL)?;
+    // SAFETY: membarrier takes three plain numbers.
+    if unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
     Ok(begin.elapsed().as_nanos() as f64 / 1_000.0)
 }
 
@@ -111,11 +98,7 @@ mod tests {
         assert!(matches!(isolated, Standing::Refused(why) if why.contains("nohz_full=1-3")));
         let missing = judge(Ok(all & !1), None, Some(4));
         assert!(matches!(missing, Standing::Refused(why) if why.contains("EINVAL")));
-        let refused = judge(
-            Err(io::Error::from_raw_os_error(libc::EPERM)),
-            None,
-            Some(4),
-        );
+        let refused = judge(Err("not permitted".into()), None, Some(4));
         assert!(matches!(refused, Standing::Refused(why) if why.contains("sandbox")));
         assert_eq!(judge(Ok(all), None, Some(4)), Standing::Waits);
         assert_eq!(judge(Ok(all), None, None), Standing::Waits);

@@ -4,12 +4,9 @@
 //! it ran last, and the scheduler moves it now and then. `/proc/PID/stat` has that CPU (field 39,
 //! proc_pid_stat(5)).
 
-use quiescent_live::files::Root;
+use quiescent_live::{Machine, Task};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-
-/// Its names: with preemptible readers, and without.
-pub(super) const NAMES: [&str; 2] = ["rcu_preempt", "rcu_sched"];
 
 /// The kernel's grace-period thread, if it is visible.
 #[derive(Debug)]
@@ -21,12 +18,10 @@ pub struct GpThread {
 
 impl GpThread {
     /// Finds it; none in a container that shows only its own processes.
-    pub fn find(root: &Root) -> Option<Self> {
-        let tasks = root.tasks();
-        let named = |name: &&str| tasks.iter().find(|it| it.1 == *name);
-        let (pid, _) = NAMES.iter().find_map(named)?;
-        let stat = File::open(root.path(&format!("/proc/{pid}/stat"))).ok()?;
-        Some(GpThread { pid: *pid, stat })
+    pub fn find(machine: &Machine) -> Option<Self> {
+        let pid = gp_thread(machine)?.pid;
+        let stat = File::open(machine.root.path(&format!("/proc/{pid}/stat"))).ok()?;
+        Some(GpThread { pid, stat })
     }
 
     /// The CPU on which it ran last.
@@ -35,6 +30,15 @@ impl GpThread {
         let read = self.stat.read_at(&mut line, 0).ok()?;
         processor(std::str::from_utf8(&line[..read]).ok()?)
     }
+}
+
+/// The thread of grace periods: its name says whether readers are preemptible.
+pub(super) fn gp_thread(machine: &Machine) -> Option<&Task> {
+    let tasks = machine.tasks.as_ref()?;
+    let names = ["rcu_preempt", "rcu_sched"];
+    names
+        .iter()
+        .find_map(|name| tasks.iter().find(|it| it.name == *name))
 }
 
 /// Field 39 of a line of `/proc/PID/stat`; the name in brackets may contain anything.

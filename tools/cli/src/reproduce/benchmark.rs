@@ -8,11 +8,13 @@
 
 use crate::kernel::beside::{self, Beside, KernelOptions};
 use crate::kernel::show;
-use crate::reproduce::published::{self, Experiment, Run};
-use quiescent_bench::cases::sync::{self, SyncOptions};
+use crate::reproduce::ReproduceOptions;
+use crate::reproduce::published::{self, Experiment, METRICS, Run};
+use quiescent_bench::cases::sync::{EXTREMES, SYNC, SyncCase};
 use quiescent_report::rows::host;
-use quiescent_report::text::Table;
-use quiescent_report::{Control, Error, Row};
+use quiescent_report::text::cases::{Column, of_metrics};
+use quiescent_report::text::folded;
+use quiescent_report::{Control, Error, OURS, Report, Row};
 use std::time::Duration;
 
 /// The experiment whose benchmark is repeated.
@@ -29,8 +31,6 @@ pub struct Benchmark {
     pub calls: u64,
     /// Runs.
     pub runs: u64,
-    /// The columns of the text, in order.
-    pub columns: Vec<Column>,
     /// This machine's kernel with the model's prediction beside it; `None` where it could not be measured.
     pub kernel: Option<Beside>,
     /// All rows, including the predecessor's.
@@ -39,34 +39,22 @@ pub struct Benchmark {
     pub notes: Vec<String>,
 }
 
-/// One column.
-#[derive(Debug, Clone)]
-pub struct Column {
-    /// Its head.
-    pub head: String,
-    /// Its guarantee.
-    pub what: String,
-    /// Its runs.
-    pub runs: Vec<Run>,
-}
-
-/// Runs it: `quick` is a tenth of the calls and three runs. `sync` describes the measurement of this library.
-/// When stopped, returns what was measured until then.
+/// Runs it: `quick` is a tenth of the calls and three runs. When stopped, returns what was measured until
+/// then.
 ///
 /// # Errors
 /// [`Error::Failed`] when a measuring process cannot be started.
-pub fn run(quick: bool, sync: &SyncOptions, control: Control<'_>) -> Result<Benchmark, Error> {
+pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Benchmark, Error> {
     let published = published::experiment(EXPERIMENT)?;
     let mut benchmark = Benchmark {
-        runs: if quick { 3 } else { published.runs },
-        calls: published.calls_per_run / if quick { 10 } else { 1 },
+        runs: if options.quick { 3 } else { published.runs },
+        calls: published.calls_per_run / if options.quick { 10 } else { 1 },
         ..Benchmark::default()
     };
-    benchmark.kernel(sync.seed, control);
-    benchmark.ours(sync, control)?;
-    benchmark.published(EXPERIMENT, "init", &published, true);
-    let forerunner = published::experiment(FORERUNNER)?;
-    benchmark.published(FORERUNNER, "scan", &forerunner, false);
+    benchmark.kernel(options.seed, control);
+    benchmark.ours(options, control)?;
+    benchmark.published(EXPERIMENT, "init", &published);
+    benchmark.published(FORERUNNER, "scan", &published::experiment(FORERUNNER)?);
     Ok(benchmark)
 }
 
@@ -86,12 +74,8 @@ impl Benchmark {
             Ok(found) => found,
             Err(why) => return self.notes.push(format!("kernel: {why}")),
         };
-        let mut what =
-            "measured; waits for every CPU, and contains the kernel's pauses between scans"
-                .to_string();
         if let Some(why) = &found.at_once {
-            what = format!("measured, but NO grace period: {why}");
-            self.notes.push(format!("kernel: {why}"));
+            self.notes.push(format!("kernel: NO grace period: {why}"));
         }
         let latencies: Vec<Vec<f64>> = found
             .runs
@@ -100,7 +84,7 @@ impl Benchmark {
             .collect();
         self.note_fewer_calls(&latencies);
         let case = format!("{EXPERIMENT} MEMBARRIER_CMD_GLOBAL");
-        self.add("kernel", &case, "kernel here", &what, of_us(&latencies));
+        self.add("kernel", &case, &latencies);
         self.rows.extend(found.rows(&case));
         self.kernel = Some(found);
     }
@@ -116,71 +100,63 @@ impl Benchmark {
         }
     }
 
-    fn ours(&mut self, sync: &SyncOptions, control: Control<'_>) -> Result<(), Error> {
-        let options = SyncOptions {
-            compare: false,
-            rounds: self.runs,
-            calls: self.calls,
-            fences: false,
-            ..sync.clone()
-        };
-        for measured in sync::measure(&options, control)? {
-            let name = measured.case.name();
-            let case = format!("{EXPERIMENT} {name}");
-            let head = format!("{}, {name}", measured.subject);
-            let what = "measured; waits for the readers of one process";
-            self.add(
-                measured.subject,
-                &case,
-                &head,
-                what,
-                of_us(&measured.rounds),
-            );
+    fn ours(&mut self, options: &ReproduceOptions, control: Control<'_>) -> Result<(), Error> {
+        let mut given = SYNC.usual(options.program.clone()).with("extremes", 1);
+        given.seed = options.seed;
+        given.only = vec![OURS.into()];
+        given = given.with("rounds", 1).with("calls", self.calls);
+        let mut runs = SyncCase::ALL.map(|_| Vec::new());
+        for _ in 0..self.runs {
+            let report = SYNC.measure(&given, control)?;
+            for (case, runs) in SyncCase::ALL.iter().zip(&mut runs) {
+                let ms = |metric| Some(report.median(OURS, case.name(), metric)? / 1_000.0);
+                if let [Some(mean_ms), Some(min_ms), Some(max_ms)] = EXTREMES.map(ms) {
+                    runs.push(Run {
+                        mean_ms,
+                        min_ms,
+                        max_ms,
+                    });
+                }
+            }
+            given.seed += 1;
+        }
+        for (case, runs) in SyncCase::ALL.iter().zip(runs) {
+            let case = format!("{EXPERIMENT} {}", case.name());
+            self.rows.extend(published::rows(OURS, &case, &runs));
         }
         Ok(())
     }
 
-    fn published(&mut self, name: &str, on: &str, experiment: &Experiment, shown: bool) {
+    fn published(&mut self, name: &str, on: &str, experiment: &Experiment) {
         for (setting, runs) in [("off", &experiment.baseline), (on, &experiment.early_qs)] {
             let case = format!("{name} early_qs={setting}");
-            if shown {
-                let head = format!("published, early_qs={setting}");
-                let what = "published; the kernel on another machine (32 CPUs, HZ=1000, idle)";
-                self.add("published", &case, &head, what, runs.clone());
-            } else {
-                self.rows.extend(published::rows("published", &case, runs));
-            }
+            self.rows.extend(published::rows("published", &case, runs));
         }
     }
 
-    fn add(&mut self, subject: &str, case: &str, head: &str, what: &str, runs: Vec<Run>) {
+    fn add(&mut self, subject: &str, case: &str, latencies: &[Vec<f64>]) {
+        let runs: Vec<Run> = latencies.iter().filter_map(|run| Run::of_us(run)).collect();
         self.rows.extend(published::rows(subject, case, &runs));
-        if !runs.is_empty() {
-            self.columns.push(Column {
-                head: head.into(),
-                what: what.into(),
-                runs,
-            });
-        }
     }
 }
 
-fn of_us(runs: &[Vec<f64>]) -> Vec<Run> {
-    runs.iter().filter_map(|run| Run::of_us(run)).collect()
-}
+/// What the columns are, and whose figures they have.
+const ABOUT: &str = "mean, min and max of each run, in us: the median of the runs, and their range. These \
+                     are different guarantees: kernel: measured; waits for every CPU, and contains the \
+                     kernel's pauses between scans; quiescent: measured; waits for the readers of one \
+                     process; published: the kernel on another machine (32 CPUs, HZ=1000, idle)";
 
-/// The benchmark as text.
-pub fn text(benchmark: &Benchmark) -> String {
-    let mut text = format!(
-        "The synchronize benchmark: {} calls a run; mean / min / max of each run. These are different \
-         guarantees:\n",
+/// The benchmark as text; `report` has its rows.
+pub fn text(benchmark: &Benchmark, report: &Report) -> String {
+    let columns = ["mean", "min", "max"].into_iter().zip(METRICS);
+    let columns: Vec<Column> = columns.map(|(head, metric)| Column(head, metric)).collect();
+    let wanted = |case: &str| case.starts_with(EXPERIMENT) && !case.contains(" run ");
+    let head = format!(
+        "The synchronize benchmark: {} calls a run; {ABOUT}",
         benchmark.calls
     );
-    for column in &benchmark.columns {
-        text += &format!("  {}: {}\n", column.head, column.what);
-    }
-    text.push('\n');
-    text += &table(&benchmark.columns).fitted();
+    let mut text = folded(&head, 100, 2) + "\n\n";
+    text += &of_metrics(report, wanted, &columns).fitted();
     if let Some(kernel) = &benchmark.kernel {
         let predicted = show::predicted(kernel, usize::MAX);
         text += &format!(
@@ -190,109 +166,45 @@ pub fn text(benchmark: &Benchmark) -> String {
     text
 }
 
-/// A line for each run, then one for all runs; each column in a suitable unit.
-fn table(columns: &[Column]) -> Table {
-    let units: Vec<(f64, &str)> = columns.iter().map(|column| unit(&column.runs)).collect();
-    let heads = columns.iter().zip(&units);
-    let heads: Vec<String> = heads
-        .map(|(column, unit)| format!("{}, {}", column.head, unit.1))
-        .collect();
-    let head: Vec<&str> = std::iter::once("run")
-        .chain(heads.iter().map(String::as_str))
-        .collect();
-    let mut table = Table::new(&head, 1);
-    let longest = columns
-        .iter()
-        .map(|column| column.runs.len())
-        .max()
-        .unwrap_or(0);
-    let cell = |run: Option<&Run>, scale: f64| {
-        run.map_or(String::new(), |run| {
-            let [mean, min, max] = [run.mean_ms, run.min_ms, run.max_ms].map(|ms| ms * scale);
-            format!("{mean:.3} / {min:.3} / {max:.3}")
-        })
-    };
-    for index in 0..longest {
-        let cells = columns.iter().zip(&units);
-        let cells = cells.map(|(column, unit)| cell(column.runs.get(index), unit.0));
-        table.row(std::iter::once((index + 1).to_string()).chain(cells));
-    }
-    let cells = columns.iter().zip(&units);
-    let cells = cells.map(|(column, unit)| cell(all_runs(&column.runs).as_ref(), unit.0));
-    table.row(std::iter::once("all".to_string()).chain(cells));
-    table
-}
-
-/// The figures over all runs (they have equally many calls).
-pub(crate) fn all_runs(runs: &[Run]) -> Option<Run> {
-    let of = |f: fn(&Run) -> f64| runs.iter().map(f).collect::<Vec<f64>>();
-    Some(Run {
-        mean_ms: quiescent_report::rows::stats::mean(&of(|run| run.mean_ms))?,
-        min_ms: quiescent_report::rows::stats::summary(&of(|run| run.min_ms))?.min,
-        max_ms: quiescent_report::rows::stats::summary(&of(|run| run.max_ms))?.max,
-    })
-}
-
-/// Milliseconds, or µs where ms would begin with zeros: the factor and the name.
-fn unit(runs: &[Run]) -> (f64, &'static str) {
-    match all_runs(runs) {
-        Some(all) if all.mean_ms < 0.1 => (1_000.0, "us"),
-        _ => (1.0, "ms"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn side_by_side_and_labelled() {
-        let run = |mean_ms| Run {
-            mean_ms,
-            min_ms: mean_ms / 2.0,
-            max_ms: mean_ms * 2.0,
-        };
         let mut benchmark = Benchmark::default();
-        let ours = vec![run(0.004), run(0.002)];
-        benchmark.add("quiescent", "x sole thread", "ours", "one process", ours);
-        benchmark.add("kernel", "x", "kernel here", "every CPU", vec![run(8.0)]);
-        benchmark.add("kernel", "x", "nothing measured", "", Vec::new());
-        let text = text(&benchmark);
-        for words in [
-            "ours: one process",
-            "kernel here: every CPU",
-            "ours, us",
-            "kernel here, ms",
-            "4.000 / 2.000 / 8.000",
-            "8.000 / 4.000 / 16.000",
-        ] {
-            assert!(text.contains(words), "no `{words}` in {text}");
-        }
-        let all = text.lines().last().unwrap();
-        assert!(
-            all.starts_with("all") && all.contains("3.000 / 1.000 / 8.000"),
-            "{all}"
-        );
-        assert_eq!(benchmark.columns.len(), 2);
-    }
-
-    #[test]
-    fn published_rows_without_a_column_for_the_forerunner() {
-        let mut benchmark = Benchmark::default();
-        for (name, shown) in [(EXPERIMENT, true), (FORERUNNER, false)] {
+        let ours = [vec![2.0, 6.0], vec![2.0]];
+        benchmark.add("quiescent", "early-qs-v2 sole thread", &ours);
+        benchmark.add("kernel", "early-qs-v2 x", &[vec![8_000.0]]);
+        benchmark.add("kernel", "early-qs-v2 nothing", &[]);
+        for name in [EXPERIMENT, FORERUNNER] {
             let experiment = published::experiment(name).unwrap();
-            benchmark.published(name, "on", &experiment, shown);
+            benchmark.published(name, "on", &experiment);
         }
-        assert_eq!(benchmark.columns.len(), 2);
-        let cases = |name| {
-            benchmark
+        // Two settings, three metrics, each over the runs and for each run.
+        let cases = |name: &str| {
+            let rows = benchmark
                 .rows
                 .iter()
-                .filter(|row| row.case.starts_with(name))
-                .count()
+                .filter(|row| row.subject == "published");
+            rows.filter(|row| row.case.starts_with(name)).count()
         };
-        // Two settings, three metrics, each over the runs and for each run.
         assert_eq!(cases(EXPERIMENT), 2 * 3 * (10 + 1));
         assert_eq!(cases(FORERUNNER), 2 * 3 * (6 + 1));
+        let mut report = Report::new("reproduce", 1);
+        report.rows = benchmark.rows.clone();
+        let text = text(&benchmark, &report);
+        for words in [
+            "3.00 [2.00..4.00]",
+            "4.00 [2.00..6.00]",
+            "early-qs-v2 sole thread",
+            "early-qs-v2 early_qs=off",
+        ] {
+            assert!(text.contains(words), "no {words} in {text}");
+        }
+        assert!(
+            !text.contains("nothing") && !text.contains(FORERUNNER),
+            "{text}"
+        );
     }
 }

@@ -208,10 +208,8 @@ fn table(chosen: &[&Miss]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiescent_report::html::terminal::Screen;
     use quiescent_report::{Report, Row};
     use quiescent_sim::experiments::{Basis, Modelled, Outcome, Part};
-    use std::path::Path;
 
     fn found() -> Reproduced {
         let mut report = Report::new("reproduce", 1);
@@ -258,18 +256,6 @@ mod tests {
             targets: targets.chain([target(31, None)]).collect(),
             notes: vec!["valgrind is not installed: apt-get install valgrind".into(); 3],
         }
-    }
-
-    /// `QUIESCENT_BLESS=1 cargo test pictures` draws it again after an intended change.
-    #[test]
-    fn the_documents_have_it_in_pictures() {
-        let about = "Sentences, the verdict by part, and what was missed; all figures are invented";
-        let picture = Screen::printed("reproduce", about, &text(&found()));
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures/reproduce.svg");
-        let again = std::env::var_os("QUIESCENT_BLESS").is_some();
-        picture
-            .compare(&file, again)
-            .unwrap_or_else(|why| panic!("{why}"));
     }
 
     #[test]

@@ -12,15 +12,19 @@
 
 mod benchmark;
 pub mod first;
-pub mod page;
 mod published;
 mod sentences;
 mod steps;
 mod threads;
 
 use self::benchmark::Benchmark;
-use quiescent_bench::cases::sync::SyncCase;
-use quiescent_bench::cases::{hold, mixed, read, retire, sync, trickle};
+use quiescent_bench::cases::hold::HOLD;
+use quiescent_bench::cases::idle::IDLE;
+use quiescent_bench::cases::mixed::MIXED;
+use quiescent_bench::cases::read::READ;
+use quiescent_bench::cases::retire::RETIRE;
+use quiescent_bench::cases::sync::{SYNC, SyncCase};
+use quiescent_bench::cases::trickle::TRICKLE;
 use quiescent_bench::{instructions, subjects, targets};
 use quiescent_report::OURS;
 use quiescent_report::verdict::{self, Target};
@@ -66,27 +70,21 @@ pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduce
         targets: Vec::new(),
         notes: Vec::new(),
     };
-    let (mut found, idle) = steps::run(found, options, control)?;
+    let mut found = steps::run(found, options, control)?;
     note_missing(&mut found);
     if control.stopped() {
         found
             .notes
             .push("stopped: the rest was not measured".into());
     }
-    found.targets = targets::targets(&found.report, idle);
+    found.targets = targets::of(&found.report, None);
     found.report.rows.extend(verdict::rows(&found.targets));
     found.report.option("notes", found.notes.clone());
     Ok(found)
 }
 
 fn note_missing(found: &mut Reproduced) {
-    let mut absent = subjects::absent();
-    for deferring in quiescent_bench::deferral::absent() {
-        if !absent.contains(&deferring) {
-            absent.push(deferring);
-        }
-    }
-    for absent in absent {
+    for absent in subjects::absent() {
         let (name, remedy) = (absent.name, absent.remedy);
         let note = format!("{name} is not in this build: {remedy}");
         found.notes.push(note);
@@ -105,27 +103,18 @@ pub fn text(found: &Reproduced) -> String {
     let report = &found.report;
     let measured = |metric| report.rows.iter().any(|row| row.metric == metric);
     let mut parts = vec![report.host.line() + "\n"];
-    if measured(read::METRIC) {
-        parts.push(read::text(report));
-    }
-    if measured("latency_us") {
-        parts.push(sync::text(report));
-    }
-    if report.rows.iter().any(|row| row.unit == "ns/call") {
-        parts.push(retire::text(report));
-    }
-    if report.rows.iter().any(|row| row.case == mixed::UPDATE) {
-        parts.push(mixed::text(report));
-    }
-    if measured(hold::CPU) {
-        parts.push(hold::tables(report));
+    for bench in [&READ, &SYNC, &IDLE, &RETIRE, &MIXED, &HOLD] {
+        if report.options.contains_key(&bench.command()) {
+            parts.push(bench.figures(report));
+        }
     }
     if measured(instructions::METRIC) {
         parts.push(instructions::text(report));
     }
-    parts.extend(found.benchmark.as_ref().map(benchmark::text));
-    if measured("wakeups_per_s") {
-        parts.push(trickle::tables(report));
+    let benchmark = found.benchmark.as_ref();
+    parts.extend(benchmark.map(|it| benchmark::text(it, report)));
+    if report.options.contains_key(&TRICKLE.command()) {
+        parts.push(TRICKLE.figures(report));
     }
     if !found.modelled.is_empty() {
         parts.push(show::text(&found.modelled));

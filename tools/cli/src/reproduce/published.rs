@@ -69,25 +69,15 @@ pub fn experiment(name: &str) -> Result<Experiment, Error> {
     serde_json::from_value(found).map_err(|why| Error::failed(&place, why, remedy))
 }
 
+/// What each run has.
+pub const METRICS: [&str; 3] = ["latency_us_mean", "latency_us_min", "latency_us_max"];
+
 /// The rows of some runs: mean, smallest and largest latency, over the runs; and each run by itself.
 pub fn rows(subject: &str, case: &str, runs: &[Run]) -> Vec<Row> {
-    let metrics: [(&str, Vec<f64>); 3] = [
-        (
-            "latency_us_mean",
-            runs.iter().map(|run| run.mean_ms).collect(),
-        ),
-        (
-            "latency_us_min",
-            runs.iter().map(|run| run.min_ms).collect(),
-        ),
-        (
-            "latency_us_max",
-            runs.iter().map(|run| run.max_ms).collect(),
-        ),
-    ];
     let mut rows = Vec::new();
-    for (metric, ms) in metrics {
-        let us: Vec<f64> = ms.iter().map(|ms| ms * 1_000.0).collect();
+    let figures: [fn(&Run) -> f64; 3] = [|it| it.mean_ms, |it| it.min_ms, |it| it.max_ms];
+    for (metric, ms) in METRICS.into_iter().zip(figures) {
+        let us: Vec<f64> = runs.iter().map(|run| ms(run) * 1_000.0).collect();
         rows.extend(Row::of(subject, case, metric, "us", &us));
         for (index, value) in us.iter().enumerate() {
             let case = format!("{case} run {}", index + 1);

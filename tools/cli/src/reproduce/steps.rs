@@ -6,18 +6,22 @@
 //! seconds may be longer by the milliseconds that a thread then waits for a processor.
 
 use super::{ReproduceOptions, Reproduced, benchmark, threads};
-use quiescent_bench::cases::hold::{self, HoldOptions};
-use quiescent_bench::cases::mixed::{self, MixedOptions};
-use quiescent_bench::cases::read::{self, ReadOptions};
-use quiescent_bench::cases::retire::{self, RetireCase, RetireOptions};
-use quiescent_bench::cases::sync::{self, Idle, SyncOptions};
-use quiescent_bench::cases::trickle::{self, TrickleOptions};
+use quiescent_bench::cases::hold::HOLD;
+use quiescent_bench::cases::idle::IDLE;
+use quiescent_bench::cases::mixed::MIXED;
+use quiescent_bench::cases::plan::Given;
+use quiescent_bench::cases::read::READ;
+use quiescent_bench::cases::retire::{self, RETIRE, RetireCase};
+use quiescent_bench::cases::sync::SYNC;
+use quiescent_bench::cases::trickle::TRICKLE;
+use quiescent_bench::deferral::malloc_free;
 use quiescent_bench::deferral::swap::Content;
 use quiescent_bench::instructions::{self, InstructionOptions};
 use quiescent_report::{Control, Error, OURS, Report, Silent};
 use quiescent_sim::batch;
 use quiescent_sim::experiments::{self, show};
 use serde_json::{Map, Value};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The option of the report with the seconds that each part took.
@@ -27,9 +31,10 @@ pub(super) const SECONDS: &str = "seconds";
 type Step = (&'static str, fn(&mut Run<'_>) -> Result<(), Error>);
 
 /// The parts.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("bench read", |run| run.read()),
     ("bench sync", |run| run.sync()),
+    ("bench idle", |run| run.idle()),
     ("bench retire", |run| run.retire()),
     ("bench retire of 20M", |run| run.peak()),
     ("bench mixed", |run| run.mixed()),
@@ -48,7 +53,6 @@ const MEANWHILE: [Step; 2] = [
 /// A run, as far as it has come.
 struct Run<'a> {
     found: Reproduced,
-    idle: Option<Idle>,
     seconds: Map<String, Value>,
     options: &'a ReproduceOptions,
     control: Control<'a>,
@@ -59,10 +63,9 @@ pub(super) fn run(
     found: Reproduced,
     options: &ReproduceOptions,
     control: Control<'_>,
-) -> Result<(Reproduced, Option<Idle>), Error> {
+) -> Result<Reproduced, Error> {
     let mut run = Run {
         found,
-        idle: None,
         seconds: Map::new(),
         options,
         control,
@@ -70,14 +73,11 @@ pub(super) fn run(
     run.found.report.option("quick", options.quick);
     run.steps(&STEPS)?;
     let Run {
-        mut found,
-        idle,
-        seconds,
-        ..
+        mut found, seconds, ..
     } = run;
     show::report(&found.modelled, &mut found.report);
     found.report.option(SECONDS, seconds);
-    Ok((found, idle))
+    Ok(found)
 }
 
 /// What each part took.
@@ -111,22 +111,30 @@ impl Run<'_> {
     }
 
     fn read(&mut self) -> Result<(), Error> {
-        self.absorb(read::run(&read_options(self.options), self.control))
+        let given = self.compared(READ.usual(self.program()));
+        let (rounds, cell_us) = if self.options.quick {
+            (30, 300)
+        } else {
+            (60, 2_000)
+        };
+        let given = given.with("rounds", rounds).with("cell_us", cell_us);
+        self.absorb(READ.measure(&given, self.control))
     }
 
     fn sync(&mut self) -> Result<(), Error> {
-        let options = sync_options(self.options);
-        self.absorb(sync::run(&options, self.control))?;
-        self.idle = Some(sync::idle(&options, 300)?);
-        Ok(())
+        self.absorb(SYNC.measure(&sync_options(self.options), self.control))
     }
 
     fn retire(&mut self) -> Result<(), Error> {
-        let mut options = retire_options(self.options);
+        let mut given = retire_options(self.options);
         // Processes at rest are watched during the trickle.
         let now = |case: &RetireCase| self.options.quick || *case != RetireCase::AtRest;
-        options.cases.retain(now);
-        self.absorb(retire::run(&options, self.control))
+        given.cases = RetireCase::ALL
+            .into_iter()
+            .filter(now)
+            .map(RetireCase::name)
+            .collect();
+        self.absorb(RETIRE.measure(&given, self.control))
     }
 
     /// `bench retire` again, with many objects for the peak memory.
@@ -135,8 +143,14 @@ impl Run<'_> {
             return self.note("peak memory with 20 million objects: left out by --quick");
         }
         for (cases, peers) in PEAKS {
-            let options = peak_options(self.options, cases, peers);
-            let mut peak = retire::run(&options, self.control)?;
+            let mut given = retire_options(self.options).with("rounds", 1);
+            given = given.with("objects", retire::PEAK_OBJECTS);
+            given.cases = cases.iter().map(|case| case.name()).collect();
+            let only = [OURS, malloc_free().name]
+                .into_iter()
+                .chain(peers.iter().copied());
+            given.only = only.map(String::from).collect();
+            let mut peak = RETIRE.measure(&given, self.control)?;
             peak.command += " of 20M";
             for row in &mut peak.rows {
                 let case = cases.iter().find(|case| case.name() == row.case);
@@ -150,22 +164,36 @@ impl Run<'_> {
     }
 
     fn mixed(&mut self) -> Result<(), Error> {
-        self.absorb(mixed::run(&mixed_options(self.options), self.control))
+        let given = self.compared(MIXED.usual(self.program()));
+        let (rounds, ms) = if self.options.quick { (1, 10) } else { (5, 50) };
+        let given = given.with("rounds", rounds).with("ms", ms);
+        self.absorb(MIXED.measure(&given, self.control))
     }
 
     fn hold(&mut self) -> Result<(), Error> {
-        let options = HoldOptions {
-            compare: true,
-            seed: self.options.seed,
-            ms: if self.options.quick { 20 } else { 2_000 },
-            ..HoldOptions::new(self.options.program.clone())
-        };
-        self.absorb(hold::measure(&options, self.control))
+        let given = self.compared(HOLD.usual(self.program()));
+        let given = given.with("ms", if self.options.quick { 20 } else { 2_000 });
+        self.absorb(HOLD.measure(&given, self.control))
+    }
+
+    /// Nothing was ever queued.
+    fn idle(&mut self) -> Result<(), Error> {
+        let mut given = IDLE.usual(self.program()).with("ms", 300);
+        given.seed = self.options.seed;
+        given.only = vec![OURS.into()];
+        self.absorb(IDLE.measure(&given, self.control))
+    }
+
+    fn program(&self) -> PathBuf {
+        self.options.program.clone()
+    }
+
+    fn compared(&self, given: Given) -> Given {
+        compared(given, self.options.seed)
     }
 
     fn benchmark(&mut self) -> Result<(), Error> {
-        let (quick, sync) = (self.options.quick, sync_options(self.options));
-        let benchmark = benchmark::run(quick, &sync, self.control)?;
+        let benchmark = benchmark::run(self.options, self.control)?;
         let report = &mut self.found.report;
         report.option("benchmark_runs", benchmark.runs);
         report.option("benchmark_calls", benchmark.calls);
@@ -188,7 +216,6 @@ impl Run<'_> {
         let counted = InstructionOptions {
             seed: self.options.seed,
             program: self.options.program.clone(),
-            compare: true,
             only: [OURS, "liburcu-memb", "liburcu-qsbr", "ck"]
                 .map(String::from)
                 .to_vec(),
@@ -201,16 +228,18 @@ impl Run<'_> {
             self.steps(&MEANWHILE)?;
             return self.note("trickle: left out by --quick; see bench trickle");
         }
-        let (wanted, flag) = (trickle_options(self.options), self.control.flag());
-        let at_rest = RetireOptions {
-            cases: vec![RetireCase::AtRest],
-            ..retire_options(self.options)
-        };
+        // It lasts longer than a flush may take, so that one is seen; then the last block may take as long.
+        let wanted = self.compared(TRICKLE.usual(self.program()));
+        let wanted = wanted.with("ms", 12_000).with("capacity", u64::MAX);
+        let wanted = wanted.with_all("rates", vec![10, 100, 1_000]);
+        let mut at_rest = retire_options(self.options);
+        at_rest.cases = vec![RetireCase::AtRest.name()];
+        let flag = self.control.flag();
         let silent = || Control::new(flag, &Silent);
         let (trickle, mut rest) = std::thread::scope(|scope| {
-            let measured = scope.spawn(|| trickle::measure(&wanted, silent()));
+            let measured = scope.spawn(|| TRICKLE.measure(&wanted, silent()));
             let progress = self.control.progress;
-            let until = wanted.ms / 1_000 + STARTING_S;
+            let until = wanted.of("ms") / 1_000 + STARTING_S;
             progress.begin("bench trickle", until);
             for _ in 0..until {
                 if !self.control.stopped() && !measured.is_finished() {
@@ -219,7 +248,7 @@ impl Run<'_> {
                 }
             }
             progress.end();
-            let rest = scope.spawn(|| retire::run(&at_rest, silent()));
+            let rest = scope.spawn(|| RETIRE.measure(&at_rest, silent()));
             self.steps(&MEANWHILE)?;
             let [trickle, rest] = [measured, rest].map(|it| it.join().expect("it does not panic"));
             Ok::<_, Error>((trickle?, rest?))
@@ -261,24 +290,16 @@ impl Run<'_> {
     }
 }
 
-fn read_options(options: &ReproduceOptions) -> ReadOptions {
-    ReadOptions {
-        compare: true,
-        seed: options.seed,
-        rounds: if options.quick { 30 } else { 60 },
-        cell_us: if options.quick { 300 } else { 2_000 },
-        ..ReadOptions::default()
-    }
+fn compared(mut given: Given, seed: u64) -> Given {
+    given.seed = seed;
+    given.with("compare", 1)
 }
 
-fn sync_options(options: &ReproduceOptions) -> SyncOptions {
-    SyncOptions {
-        compare: true,
-        seed: options.seed,
-        rounds: if options.quick { 30 } else { 40 },
-        calls: if options.quick { 100 } else { 500 },
-        ..SyncOptions::new(options.program.clone())
-    }
+/// For `bench sync` and the synchronize benchmark.
+fn sync_options(options: &ReproduceOptions) -> Given {
+    let (rounds, calls) = if options.quick { (30, 100) } else { (40, 500) };
+    let given = compared(SYNC.usual(options.program.clone()), options.seed);
+    given.with("rounds", rounds).with("calls", calls)
 }
 
 /// What is run once more with many objects, and the peers beside this library.
@@ -301,48 +322,16 @@ const PEAKS: [(&[RetireCase], &[&str]); 2] = [
     ),
 ];
 
-fn retire_options(options: &ReproduceOptions) -> RetireOptions {
-    RetireOptions {
-        compare: true,
-        seed: options.seed,
-        rounds: if options.quick { 1 } else { 3 },
-        objects: if options.quick { 20_000 } else { 1_500_000 },
-        rest_ms: if options.quick { 300 } else { 3_000 },
-        ..RetireOptions::new(options.program.clone())
-    }
-}
-
-fn peak_options(options: &ReproduceOptions, cases: &[RetireCase], peers: &[&str]) -> RetireOptions {
-    let only = [OURS].iter().chain(peers);
-    RetireOptions {
-        cases: cases.to_vec(),
-        only: only.map(|name| (*name).into()).collect(),
-        rounds: 1,
-        objects: retire::PEAK_OBJECTS,
-        ..retire_options(options)
-    }
-}
-
-fn mixed_options(options: &ReproduceOptions) -> MixedOptions {
-    MixedOptions {
-        compare: true,
-        seed: options.seed,
-        rounds: if options.quick { 1 } else { 5 },
-        ms: if options.quick { 10 } else { 50 },
-        ..MixedOptions::new(options.program.clone())
-    }
-}
-
-/// The trickle lasts longer than a flush may take, so that one is seen; then the last block may take as long.
-fn trickle_options(options: &ReproduceOptions) -> TrickleOptions {
-    TrickleOptions {
-        compare: true,
-        seed: options.seed,
-        rates: vec![10, 100, 1_000],
-        ms: 12_000,
-        capacity: u64::MAX,
-        ..TrickleOptions::new(options.program.clone())
-    }
+fn retire_options(options: &ReproduceOptions) -> Given {
+    let (rounds, objects, rest_ms) = match options.quick {
+        true => (1, 20_000, 300),
+        false => (3, 1_500_000, 3_000),
+    };
+    let given = compared(RETIRE.usual(options.program.clone()), options.seed);
+    given
+        .with("rounds", rounds)
+        .with("objects", objects)
+        .with("rest_ms", rest_ms)
 }
 
 /// In so many seconds all processes of the trickle have started.

@@ -139,16 +139,8 @@ fn procedure(measured: &Report) -> Option<(u64, u64)> {
 
 /// Ticks a second of the coarse clock.
 fn coarse_hz() -> u32 {
-    let mut tick = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `tick` is writable for the call.
-    let known = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut tick) } == 0;
-    let ns = u32::try_from(tick.tv_nsec)
-        .ok()
-        .filter(|ns| known && *ns > 0);
-    ns.map_or(250, |ns| (1_000_000_000 / ns).clamp(1, 10_000))
+    let ns = quiescent_live::coarse_tick_ns();
+    ns.map_or(250, |ns| (1_000_000_000 / ns).clamp(1, 10_000) as u32)
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 //! when the tables have been printed, so that a full disk loses only the page. A page of this program is
 //! replaced. All commands with `--html` use this.
 
+use crate::arguments::Arguments;
 use crate::show::file::{self, Kind, Permit, Place, SHARED};
 use crate::show::output::{self, Printed};
-use quiescent_report::{Error, Occasion, pages};
+use clap::CommandFactory;
+use quiescent_report::{Error, Occasion, Report, pages};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
@@ -58,12 +60,9 @@ impl Paper {
         }
     }
 
-    /// Makes the page and writes it, if there is one; prints its place to standard error.
-    pub fn write(
-        &self,
-        stopped: bool,
-        page: impl FnOnce(&Occasion) -> String,
-    ) -> Result<(), Error> {
+    /// Makes the page of a report and of the text that is printed, and writes it, if there is one; prints its
+    /// place to standard error.
+    pub fn write(&self, report: &Report, text: &str, stopped: bool) -> Result<(), Error> {
         let Some(place) = &self.place else {
             return Ok(());
         };
@@ -74,7 +73,7 @@ impl Paper {
             version: env!("CARGO_PKG_VERSION").into(),
             stopped,
         };
-        let page = page(&occasion);
+        let page = pages::page(report, &about(&report.command), text, &occasion);
         place.write(page.as_bytes())?;
         if !self.is_output() {
             output::tell(format!(
@@ -85,6 +84,17 @@ impl Paper {
         }
         Ok(())
     }
+}
+
+/// The description of a command, from its own help. Options may follow its name.
+fn about(words: &str) -> String {
+    let program = Arguments::command();
+    let words = words.split(' ').take_while(|word| !word.starts_with('-'));
+    let found = words
+        .into_iter()
+        .try_fold(&program, |command, word| command.find_subcommand(word));
+    let about = found.and_then(clap::Command::get_about);
+    about.map_or_else(String::new, |about| about.to_string())
 }
 
 /// The command as it was typed, for a shell, without the path of the program.

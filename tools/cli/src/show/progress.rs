@@ -1,84 +1,159 @@
 //! The progress bar: on standard error, on a terminal only, and drawn only when the progress advances (a
 //! thread of its own would disturb the measurement). A part that takes long has an estimate of its rest.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quiescent_report::Progress;
 use quiescent_report::text::shown;
-use std::cell::Cell;
-use std::io::IsTerminal;
-use std::time::Duration;
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 /// A part that takes longer than this shows how long the rest of it will take.
 const LONG: Duration = Duration::from_secs(10);
+/// The shortest time between two drawings.
+const BETWEEN: Duration = Duration::from_millis(50);
+/// Letters of the bar.
+const LETTERS: usize = 40;
 
 /// A bar, or nothing.
-pub struct Bar(Option<Shown>);
+pub struct Bar(Option<RefCell<Part>>);
 
-struct Shown {
-    bar: ProgressBar,
-    /// The rest's time is shown.
-    estimates: Cell<bool>,
-}
-
-impl Shown {
-    fn style(&self, estimates: bool) {
-        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let cyan = if colour { ".cyan" } else { "" };
-        let rest = if estimates { ", about {eta} left" } else { "" };
-        let template = format!("{{msg:>22}} [{{bar:40{cyan}}}] {{pos}}/{{len}} {{elapsed}}{rest}");
-        if let Ok(style) = ProgressStyle::with_template(&template) {
-            self.bar.set_style(style.progress_chars("=> "));
-        }
-        self.estimates.set(estimates);
-    }
+/// The part that is under way.
+struct Part {
+    what: String,
+    steps: u64,
+    done: u64,
+    began: Instant,
+    /// The time of the last drawing; none if nothing is drawn.
+    drawn: Option<Instant>,
 }
 
 impl Bar {
     /// A bar on a terminal; nothing when `quiet` or elsewhere.
     pub fn new(quiet: bool) -> Self {
-        if quiet || !std::io::stderr().is_terminal() {
-            return Bar(None);
-        }
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        let estimates = Cell::new(false);
-        let shown = Shown { bar, estimates };
-        shown.style(false);
-        Bar(Some(shown))
+        let shown = !quiet && std::io::stderr().is_terminal();
+        Bar(shown.then(|| RefCell::new(Part::new("", 0))))
     }
 
     /// Prints other output, with the bar hidden meanwhile.
     pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
-        match &self.0 {
-            Some(it) => it.bar.suspend(print),
-            None => print(),
+        let was_drawn = self.with(|part| part.clear()).unwrap_or(false);
+        let printed = print();
+        if was_drawn {
+            self.with(|part| part.draw());
         }
+        printed
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Part) -> T) -> Option<T> {
+        self.0.as_ref().map(|part| change(&mut part.borrow_mut()))
     }
 }
 
 impl Progress for Bar {
     fn begin(&self, what: &str, steps: u64) {
-        if let Some(it) = &self.0 {
-            it.style(false);
-            it.bar.set_message(shown(what).into_owned());
-            it.bar.set_length(steps);
-            it.bar.reset();
-            it.bar.tick();
-        }
+        self.with(|part| {
+            *part = Part::new(what, steps);
+            part.draw();
+        });
     }
 
     fn advance(&self, steps: u64) {
-        if let Some(it) = &self.0 {
-            let has_end = it.bar.length().is_some_and(|it| it > 0);
-            if has_end && !it.estimates.get() && it.bar.elapsed() >= LONG {
-                it.style(true);
+        self.with(|part| {
+            part.done += steps;
+            if part.drawn.is_none_or(|it| it.elapsed() >= BETWEEN) {
+                part.draw();
             }
-            it.bar.inc(steps);
-        }
+        });
     }
 
     fn end(&self) {
-        if let Some(it) = &self.0 {
-            it.bar.finish_and_clear();
+        self.with(|part| part.clear());
+    }
+}
+
+impl Part {
+    fn new(what: &str, steps: u64) -> Part {
+        Part {
+            what: shown(what).into_owned(),
+            steps,
+            done: 0,
+            began: Instant::now(),
+            drawn: None,
         }
+    }
+
+    /// The line, after so much time.
+    fn line(&self, gone: Duration) -> String {
+        let done = match self.steps {
+            0 => 0,
+            steps => LETTERS * self.done.min(steps) as usize / steps as usize,
+        };
+        let head = if (1..LETTERS).contains(&done) {
+            ">"
+        } else {
+            ""
+        };
+        let bar = "=".repeat(done - head.len()) + head;
+        let rest = match self.steps.checked_sub(self.done) {
+            Some(left) if self.done > 0 && gone >= LONG => {
+                let left = gone.mul_f64(left as f64 / self.done as f64);
+                format!(", about {} left", time(left))
+            }
+            _ => String::new(),
+        };
+        let (what, all, gone) = (&self.what, self.steps, time(gone));
+        format!(
+            "{what:>22} [{bar:<LETTERS$}] {}/{all} {gone}{rest}",
+            self.done
+        )
+    }
+
+    fn draw(&mut self) {
+        let width = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |it| it.0.0);
+        let line = self.line(self.began.elapsed());
+        let line: String = line.chars().take(width.saturating_sub(1).into()).collect();
+        write(&format!("\r{line}\x1b[K"));
+        self.drawn = Some(Instant::now());
+    }
+
+    /// Was it drawn?
+    fn clear(&mut self) -> bool {
+        let was_drawn = self.drawn.take().is_some();
+        if was_drawn {
+            write("\r\x1b[K");
+        }
+        was_drawn
+    }
+}
+
+fn write(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn time(of: Duration) -> String {
+    match of.as_secs() {
+        short if short < 100 => format!("{short} s"),
+        long => format!("{} min", long / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_its_share_and_an_estimate_after_a_while() {
+        let mut part = Part::new("rounds", 8);
+        part.done = 2;
+        let bar = format!("[{}>{}]", "=".repeat(9), " ".repeat(30));
+        let short = format!("                rounds {bar} 2/8 4 s");
+        assert_eq!(part.line(Duration::from_secs(4)), short);
+        let long = part.line(Duration::from_secs(40));
+        assert!(long.ends_with("2/8 40 s, about 2 min left"), "{long}");
+        part.steps = 0;
+        assert!(part.line(Duration::from_secs(40)).ends_with("] 2/0 40 s"));
+        (part.done, part.steps) = (3, 3);
+        let full = part.line(LONG);
+        assert!(full.contains(&format!("[{}] 3/3", "=".repeat(LETTERS))));
     }
 }

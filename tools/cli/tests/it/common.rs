@@ -64,7 +64,7 @@ pub fn refuse(command: &mut Command, calls: &[libc::c_long], error: libc::c_int)
     }
     filter.push(op(give, 0, libc::SECCOMP_RET_ALLOW));
     filter.push(op(give, 0, libc::SECCOMP_RET_ERRNO | error as u32));
-    let install = move || quiescent_bench::cases::sync::fence_count::install(&mut filter);
+    let install = move || quiescent_bench::cases::fence_count::install(&mut filter);
     // SAFETY: between fork and exec, it makes two system calls and allocates nothing.
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, install) };
 }

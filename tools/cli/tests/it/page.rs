@@ -10,7 +10,6 @@ fn every_bench_has_a_page() {
     for command in [
         &["read", "--rounds", "2"][..],
         &["sync", "--rounds", "1", "--calls", "20"],
-        &["srcu", "--rounds", "1", "--calls", "20"],
         &["mixed", "--rounds", "1", "--ms", "20"],
         &["scale", "--rounds", "1", "--threads", "1,3", "--calls", "5"],
         &["pressure", "--rounds", "1", "--objects", "10"],
@@ -61,8 +60,8 @@ fn every_bench_and_torture_refuses_a_wrong_place_at_once() {
     fs::write(folder.path().join("mine.html"), "<title>mine</title>").unwrap();
     let mut commands: Vec<Vec<&str>> = vec![vec!["torture"], vec!["torture", "--sim"]];
     for name in [
-        "read", "sync", "srcu", "domain", "retire", "mixed", "scale", "pressure", "idle",
-        "trickle", "flood", "stall", "hold", "barrier",
+        "read", "sync", "retire", "mixed", "scale", "pressure", "idle", "trickle", "flood",
+        "stall", "hold", "barrier",
     ] {
         commands.push(vec!["bench", name]);
     }
@@ -123,18 +122,13 @@ fn a_page_of_machines_says_what_was_done_and_reached() {
     let report = crate::common::report(&output);
     let page = fs::read_to_string(folder.path().join("sim.html")).unwrap();
     check_rows(&page, &report);
-    for words in [
-        "<b>nothing</b><span>was found",
-        "<b>11</b><span>machines",
-        "trace points",
-        "Never reached",
-    ] {
+    for words in ["nothing found", "11 machines", "trace points", ", never: "] {
         assert!(page.contains(words), "no `{words}`");
     }
 }
 
 #[test]
-fn a_page_of_torture_has_the_histograms_and_who_did_what() {
+fn a_page_of_torture_has_the_ages_and_who_did_what() {
     let folder = tempfile::tempdir().unwrap();
     let words = [
         "torture",
@@ -153,25 +147,12 @@ fn a_page_of_torture_has_the_histograms_and_who_did_what() {
     let page = fs::read_to_string(folder.path().join("t.html")).unwrap();
     check_rows(&page, &report);
     for words in [
-        "<b>nothing</b><span>was found",
-        "Pipe ages",
-        "A histogram",
-        "Actors",
+        "nothing found; seed 9",
+        "age 0, sections",
         "short-lived thread",
-        "every role at once",
     ] {
         assert!(page.contains(words), "no `{words}`");
     }
-    // The chart's figure is the sum of the ways to dispose, each a row.
-    let ages = report
-        .rows
-        .iter()
-        .filter(|it| it.metric == "age_0" && !it.case.starts_with("TREE01 "));
-    let sum: f64 = ages.map(|it| it.median).sum();
-    assert!(
-        sum > 0.0 && page.contains(&format!("<td class=\"n\">{sum:.0}</td>")),
-        "{sum}"
-    );
 }
 
 #[test]
@@ -194,9 +175,8 @@ fn what_torture_finds_is_on_its_page() {
     let page = fs::read_to_string(folder.path().join("t.html")).unwrap();
     check_page(&page);
     for words in [
-        "<strong>Found: </strong>",
         "grace period too short",
-        "The last events",
+        "the last events",
         "FOUND",
         "quiescent torture --scenario TREE01 --seed ",
     ] {

@@ -1,6 +1,6 @@
 //! Rules on grace periods: the wait before the first scan, expedited and normal ones, stall warnings.
 
-use super::{Finding, NOTHING, Severity};
+use super::{Finding, NOTHING};
 use crate::Machine;
 use crate::state::machine::parameter_file;
 
@@ -25,9 +25,7 @@ fn waits(machine: &Machine) -> Vec<Finding> {
         };
         let file = parameter_file("rcutree", name);
         let (Ok(ticks), Some(own)) = (text.parse::<u64>(), machine.usual_wait()) else {
-            found.push(Finding::new(
-                Severity::CannotTell,
-                "wait",
+            found.push(Finding::cannot_tell("wait",
                 format!("{name} is {text} ({file})"),
                 "not known whether that is much: ticks a second, or the number of CPUs, cannot be read",
                 "copy the build configuration and /sys/devices/system/cpu/possible too",
@@ -57,8 +55,7 @@ fn waits(machine: &Machine) -> Vec<Finding> {
                 "leave it away, unless latency is worth the power",
             ),
         };
-        found.push(Finding::new(
-            Severity::Note,
+        found.push(Finding::note(
             "wait",
             format!("{name} {ticks} ticks{} ({file})", ms(ticks)),
             format!("far from the kernel's own {own} ticks{}: {cost}", ms(own)),
@@ -90,23 +87,20 @@ fn kinds(machine: &Machine) -> Option<Finding> {
     let (expedited, normal) = (is_on("rcu_expedited"), is_on("rcu_normal"));
     let about = "kind of grace period";
     match (expedited, normal) {
-        (Some(true), Some(true)) => Some(Finding::new(
-            Severity::WithoutEffect,
+        (Some(true), Some(true)) => Some(Finding::without_effect(
             about,
             "rcu_expedited and rcu_normal, both (/sys/kernel)",
             "normal grace periods only: rcu_normal goes before",
             "echo 0 > /sys/kernel/rcu_normal, or into rcu_expedited",
         )),
-        (Some(true), _) => Some(Finding::new(
-            Severity::Note,
+        (Some(true), _) => Some(Finding::note(
             about,
             "rcu_expedited (/sys/kernel/rcu_expedited)",
             "each synchronize_rcu interrupts every CPU that is not idle; callbacks are as before",
             "good for latency, bad for CPUs that must not be disturbed: echo 0 > /sys/kernel/rcu_expedited \
              ends it",
         )),
-        (_, Some(true)) => Some(Finding::new(
-            Severity::Note,
+        (_, Some(true)) => Some(Finding::note(
             about,
             "rcu_normal (/sys/kernel/rcu_normal)",
             "synchronize_rcu_expedited waits for a normal grace period as well",
@@ -127,8 +121,7 @@ fn stalls(machine: &Machine) -> Option<Finding> {
     let now = machine.parameter("rcupdate", "rcu_cpu_stall_suppress")?;
     let is_off = now.parse::<i64>().is_ok_and(|it| it != 0);
     is_off.then(|| {
-        Finding::new(
-            Severity::Note,
+        Finding::note(
             "stall warnings",
             format!("rcu_cpu_stall_suppress {now}"),
             "a CPU that holds grace periods up for a minute is not reported",

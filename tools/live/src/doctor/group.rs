@@ -5,7 +5,7 @@
 //! may have plenty. The group is that of `/proc/self/cgroup`, so the command has to run where the program
 //! runs, in its container or service.
 
-use super::{Finding, Severity};
+use super::Finding;
 use crate::Machine;
 use std::fs::OpenOptions;
 
@@ -88,8 +88,7 @@ fn new(machine: &Machine, mount: &str, group: &str) -> Option<Finding> {
             "",
         ),
     };
-    Some(Finding::new(
-        Severity::Note,
+    Some(Finding::note(
         ABOUT,
         asked,
         format!("{useless}; {missing}; {instead}"),
@@ -118,8 +117,7 @@ fn old(machine: &Machine, groups: &str) -> Option<Finding> {
         Some((bytes, file))
     })?;
     (bytes < NO_LIMIT).then(|| {
-        Finding::new(
-            Severity::Note,
+        Finding::note(
             ABOUT,
             format!("at most {} ({file})", mebibytes(bytes)),
             "/proc/pressure/memory is about the whole machine, and a group of version 1 has no \

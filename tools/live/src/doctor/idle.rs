@@ -1,6 +1,6 @@
 //! Rules on idle CPUs: whether ticks stop, isolated CPUs, idle states.
 
-use super::{Finding, NOTHING, Severity};
+use super::{Finding, NOTHING};
 use crate::Machine;
 use crate::state::cpus::{common, known_list, listed, without};
 use crate::state::machine::CPU;
@@ -21,17 +21,10 @@ fn ticks(machine: &Machine) -> Option<Finding> {
      ticks";
     if machine.asked("nohz") == Some("off") {
         let asked = "nohz=off on the command line";
-        return Some(Finding::new(
-            Severity::Note,
-            about,
-            asked,
-            on,
-            "leave nohz=off away",
-        ));
+        return Some(Finding::note(about, asked, on, "leave nohz=off away"));
     }
     match machine.is_set("CONFIG_HZ_PERIODIC")? {
-        true => Some(Finding::new(
-            Severity::Note,
+        true => Some(Finding::note(
             about,
             format!("CONFIG_HZ_PERIODIC=y in {}", machine.config_file()),
             on,
@@ -52,8 +45,7 @@ fn full(machine: &Machine) -> Option<Finding> {
     let asked = format!("nohz_full={list} on the command line");
     let file = format!("{CPU}/nohz_full");
     if machine.is_set("CONFIG_NO_HZ_FULL") == Some(false) {
-        return Some(Finding::new(
-            Severity::WithoutEffect,
+        return Some(Finding::without_effect(
             about,
             asked,
             format!("none: no CONFIG_NO_HZ_FULL in {}", machine.config_file()),
@@ -97,25 +89,13 @@ fn compare(
             format!("not known: {file} cannot be read"),
             "copy that file too",
         );
-        return Some(Finding::new(
-            Severity::CannotTell,
-            about,
-            asked,
-            why,
-            remedy,
-        ));
+        return Some(Finding::cannot_tell(about, asked, why, remedy));
     };
     let in_force = format!("CPUs {} ({file})", listed(&now));
     let remedy = "name CPUs of this machine, and leave at least one out; `dmesg` says what the kernel made \
      of it";
     let Some(wanted) = wanted else {
-        return Some(Finding::new(
-            Severity::WithoutEffect,
-            about,
-            asked,
-            in_force,
-            remedy,
-        ));
+        return Some(Finding::without_effect(about, asked, in_force, remedy));
     };
     let there = machine
         .possible
@@ -131,9 +111,9 @@ fn compare(
             (true, false) => {
                 let absent = listed(&without(&wanted, &there));
                 let in_force = format!("{in_force}; there are no CPUs {absent}");
-                Finding::new(Severity::Note, about, asked, in_force, remedy)
+                Finding::note(about, asked, in_force, remedy)
             }
-            (false, _) => Finding::new(Severity::WithoutEffect, about, asked, in_force, remedy),
+            (false, _) => Finding::without_effect(about, asked, in_force, remedy),
         },
     )
 }
@@ -160,8 +140,7 @@ fn states(machine: &Machine) -> Option<Finding> {
     let line = |file: &str| machine.root.line(&format!("{CPU}/{file}"));
     for (name, value) in AWAKE {
         if machine.asked(name) == Some(value) {
-            return Some(Finding::new(
-                Severity::Note,
+            return Some(Finding::note(
                 about,
                 format!("{name}={value} on the command line"),
                 "CPUs do not sleep deeply, so wake-ups that RCU spares them save next to nothing",
@@ -180,8 +159,7 @@ fn states(machine: &Machine) -> Option<Finding> {
         .filter(|it| !it.disabled)
         .max_by_key(|it| it.residency_us)
     else {
-        return Some(Finding::new(
-            Severity::Note,
+        return Some(Finding::note(
             about,
             asked,
             "no idle states: CPUs halt, and what deeper sleep would save cannot be had or seen here",
@@ -194,8 +172,7 @@ fn states(machine: &Machine) -> Option<Finding> {
         .map(|it| it.name.as_str())
         .collect();
     if !disabled.is_empty() {
-        return Some(Finding::new(
-            Severity::Note,
+        return Some(Finding::note(
             about,
             asked,
             format!(

@@ -2,7 +2,7 @@
 
 use super::offload::unseen;
 use super::parameters::truth;
-use super::{Finding, NOTHING, Severity};
+use super::{Finding, NOTHING};
 use crate::Machine;
 use crate::state::cpus::{listed, without};
 use crate::state::machine::parameter_file;
@@ -72,7 +72,7 @@ impl State {
     }
 
     fn without_effect(&self, why: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding::new(Severity::WithoutEffect, ABOUT, &self.words, why, remedy)
+        Finding::without_effect(ABOUT, &self.words, why, remedy)
     }
 
     /// No request, or one not to be lazy.
@@ -120,15 +120,14 @@ impl State {
             "{remedy}. What it saves of a recorded load: quiescent record -o TRACE, then quiescent whatif \
              TRACE --set rcu_lazy=1"
         );
-        Some(Finding::new(Severity::Note, ABOUT, NOTHING, why, remedy))
+        Some(Finding::note(ABOUT, NOTHING, why, remedy))
     }
 
     /// Laziness was requested, or is on.
     fn in_force(&self, machine: &Machine) -> Finding {
         let file = parameter_file("rcutree", "enable_rcu_lazy");
-        let cannot_tell = |why: String, remedy: &str| {
-            Finding::new(Severity::CannotTell, ABOUT, &self.words, why, remedy)
-        };
+        let cannot_tell =
+            |why: String, remedy: &str| Finding::cannot_tell(ABOUT, &self.words, why, remedy);
         if self.built == Some(false) {
             return self.without_effect(
                 format!("none: no CONFIG_RCU_LAZY in {}", machine.config_file()),
@@ -182,8 +181,7 @@ impl State {
                 let why = format!("plain call_rcu waits up to ten seconds, on all CPUs{always}");
                 Finding::fine(ABOUT, &self.words, why)
             }
-            false => Finding::new(
-                Severity::Note,
+            false => Finding::note(
                 ABOUT,
                 &self.words,
                 format!(

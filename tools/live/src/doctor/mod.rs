@@ -107,6 +107,33 @@ impl Finding {
         }
     }
 
+    fn without_effect(
+        about: &'static str,
+        asked: impl Into<String>,
+        in_force: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Finding {
+        Finding::new(Severity::WithoutEffect, about, asked, in_force, remedy)
+    }
+
+    fn cannot_tell(
+        about: &'static str,
+        asked: impl Into<String>,
+        in_force: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Finding {
+        Finding::new(Severity::CannotTell, about, asked, in_force, remedy)
+    }
+
+    fn note(
+        about: &'static str,
+        asked: impl Into<String>,
+        in_force: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Finding {
+        Finding::new(Severity::Note, about, asked, in_force, remedy)
+    }
+
     fn fine(about: &'static str, asked: impl Into<String>, in_force: impl Into<String>) -> Self {
         Finding::new(Severity::Fine, about, asked, in_force, "")
     }

@@ -30,23 +30,23 @@ fn events(machine: &Machine) -> Finding {
                 "no CONFIG_RCU_TRACE in {}: {missing}",
                 machine.config_file()
             );
-            return Finding::new(Severity::Note, about, asked, why, remedy);
+            return Finding::note(about, asked, why, remedy);
         }
         Place::Forbidden(place) => {
             let why = format!("not known: {place} may not be read");
             let remedy = machine.remedy("run it as root", "read the copy as its owner");
-            return Finding::new(Severity::CannotTell, about, asked, why, remedy);
+            return Finding::cannot_tell(about, asked, why, remedy);
         }
         Place::NotMounted(place) => {
             let why = format!("not known: nothing is mounted on {place}");
             let mount = format!("as root: mount -t tracefs nodev {place}");
             let remedy = machine.remedy(&mount, COPY_EVENTS);
-            return Finding::new(Severity::CannotTell, about, asked, why, remedy);
+            return Finding::cannot_tell(about, asked, why, remedy);
         }
         Place::Absent => {
             let why = "not known: there is no /sys/kernel/tracing";
             let remedy = machine.remedy("is the kernel built with CONFIG_TRACING=y?", COPY_EVENTS);
-            return Finding::new(Severity::CannotTell, about, asked, why, remedy);
+            return Finding::cannot_tell(about, asked, why, remedy);
         }
     };
     let names = tracefs::events(&machine.root, place, "rcu");
@@ -68,7 +68,7 @@ fn events(machine: &Machine) -> Finding {
         "no {} in {place}/events/rcu: {missing}{instead}",
         absent.join(", ")
     );
-    Finding::new(Severity::Note, about, asked, why, remedy)
+    Finding::note(about, asked, why, remedy)
 }
 
 /// Pressure stall information, by which the library learns that memory is low.
@@ -111,8 +111,7 @@ fn pressure(machine: &Machine) -> Option<Finding> {
         (false, Some(true)) if machine.here && machine.command.is_some() => {
             finding(Severity::Note, "boot with psi=1")
         }
-        _ => Some(Finding::new(
-            Severity::CannotTell,
+        _ => Some(Finding::cannot_tell(
             about,
             asked,
             "not known: /proc/pressure/memory cannot be read",
@@ -140,8 +139,7 @@ fn membarrier(machine: &Machine) -> Option<Finding> {
                 asked,
                 format!("CONFIG_MEMBARRIER=y in {}", machine.config_file()),
             ),
-            false => Finding::new(
-                Severity::Note,
+            false => Finding::note(
                 about,
                 asked,
                 format!(
@@ -151,16 +149,14 @@ fn membarrier(machine: &Machine) -> Option<Finding> {
                 "boot a kernel that is built with CONFIG_MEMBARRIER=y",
             ),
         },
-        Some(Err(why)) => Finding::new(
-            Severity::Note,
+        Some(Err(why)) => Finding::note(
             about,
             asked,
             format!("refused ({why}): {fenced}"),
             "allow the system call in the sandbox (seccomp), or boot a kernel that is built with \
              CONFIG_MEMBARRIER=y",
         ),
-        Some(Ok(commands)) if commands & PRIVATE_EXPEDITED == 0 => Finding::new(
-            Severity::Note,
+        Some(Ok(commands)) if commands & PRIVATE_EXPEDITED == 0 => Finding::note(
             about,
             asked,
             format!("without PRIVATE_EXPEDITED (commands {commands:#x}): {fenced}"),
@@ -181,13 +177,7 @@ fn unread(machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut missing = |asked: &str, remedy: &str| {
         let why = "not known: it cannot be read, so rules that need it say less";
-        found.push(Finding::new(
-            Severity::CannotTell,
-            "files",
-            asked,
-            why,
-            remedy,
-        ));
+        found.push(Finding::cannot_tell("files", asked, why, remedy));
     };
     if machine.config.is_none() {
         missing(

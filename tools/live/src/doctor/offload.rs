@@ -1,6 +1,6 @@
 //! Rules on offloading, and on polling, which has no effect without it.
 
-use super::{Finding, NOTHING, Severity};
+use super::{Finding, NOTHING};
 use crate::Machine;
 use crate::state::cpus::{common, listed, without};
 
@@ -63,13 +63,7 @@ fn offload(machine: &Machine) -> Vec<Finding> {
     let words = words.join(" and ");
     if machine.is_set("CONFIG_RCU_NOCB_CPU") == Some(false) {
         let why = format!("none: no CONFIG_RCU_NOCB_CPU in {}", machine.config_file());
-        return vec![Finding::new(
-            Severity::WithoutEffect,
-            about,
-            words,
-            why,
-            REMEDY_BUILD,
-        )];
+        return vec![Finding::without_effect(about, words, why, REMEDY_BUILD)];
     }
     let mut found = Vec::new();
     for ask in asks.iter().filter(|it| it.cpus.is_none()) {
@@ -103,13 +97,7 @@ fn unasked(machine: &Machine, offloaded: Option<&[u32]>) -> Finding {
             },
             format!("CPUs {} are offloaded (threads rcuop/N)", listed(cpus)),
         ),
-        None => Finding::new(
-            Severity::CannotTell,
-            about,
-            NOTHING,
-            UNSEEN,
-            unseen(machine),
-        ),
+        None => Finding::cannot_tell(about, NOTHING, UNSEEN, unseen(machine)),
     }
 }
 
@@ -119,15 +107,13 @@ fn no_cpus(machine: &Machine, ask: &Ask, offloaded: Option<&[u32]>) -> Finding {
     let all_is_unknown = ask.words.contains("=all ") && machine.possible.is_none();
     let remedy = "name the CPUs: rcu_nocbs=all, or rcu_nocbs=1-3";
     match offloaded {
-        _ if all_is_unknown => Finding::new(
-            Severity::CannotTell,
+        _ if all_is_unknown => Finding::cannot_tell(
             about,
             &ask.words,
             "not known: /sys/devices/system/cpu/possible cannot be read",
             machine.remedy("mount /sys", "copy that file too"),
         ),
-        Some(cpus @ [_, ..]) => Finding::new(
-            Severity::Note,
+        Some(cpus @ [_, ..]) => Finding::note(
             about,
             &ask.words,
             format!(
@@ -136,8 +122,7 @@ fn no_cpus(machine: &Machine, ask: &Ask, offloaded: Option<&[u32]>) -> Finding {
             ),
             remedy,
         ),
-        _ => Finding::new(
-            Severity::WithoutEffect,
+        _ => Finding::without_effect(
             about,
             &ask.words,
             "none: that names no CPU, so none is offloaded",
@@ -150,7 +135,7 @@ fn no_cpus(machine: &Machine, ask: &Ask, offloaded: Option<&[u32]>) -> Finding {
 fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&[u32]>) -> Finding {
     let about = "offloading";
     let Some(offloaded) = offloaded else {
-        return Finding::new(Severity::CannotTell, about, words, UNSEEN, unseen(machine));
+        return Finding::cannot_tell(about, words, UNSEEN, unseen(machine));
     };
     // A CPU that has never been there has no thread yet.
     let (there, absent) = match (&machine.online, &machine.possible) {
@@ -175,7 +160,7 @@ fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&
             }
             false => "`dmesg | grep -i nocb` says what the kernel made of it".to_owned(),
         };
-        return Finding::new(Severity::WithoutEffect, about, words, why, remedy);
+        return Finding::without_effect(about, words, why, remedy);
     }
     let mut in_force = format!("CPUs {} (threads rcuop/N)", listed(offloaded));
     if absent.is_empty() {
@@ -183,7 +168,7 @@ fn compare(machine: &Machine, words: String, wanted: &[u32], offloaded: Option<&
     }
     in_force += &format!("; there are no CPUs {}", listed(&absent));
     let remedy = "name CPUs that there are, or all";
-    Finding::new(Severity::Note, about, words, in_force, remedy)
+    Finding::note(about, words, in_force, remedy)
 }
 
 /// `rcu_nocb_poll`: threads of offloading look each tick.
@@ -191,21 +176,19 @@ fn poll(machine: &Machine) -> Option<Finding> {
     machine.asked("rcu_nocb_poll")?;
     let (about, words) = ("polling", "rcu_nocb_poll on the command line");
     Some(match machine.offloaded() {
-        Some(cpus) if cpus.is_empty() => Finding::new(
-            Severity::WithoutEffect,
+        Some(cpus) if cpus.is_empty() => Finding::without_effect(
             about,
             words,
             "none: no CPU is offloaded",
             "boot with rcu_nocbs=all, or leave it away",
         ),
-        Some(_) => Finding::new(
-            Severity::Note,
+        Some(_) => Finding::note(
             about,
             words,
             "threads rcuog/N wake up each tick, whether there is anything to do or not",
             "leave it away, unless CPUs must never be the ones to wake them: it costs idle CPUs their \
              sleep, and laziness its use",
         ),
-        None => Finding::new(Severity::CannotTell, about, words, UNSEEN, unseen(machine)),
+        None => Finding::cannot_tell(about, words, UNSEEN, unseen(machine)),
     })
 }

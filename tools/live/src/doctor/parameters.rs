@@ -54,8 +54,7 @@ fn parameter(machine: &Machine, word: &str, (module, name): (&str, &str), value:
     if same(value, &now) {
         return Finding::fine(about, asked, format!("{now} ({file})"));
     }
-    Finding::new(
-        Severity::WithoutEffect,
+    Finding::without_effect(
         about,
         asked,
         format!("{now} ({file})"),
@@ -116,7 +115,7 @@ fn unknown(word: &str, meant: &str) -> Finding {
         false => "none: the kernel knows no such word, and hands it to the first process",
     };
     let asked = format!("{word} on the command line");
-    Finding::new(Severity::WithoutEffect, "parameter", asked, why, remedy)
+    Finding::without_effect("parameter", asked, why, remedy)
 }
 
 /// As the kernel reads a switch.

@@ -1,6 +1,6 @@
 //! Rules on RCU's threads: CPUs of the offload threads, priorities, and RCU's soft interrupt as threads.
 
-use super::{Finding, Severity};
+use super::Finding;
 use crate::Machine;
 use crate::state::cpus::{common, known_list, listed};
 use crate::state::machine::CPU;
@@ -37,8 +37,7 @@ fn places(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
     let about = "threads of offloading";
     Some(match intruders {
         0 => Finding::fine(about, asked, "none may run there"),
-        count => Finding::new(
-            Severity::Note,
+        count => Finding::note(
             about,
             asked,
             format!(
@@ -61,8 +60,7 @@ fn priority(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
         .find(|it| matches!(it.name.as_str(), "rcu_preempt" | "rcu_sched"))?;
     let asked = format!("rcutree.kthread_prio={value} on the command line");
     let Some(policy) = &of_periods.policy else {
-        return Some(Finding::new(
-            Severity::CannotTell,
+        return Some(Finding::cannot_tell(
             about,
             asked,
             format!("not known: /proc/{}/stat cannot be read", of_periods.pid),
@@ -77,8 +75,7 @@ fn priority(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
     // With priority boosting the kernel takes at least 1, or 2 in its own tests.
     Some(match is_so {
         true => Finding::fine(about, asked, in_force),
-        false => Finding::new(
-            Severity::WithoutEffect,
+        false => Finding::without_effect(
             about,
             asked,
             in_force,
@@ -101,8 +98,7 @@ fn softirq(machine: &Machine, tasks: &[Task]) -> Option<Finding> {
     let wants_threads = asked.and_then(super::parameters::truth) == Some(false);
     let about = "soft interrupt";
     match (wants_threads, threads) {
-        (true, 0) => Some(Finding::new(
-            Severity::WithoutEffect,
+        (true, 0) => Some(Finding::without_effect(
             about,
             "rcutree.use_softirq=0 on the command line",
             "RCU's work is done in soft interrupts: there is no thread rcuc/N",

@@ -4,7 +4,7 @@
 //! The versions are those of the kernel as released. A distribution or a vendor may have taken a part of a
 //! later one, so a file that shows the fact itself counts more than the version.
 
-use super::{Finding, Severity};
+use super::Finding;
 use crate::Machine;
 use crate::state::machine::parameter_file;
 use crate::state::version::{FILES, Version};
@@ -54,8 +54,7 @@ pub(super) fn inspect(machine: &Machine) -> Vec<Finding> {
 fn defaults(machine: &Machine) -> Finding {
     let about = "version";
     let Some(version) = machine.version() else {
-        return Finding::new(
-            Severity::CannotTell,
+        return Finding::cannot_tell(
             about,
             format!("the kernel's release ({})", FILES.join(", ")),
             "not known: rules that depend on a version say less",
@@ -124,8 +123,7 @@ fn waking(machine: &Machine) -> Option<Finding> {
         None => "whether that is the default is not known: the version, or the number of CPUs"
             .to_owned(),
     };
-    Some(Finding::new(
-        Severity::Note,
+    Some(Finding::note(
         about,
         format!("{now} ({file})"),
         format!("{slow}; {origin}"),
@@ -148,8 +146,7 @@ fn absent(machine: &Machine, file: &str, slow: &str) -> Option<Finding> {
         let in_force = format!("on, as in every version from {WAKING_EVERYWHERE} on");
         Finding::fine(about, asked, in_force)
     } else {
-        Finding::new(
-            Severity::CannotTell,
+        Finding::cannot_tell(
             about,
             asked,
             format!("not known: every version from {WAKING} on has this file"),

@@ -11,80 +11,29 @@ pub(super) const BARE: [&str; 4] = ["rcu_nocbs", "rcu_nocb_poll", "nohz_full", "
 
 /// Parameters by module. A kernel has those of its version and its configuration; its folder of parameters
 /// says which.
-const PARAMETERS: [(&str, &[&str]); 3] = [
+const PARAMETERS: [(&str, &str); 3] = [
     (
         "rcutree",
-        &[
-            "blimit",
-            "do_rcu_barrier",
-            "dump_tree",
-            "enable_rcu_lazy",
-            "gp_cleanup_delay",
-            "gp_init_delay",
-            "gp_preinit_delay",
-            "jiffies_till_first_fqs",
-            "jiffies_till_next_fqs",
-            "jiffies_till_sched_qs",
-            "jiffies_to_sched_qs",
-            "kthread_prio",
-            "nocb_nobypass_lim_per_jiffy",
-            "nohz_full_patience_delay",
-            "qhimark",
-            "qlowmark",
-            "qovld",
-            "rcu_delay_page_cache_fill_msec",
-            "rcu_divisor",
-            "rcu_fanout_exact",
-            "rcu_fanout_leaf",
-            "rcu_kick_kthreads",
-            "rcu_min_cached_objs",
-            "rcu_nocb_gp_stride",
-            "rcu_normal_wake_from_gp",
-            "rcu_resched_ns",
-            "rcu_unlock_delay",
-            "sysrq_rcu",
-            "use_softirq",
-        ],
+        "blimit do_rcu_barrier dump_tree enable_rcu_lazy gp_cleanup_delay gp_init_delay gp_preinit_delay \
+         jiffies_till_first_fqs jiffies_till_next_fqs jiffies_till_sched_qs jiffies_to_sched_qs \
+         kthread_prio nocb_nobypass_lim_per_jiffy nohz_full_patience_delay qhimark qlowmark qovld \
+         rcu_delay_page_cache_fill_msec rcu_divisor rcu_fanout_exact rcu_fanout_leaf rcu_kick_kthreads \
+         rcu_min_cached_objs rcu_nocb_gp_stride rcu_normal_wake_from_gp rcu_resched_ns rcu_unlock_delay \
+         sysrq_rcu use_softirq",
     ),
     (
         "rcupdate",
-        &[
-            "rcu_cpu_stall_cputime",
-            "rcu_cpu_stall_ftrace_dump",
-            "rcu_cpu_stall_suppress",
-            "rcu_cpu_stall_suppress_at_boot",
-            "rcu_cpu_stall_timeout",
-            "rcu_exp_cpu_stall_timeout",
-            "rcu_exp_stall_task_details",
-            "rcu_expedited",
-            "rcu_normal",
-            "rcu_normal_after_boot",
-            "rcu_self_test",
-            "rcu_task_collapse_lim",
-            "rcu_task_contend_lim",
-            "rcu_task_enqueue_lim",
-            "rcu_task_ipi_delay",
-            "rcu_task_shrink_lim",
-            "rcu_task_stall_info",
-            "rcu_task_stall_info_mult",
-            "rcu_task_stall_timeout",
-            "rcu_tasks_lazy_ms",
-            "rcu_tasks_rude_lazy_ms",
-            "rcu_tasks_trace_lazy_ms",
-        ],
+        "rcu_cpu_stall_cputime rcu_cpu_stall_ftrace_dump rcu_cpu_stall_suppress \
+         rcu_cpu_stall_suppress_at_boot rcu_cpu_stall_timeout rcu_exp_cpu_stall_timeout \
+         rcu_exp_stall_task_details rcu_expedited rcu_normal rcu_normal_after_boot rcu_self_test \
+         rcu_task_collapse_lim rcu_task_contend_lim rcu_task_enqueue_lim rcu_task_ipi_delay \
+         rcu_task_shrink_lim rcu_task_stall_info rcu_task_stall_info_mult rcu_task_stall_timeout \
+         rcu_tasks_lazy_ms rcu_tasks_rude_lazy_ms rcu_tasks_trace_lazy_ms",
     ),
     (
         "srcutree",
-        &[
-            "big_cpu_lim",
-            "convert_to_big",
-            "counter_wrap_check",
-            "exp_holdoff",
-            "small_contention_lim",
-            "srcu_max_nodelay",
-            "srcu_max_nodelay_phase",
-            "srcu_retry_check_delay",
-        ],
+        "big_cpu_lim convert_to_big counter_wrap_check exp_holdoff small_contention_lim srcu_max_nodelay \
+         srcu_max_nodelay_phase srcu_retry_check_delay",
     ),
 ];
 
@@ -103,7 +52,7 @@ pub(super) fn since(name: &str) -> Option<Version> {
 /// Some version has this parameter in this module.
 pub(super) fn is_known(module: &str, name: &str) -> bool {
     let names = PARAMETERS.iter().find(|it| it.0 == module);
-    names.is_some_and(|it| it.1.contains(&name))
+    names.is_some_and(|it| it.1.split_whitespace().any(|it| it == name))
 }
 
 /// Parameters that this machine shows, and all those that some version has: module, name, and whether it
@@ -114,9 +63,9 @@ fn parameters(machine: &Machine) -> Vec<(&'static str, String, bool)> {
         let folder = format!("/sys/module/{module}/parameters");
         let shown = machine.root.names(&folder);
         let others = names
-            .iter()
-            .filter(|it| !shown.iter().any(|own| own == *it));
-        all.extend(others.map(|it| (module, (*it).to_owned(), false)));
+            .split_whitespace()
+            .filter(|it| !shown.iter().any(|own| own == it));
+        all.extend(others.map(|it| (module, it.to_owned(), false)));
         all.extend(shown.into_iter().map(|it| (module, it, true)));
     }
     all
@@ -154,29 +103,13 @@ const SPECIFIC: usize = 8;
 /// Letters that have to be added, taken away, replaced or swapped with the next one; none if they are more
 /// than one, of ten letters or more two.
 fn distance(a: &str, b: &str) -> Option<usize> {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let most = match a.len().min(b.len()) {
+    let length = |text: &str| text.chars().count();
+    let most = match length(a).min(length(b)) {
         0..5 => 0,
         5..10 => 1,
         _ => 2,
     };
-    if a.len().abs_diff(b.len()) > most {
-        return None;
-    }
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    let apart = rows[a.len()][b.len()];
+    let apart = strsim::osa_distance(a, b);
     (apart <= most).then_some(apart)
 }
 

@@ -123,7 +123,7 @@ impl Machine {
     }
 
     /// The folder of a module's parameters can be read, so a parameter that is not in it does not exist.
-    pub(crate) fn has_parameters(&self, module: &str) -> bool {
+    pub fn has_parameters(&self, module: &str) -> bool {
         self.root.has(&format!("/sys/module/{module}/parameters"))
     }
 

@@ -59,43 +59,14 @@ pub fn ratio(value: f64, decimals: usize) -> String {
     }
 }
 
-/// The label of a tick, without trailing zeros.
-pub(crate) fn tick(value: f64) -> String {
-    // Ticks are sums of steps; this removes the rounding errors.
-    let rounded: f64 = format!("{value:.6e}").parse().unwrap_or(value);
-    match rounded.abs() {
-        v if v >= 1e7 || (v > 0.0 && v < 1e-5) => format!("{rounded:e}"),
-        _ => format!("{rounded}"),
-    }
-}
-
 /// The number of decimals before the first digit of a small figure.
 fn decimals(value: f64) -> usize {
     (-value.log10().floor()).clamp(0.0, 15.0) as usize
 }
 
-/// A horizontal place: a share of the width.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.2}%", 100.0 * share)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_have_no_rounding_errors() {
-        assert_eq!(tick(0.1 + 0.2), "0.3");
-        assert_eq!(
-            [tick(1000.0), tick(0.0001), tick(0.0)],
-            ["1000", "0.0001", "0"]
-        );
-        assert_eq!(
-            [tick(1e7), tick(2.5e9), tick(-1e300)],
-            ["1e7", "2.5e9", "-1e300"]
-        );
-        assert_eq!(tick(1e-9), "1e-9");
-    }
 
     #[test]
     fn what_is_no_number_is_a_dash() {

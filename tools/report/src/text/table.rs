@@ -70,7 +70,7 @@ impl Table {
         let mut widths = self.widths();
         let all = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
         if let Some(words) = self.words() {
-            let room = (most + widths[words]).saturating_sub(all);
+            let room = most.saturating_add(widths[words]).saturating_sub(all);
             if (WORDS..widths[words]).contains(&room) {
                 widths[words] = room;
             }

@@ -63,7 +63,6 @@ mod feed;
 mod fit;
 mod inferred;
 mod lines;
-pub mod page;
 mod placement;
 pub mod replay;
 mod show;
@@ -78,6 +77,9 @@ pub use placement::Placement;
 pub use show::{report, text};
 
 use doings::{Awaited, Doings};
+
+/// What each line and column of `quiescent whatif` is; `--help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
 
 /// A figure of the model as recorded that is off by more than this share is a bad fit.
 pub const BAD_FIT: f64 = 0.15;

@@ -65,8 +65,8 @@ pub fn report(answer: &Answer, stopped: bool) -> Report {
     report
 }
 
-/// The head of the table, in text and on the page.
-pub(super) const HEAD: [&str; 7] = [
+/// The head of the table.
+const HEAD: [&str; 7] = [
     "",
     "recorded",
     "model as recorded",
@@ -85,7 +85,7 @@ fn known(figure: f64) -> String {
 }
 
 /// A line's cells.
-pub(super) fn cells(line: &Line) -> [String; 7] {
+fn cells(line: &Line) -> [String; 7] {
     let ratio = line.ratio().filter(|it| it.is_finite());
     let ratio = ratio.map_or(String::new(), |it| {
         let mark = if line.decides && line.misfits() {
@@ -148,7 +148,7 @@ pub fn text(answer: &Answer, width: usize) -> String {
          machines that fit, and as a factor of what was recorded; `?`: it has figures on both sides, so the \
          direction is not known; `~`: all of it is within what two records of one machine differ by \
          ({:.0} %; more for few events). `fitted`: chosen because it fits. What each line is: \
-         docs/tools.md\n",
+         quiescent whatif --help-metrics\n",
         100.0 * BAD_FIT,
         100.0 * SMALL
     );

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-
 use crate::interval::Interval;
 use crate::interval::View;
+use crate::screen::terminal::Key;
 
 /// The shortest and the longest time between two readings.
 const TIMES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
@@ -58,52 +57,50 @@ impl State {
     }
 
     /// Handles a key.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Wish {
-        if key.modifiers.contains(KeyModifiers::CONTROL) {
-            match key.code {
-                KeyCode::Char('c') => return Wish::Quit,
-                KeyCode::Char('z') => return Wish::Suspend,
-                _ => {}
-            }
+    pub(crate) fn key(&mut self, key: Key) -> Wish {
+        match key {
+            Key::Control('c') => return Wish::Quit,
+            Key::Control('z') => return Wish::Suspend,
+            _ => {}
         }
         if self.typing {
-            self.type_filter(key.code);
+            self.type_filter(key);
             return Wish::Draw;
         }
         if self.help {
             self.help = false;
             return Wish::Draw;
         }
-        match key.code {
-            KeyCode::Char('q') => return Wish::Quit,
-            KeyCode::Esc if self.view.filter.is_empty() => return Wish::Quit,
-            KeyCode::Esc => self.view.filter.clear(),
-            KeyCode::Char('s') => self.view.order = self.view.order.next(),
-            KeyCode::Char('r') => self.view.reversed = !self.view.reversed,
-            KeyCode::Char('/' | 'f') => self.typing = true,
-            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
-            KeyCode::Char('h' | '?') => self.help = true,
-            KeyCode::Char('+') => self.every = (self.every * 2).min(TIMES.1),
-            KeyCode::Char('-') => self.every = (self.every / 2).max(TIMES.0),
-            KeyCode::Down | KeyCode::Char('j') => self.scroll(1),
-            KeyCode::Up | KeyCode::Char('k') => self.scroll(-1),
-            KeyCode::PageDown => self.scroll(10),
-            KeyCode::PageUp => self.scroll(-10),
-            KeyCode::Home => self.first = 0,
+        match key {
+            Key::Letter('q') => return Wish::Quit,
+            Key::Escape if self.view.filter.is_empty() => return Wish::Quit,
+            Key::Escape => self.view.filter.clear(),
+            Key::Letter('s') => self.view.order = self.view.order.next(),
+            Key::Letter('r') => self.view.reversed = !self.view.reversed,
+            Key::Letter('/' | 'f') => self.typing = true,
+            Key::Letter('p' | ' ') => self.paused = !self.paused,
+            Key::Letter('h' | '?') => self.help = true,
+            Key::Letter('+') => self.every = (self.every * 2).min(TIMES.1),
+            Key::Letter('-') => self.every = (self.every / 2).max(TIMES.0),
+            Key::Down | Key::Letter('j') => self.scroll(1),
+            Key::Up | Key::Letter('k') => self.scroll(-1),
+            Key::PageDown => self.scroll(10),
+            Key::PageUp => self.scroll(-10),
+            Key::Home => self.first = 0,
             _ => {}
         }
         Wish::Draw
     }
 
-    fn type_filter(&mut self, key: KeyCode) {
+    fn type_filter(&mut self, key: Key) {
         match key {
-            KeyCode::Enter => self.typing = false,
-            KeyCode::Esc => {
+            Key::Enter => self.typing = false,
+            Key::Escape => {
                 self.typing = false;
                 self.view.filter.clear();
             }
-            KeyCode::Backspace => drop(self.view.filter.pop()),
-            KeyCode::Char(letter) => self.view.filter.push(letter),
+            Key::Backspace => drop(self.view.filter.pop()),
+            Key::Letter(letter) => self.view.filter.push(letter),
             _ => {}
         }
         self.first = 0;
@@ -125,12 +122,12 @@ mod tests {
         let mut wish = Wish::Draw;
         for key in keys.chars() {
             let code = match key {
-                '\n' => KeyCode::Enter,
-                '<' => KeyCode::Backspace,
-                '!' => KeyCode::Esc,
-                letter => KeyCode::Char(letter),
+                '\n' => Key::Enter,
+                '<' => Key::Backspace,
+                '!' => Key::Escape,
+                letter => Key::Letter(letter),
             };
-            wish = state.key(KeyEvent::new(code, KeyModifiers::NONE));
+            wish = state.key(code);
         }
         wish
     }
@@ -159,8 +156,7 @@ mod tests {
         let mut it = state();
         for (letter, wish) in [('c', Wish::Quit), ('z', Wish::Suspend)] {
             press(&mut it, "/abc");
-            let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
-            assert_eq!(it.key(key), wish);
+            assert_eq!(it.key(Key::Control(letter)), wish);
         }
         assert_eq!(it.view.filter, "abc/abc");
     }

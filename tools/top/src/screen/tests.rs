@@ -2,11 +2,8 @@ use super::*;
 use std::time::Duration;
 
 use quiescent_live::telemetry::What;
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
 
-use crate::interval::View;
-use crate::interval::{Row, ThreadRow};
+use crate::interval::{Order, Row, ThreadRow, View};
 use crate::sample::{Holdout, Subject};
 
 fn row(name: &str, queued: f64) -> Row {
@@ -62,14 +59,10 @@ fn state() -> State {
     state
 }
 
-fn drawn(state: &State, width: u16, height: u16) -> Vec<String> {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
-    terminal.draw(|frame| draw(frame, state)).expect("drawn");
-    let buffer = terminal.backend().buffer();
-    let line = |y| (0..width).map(move |x| buffer[(x, y)].symbol());
-    (0..height)
-        .map(|y| line(y).collect::<String>().trim_end().to_owned())
-        .collect()
+fn drawn(state: &State, width: usize, height: usize) -> Vec<String> {
+    let seen = |it: Line| it.text.chars().take(width).collect::<String>();
+    let seen = lines(state, width, height).into_iter().map(seen);
+    seen.map(|it| it.trim_end().to_owned()).collect()
 }
 
 #[test]
@@ -111,7 +104,7 @@ fn whatever_the_size_nothing_breaks() {
     for (width, height) in [(1, 1), (10, 3), (40, 10), (79, 23), (300, 5)] {
         for help in [false, true] {
             state.help = help;
-            assert_eq!(drawn(&state, width, height).len(), usize::from(height));
+            assert_eq!(drawn(&state, width, height).len(), height);
         }
     }
 }

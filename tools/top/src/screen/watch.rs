@@ -5,11 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
-use ratatui::{DefaultTerminal, Terminal};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
@@ -18,6 +13,7 @@ use crate::interval::View;
 use crate::sample::{Sample, Source};
 use crate::screen;
 use crate::screen::state::{State, Wish};
+use crate::screen::terminal::{Terminal, polled, restore};
 
 /// The interval at which signals are checked.
 const LOOK: Duration = Duration::from_millis(100);
@@ -45,25 +41,19 @@ pub fn watch(source: &mut dyn Source, view: View, every: Duration) -> io::Result
         suspend,
         resumed,
     };
-    let result = ratatui::try_init().and_then(|mut terminal| watch.go_on(&mut terminal));
-    ratatui::restore();
+    restore_before_panics();
+    let result = Terminal::take().and_then(|mut terminal| watch.go_on(&mut terminal));
+    restore();
     result
 }
 
-/// What `poll` says of standard input and output.
-fn polled(input: libc::c_short, ms: libc::c_int) -> libc::c_short {
-    let asked = |fd, events| libc::pollfd {
-        fd,
-        events,
-        revents: 0,
-    };
-    let mut both = [
-        asked(libc::STDIN_FILENO, input),
-        asked(libc::STDOUT_FILENO, 0),
-    ];
-    // SAFETY: two entries of ours.
-    unsafe { libc::poll(both.as_mut_ptr(), 2, ms) };
-    both[0].revents | both[1].revents
+/// From here on the message of a panic is not on the screen that is given up.
+fn restore_before_panics() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
+        hook(panic);
+    }));
 }
 
 /// Waits for a key, a signal, or the end of the terminal, at most so long.
@@ -112,13 +102,15 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn go_on(&mut self, terminal: &mut DefaultTerminal) -> io::Result<()> {
+    fn go_on(&mut self, terminal: &mut Terminal) -> io::Result<()> {
         loop {
-            match terminal.draw(|frame| screen::draw(frame, &self.state)) {
+            let size = terminal.size();
+            let lines = screen::lines(&self.state, size.0, size.1);
+            match terminal.draw(lines) {
                 Err(_) if is_gone() => return Ok(()),
                 drawn => drawn?,
             };
-            match self.wait()? {
+            match self.wait(terminal, size)? {
                 Some(Wish::Quit) => return Ok(()),
                 Some(Wish::Draw) => {}
                 Some(Wish::Suspend) => self.suspend(terminal)?,
@@ -131,57 +123,45 @@ impl Watch<'_> {
     }
 
     /// Gives the terminal back, and stops until the shell resumes this process.
-    fn suspend(&self, terminal: &mut DefaultTerminal) -> io::Result<()> {
-        ratatui::restore();
+    fn suspend(&self, terminal: &mut Terminal) -> io::Result<()> {
+        restore();
         emulate_default_handler(SIGTSTP)?;
         self.resume(terminal)
     }
 
-    /// Takes the terminal, whatever its modes and contents are, and draws all of it at the next turn.
-    fn resume(&self, terminal: &mut DefaultTerminal) -> io::Result<()> {
+    /// Takes the terminal; all of it is drawn at the next turn.
+    fn resume(&self, terminal: &mut Terminal) -> io::Result<()> {
         self.resumed.store(false, Ordering::Relaxed);
-        ratatui::restore(); // or raw mode counts as entered
-        enable_raw_mode()?;
-        execute!(io::stdout(), EnterAlternateScreen)?;
-        // To clear the old one would ask the terminal where its cursor is, and wait for the answer.
-        *terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        *terminal = Terminal::take()?;
         Ok(())
     }
 
-    /// A key, or none if it is time for the next reading.
-    fn wait(&mut self) -> io::Result<Option<Wish>> {
+    /// A key, another size, or none if it is time for the next reading.
+    fn wait(&mut self, terminal: &mut Terminal, size: (usize, usize)) -> io::Result<Option<Wish>> {
         loop {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) || is_gone() {
                 return Ok(Some(Wish::Quit));
             }
             if self.suspend.swap(false, Ordering::Relaxed) {
                 return Ok(Some(Wish::Suspend));
             }
-            if self.resumed.load(Ordering::Relaxed) {
+            if self.resumed.load(Ordering::Relaxed) || terminal.size() != size {
                 return Ok(Some(Wish::Draw));
             }
+            if let Some(key) = terminal.key()? {
+                let every = self.state.every;
+                let wish = self.state.key(key);
+                if self.state.every != every {
+                    self.next = self.before.at + self.state.every;
+                }
+                return Ok(Some(wish));
+            }
             let left = self.next.saturating_duration_since(Instant::now());
-            // Not in `event::poll`, which reads the end of input again and again when the terminal goes.
-            wait_for_input(left.min(LOOK));
-            if is_gone() {
-                return Ok(Some(Wish::Quit));
-            }
-            if event::poll(Duration::ZERO)? {
-                break;
-            }
             if left.is_zero() {
                 return Ok(None);
             }
+            wait_for_input(left.min(LOOK));
         }
-        let (every, event) = (self.state.every, event::read()?);
-        let wish = match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => self.state.key(key),
-            _ => Wish::Draw, // another size, say
-        };
-        if self.state.every != every {
-            self.next = self.before.at + self.state.every;
-        }
-        Ok(Some(wish))
     }
 
     fn read_sample(&mut self) {

@@ -32,22 +32,22 @@ const DOMAIN_MOST: usize = 32;
 
 /// A column as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
+struct Column {
     n: usize,
     /// Its width.
-    pub(crate) width: usize,
+    width: usize,
 }
 
 impl Column {
     /// Its heading, with a mark if rows are sorted by it.
-    pub(crate) fn heading(self, sorted: Order, mark: &str) -> String {
+    fn heading(self, sorted: Order, mark: &str) -> String {
         let (name, _, order) = COLUMNS[self.n];
         let mark = if order == Some(sorted) { mark } else { "" };
         format!("{:>1$}", format!("{mark}{name}"), self.width)
     }
 
     /// A row's figure.
-    pub(crate) fn cell(self, row: &Row) -> String {
+    fn cell(self, row: &Row) -> String {
         let text = match self.n {
             DOMAIN => shortened(&row.domain, self.width),
             n => figure(row, n),
@@ -60,11 +60,35 @@ impl Column {
 #[derive(Debug)]
 pub(crate) struct Columns {
     /// The width of names.
-    pub(crate) names: usize,
-    pub(crate) shown: Vec<Column>,
+    names: usize,
+    shown: Vec<Column>,
 }
 
 impl Columns {
+    /// The headings, with a mark at the one that rows are sorted by.
+    pub(crate) fn head(&self, sorted: Order, mark: &str) -> String {
+        let callback = match sorted {
+            Order::Name => format!("{mark}Callback"),
+            _ => "Callback".to_owned(),
+        };
+        let columns = self.shown.iter().map(|it| it.heading(sorted, mark));
+        self.line(callback, columns)
+    }
+
+    /// A row's name and figures.
+    pub(crate) fn row(&self, row: &Row) -> String {
+        let figures = self.shown.iter().map(|it| it.cell(row));
+        self.line(shortened(&row.name, self.names), figures)
+    }
+
+    fn line(&self, name: String, figures: impl Iterator<Item = String>) -> String {
+        let names = self.names;
+        std::iter::once(format!("{name:<names$}"))
+            .chain(figures)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
     /// What fits into a line of this width.
     pub(crate) fn of(rows: &[&Row], sorted: Order, width: usize) -> Columns {
         let widest = |n: usize| {

@@ -84,12 +84,8 @@ pub fn text(interval: &Interval, view: &View, width: usize) -> String {
         let _ = writeln!(text, "{line}");
     }
     let rows = view.rows(interval);
-    let Columns { names, shown } = Columns::of(&rows, view.order, width);
-    let _ = write!(text, "\n{:<names$}", "Callback");
-    for column in &shown {
-        let _ = write!(text, " {}", column.heading(view.order, ""));
-    }
-    text.push('\n');
+    let columns = Columns::of(&rows, view.order, width);
+    let _ = writeln!(text, "\n{}", columns.head(view.order, ""));
     text += nothing(interval, rows.len());
     let is_idle = |row: &&Row| {
         let moves = row.queued_per_s.unwrap_or(0.0) + row.executed_per_s > 0.0;
@@ -97,11 +93,7 @@ pub fn text(interval: &Interval, view: &View, width: usize) -> String {
     };
     let (idle, active): (Vec<&Row>, Vec<&Row>) = rows.into_iter().partition(is_idle);
     for row in &active {
-        let _ = write!(text, "{:<names$}", shortened(&row.name, names));
-        for column in &shown {
-            let _ = write!(text, " {}", column.cell(row));
-        }
-        text.push('\n');
+        let _ = writeln!(text, "{}", columns.row(row));
     }
     if !idle.is_empty() {
         let _ = writeln!(text, "({} idle)", idle.len());

@@ -9,22 +9,94 @@
 //! store, the making of the value included (`malloc-free`: made and dropped); for this library grace periods
 //! and wake-ups of its workers.
 
+use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::setting::{self, Setting};
 use crate::deferral::pace::Pace;
 use crate::deferral::swap::{BARE, Content};
 use crate::deferral::{self, buffer};
-use crate::measure::once::{Ask, Question};
-use crate::measure::waves::{self, Cell};
+use crate::measure::once::Question;
 use crate::measure::{clock, process, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
 use quiescent_report::rows::{Figure, MEBIBYTE};
-use quiescent_report::text::cases;
-use quiescent_report::verdict::{self, Target};
-use quiescent_report::{Control, Error, Report};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+
+/// The measurement.
+pub static HOLD: Bench = Bench {
+    name: "hold",
+    about: "Large values that are replaced now and then, with no weight declared: peak memory, old values \
+            held",
+    settings: &[
+        setting::compare(
+            "Beside arc-swap, crossbeam-epoch and seize, as far as they are in this build; some take \
+             gigabytes",
+        ),
+        Setting::seconds(
+            "ms",
+            "seconds",
+            "4",
+            "How long values are stored in each process",
+        ),
+    ],
+    method: "a fresh process a subject and row, several at the same time, those with a reader alone; one \
+             thread stores values of so many bytes so often a second, no weight is declared; small: a \
+             million values of 32 bytes before, as fast as possible; held: the most old values of that size \
+             when one more is made; peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the \
+             value and the final barrier included",
+    body: Body::Processes(Processes {
+        cells,
+        capacity: |_| CAPACITY,
+        ..Processes::USUAL
+    }),
+    title: "Large values in a cell, no weight declared",
+    tables: &[
+        Shown::Cases(
+            "Peak resident memory, MiB",
+            "peak_rss_bytes",
+            MEBIBYTE,
+            is_row,
+        ),
+        Shown::Cases("Old values that were held, at most", "held", 1.0, is_row),
+        Shown::Cases(
+            "CPU us a store, making the value included",
+            CPU,
+            1.0,
+            is_row,
+        ),
+        Shown::Cases("Grace periods", COUNTED[0], 1.0, is_row),
+        Shown::Cases("Wake-ups of workers", COUNTED[1], 1.0, is_row),
+    ],
+    ..Bench::USUAL
+};
+
+/// Those beside it.
+pub const PEERS: [&str; 4] = ["arc-swap", "crossbeam-epoch", "seize", BARE];
+
+/// Bytes a second that the processes of a wave store together, at most: half of what one CPU can.
+const CAPACITY: u64 = 2 << 30;
+
+fn cells(given: &Given) -> Vec<Cell> {
+    let peers = PEERS.into_iter().filter(|_| given.is("compare"));
+    let peers = peers.filter(|name| deferral::named(name).is_some());
+    let subjects: Vec<&'static str> = std::iter::once(OURS).chain(peers).collect();
+    let cell = |row: Row, subject: &'static str| {
+        let ask = HoldAsk {
+            subject: subject.into(),
+            row,
+            ms: given.of("ms"),
+        };
+        let load = if row.read {
+            CAPACITY
+        } else {
+            row.bytes as u64 * row.rate
+        };
+        Cell::of_load(subject, &ask, load)
+    };
+    let of_row = |row| subjects.iter().map(move |subject| cell(row, subject));
+    ROWS.into_iter().flat_map(of_row).collect()
+}
 
 /// What is stored, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,163 +239,14 @@ fn counted() -> [u64; 2] {
     [now.grace_periods, wakeups.kick + wakeups.timer]
 }
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct HoldOptions {
-    /// The program that can [`crate::measure::once::serve`]: this program itself.
-    pub program: PathBuf,
-    /// Beside [`PEERS`], not only quiescent.
-    pub compare: bool,
-    /// How long values are stored, in ms.
-    pub ms: u64,
-    /// Printed with the results: many are measured at the same time, so there is no order.
-    pub seed: u64,
-}
-
-impl HoldOptions {
-    /// The usual measurement, by `program`.
-    pub fn new(program: PathBuf) -> Self {
-        HoldOptions {
-            program,
-            compare: false,
-            ms: 4_000,
-            seed: 1,
-        }
-    }
-}
-
-/// Those beside it.
-pub const PEERS: [&str; 4] = ["arc-swap", "crossbeam-epoch", "seize", BARE];
-
-/// Bytes a second that the processes of a wave store together, at most: half of what one CPU can.
-const CAPACITY: u64 = 2 << 30;
-
-/// Measures and reports. When stopped, the report has what was measured until then.
-///
-/// # Errors
-/// [`Error::Usage`] for no time; [`Error::Failed`] when a measuring process cannot be started,
-/// dies or hangs.
-pub fn run(options: &HoldOptions, control: Control<'_>) -> Result<Report, Error> {
-    let mut report = measure(options, control)?;
-    report.rows.extend(verdict::rows(&targets(&report)));
-    Ok(report)
-}
-
-/// The same without the targets.
-///
-/// # Errors
-/// As [`run`].
-pub fn measure(options: &HoldOptions, control: Control<'_>) -> Result<Report, Error> {
-    if options.ms == 0 {
-        let text = "no time: give 3 seconds or more";
-        return Err(Error::Usage(text.into()));
-    }
-    let peers = PEERS
-        .into_iter()
-        .filter(|name| deferral::named(name).is_some());
-    let peers = peers.filter(|_| options.compare);
-    let subjects: Vec<&'static str> = std::iter::once(OURS).chain(peers).collect();
-    let cell = |row: Row, subject| Cell {
-        subject,
-        ask: Ask::of(&HoldAsk {
-            subject: subject.into(),
-            row,
-            ms: options.ms,
-        }),
-        load: if row.read {
-            CAPACITY
-        } else {
-            row.bytes as u64 * row.rate
-        },
-    };
-    let cells = ROWS
-        .into_iter()
-        .flat_map(|row| subjects.iter().map(move |subject| cell(row, subject)));
-    let waves = waves::plan(cells.collect(), CAPACITY);
-    let samples = waves::run(&options.program, "bench hold", waves, control)?;
-    let mut report = Report::new("bench hold", options.seed);
-    report.option("compare", options.compare);
-    report.option("ms", options.ms);
-    report.option(
-        "method",
-        "a fresh process a subject and row, several at the same time, those with a reader alone; one thread \
-         stores values of so many bytes so often a second, no weight is declared; small: a million values of \
-         32 bytes before, as fast as possible; held: the most old values of that size when one more is made; \
-         peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the value and the final \
-         barrier included",
-    );
-    deferral::note(&mut report, options.compare);
-    report.rows = samples.rows(&subjects, &ROWS.map(Row::name));
-    Ok(report)
-}
-
 /// Whether it is a case of this measurement.
 pub fn is_row(case: &str) -> bool {
     ROWS.iter().any(|row| row.name() == case)
 }
 
-/// The report as tables.
-pub fn tables(report: &Report) -> String {
-    let mut text = String::new();
-    for (title, metric, scale) in [
-        (
-            "Large values in a cell, no weight declared: peak resident memory, MiB",
-            "peak_rss_bytes",
-            MEBIBYTE,
-        ),
-        ("Old values that were held, at most", "held", 1.0),
-        ("CPU us a store, making the value included", CPU, 1.0),
-        ("Grace periods", COUNTED[0], 1.0),
-        ("Wake-ups of workers", COUNTED[1], 1.0),
-    ] {
-        text += &cases::of_cases(report, metric, scale, is_row).titled(title);
-    }
-    text.trim_start().to_string() + "\n"
-}
-
-/// The report as text.
-pub fn text(report: &Report) -> String {
-    tables(report) + &verdict::section(&targets(report))
-}
-
-/// The memory of large values is bounded; small ones are as lazy as ever.
-pub fn targets(report: &Report) -> Vec<Target> {
-    let [large, medium, _, small, .., reader] = ROWS.map(Row::name);
-    let ours = |case: &str, metric| report.median(OURS, case, metric);
-    let mut targets = Vec::new();
-    for (case, mib) in [(large, 100.0), (medium, 45.0), (small, 40.0)] {
-        let peak = ours(&case, "peak_rss_bytes").map(|bytes| bytes / MEBIBYTE);
-        let what = format!("values of {case}: peak memory at most {mib} MiB");
-        targets.push(Target::at_most(what, peak, Some(mib), "MiB"));
-    }
-    for (metric, what, bound) in [
-        (COUNTED[0], "grace periods", 1.0),
-        (COUNTED[1], "wake-ups", 0.0),
-    ] {
-        let what_of = format!("values of {reader}: at most {bound} {what}");
-        targets.push(Target::at_most(
-            what_of,
-            ours(&reader, metric),
-            Some(bound),
-            what,
-        ));
-    }
-    targets
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::fixture::{met, nonsense, report};
-
-    #[test]
-    fn nothing_to_do_is_a_usage_error() {
-        let options = HoldOptions {
-            ms: 0,
-            ..HoldOptions::new("true".into())
-        };
-        nonsense(|control| run(&options, control));
-    }
 
     #[test]
     fn every_subject_holds_something_or_nothing() {
@@ -360,20 +283,9 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_laziness_are_bounded() {
-        let [large, .., reader] = ROWS.map(Row::name);
-        assert_eq!(
-            (&*large, &*reader),
-            ("4 MiB 100/s", "32 B 1000/s beside a reader")
-        );
-        let report = report(&[
-            (OURS, &large, "peak_rss_bytes", 101.0 * MEBIBYTE),
-            (OURS, &reader, "grace_periods", 1.0),
-        ]);
-        let targets = targets(&report);
-        assert_eq!(met(&targets, "4 MiB 100/s: peak"), Some(false));
-        assert_eq!(met(&targets, "grace periods"), Some(true));
-        assert_eq!(met(&targets, "wake-ups"), None);
-        assert!(text(&report).contains("101"));
+    fn rows_have_the_names_that_targets_have() {
+        let names = ROWS.map(Row::name);
+        assert_eq!(names[0], "4 MiB 100/s");
+        assert_eq!(names[6], "32 B 1000/s beside a reader");
     }
 }

@@ -1,29 +1,45 @@
 //! What is measured on Linux only: it asks `/proc`, signals, seccomp, or the kernel's grace periods.
 
 pub mod barrier;
-pub mod domain;
+pub mod fence_count;
 pub mod flood;
 pub mod hold;
 pub mod idle;
 pub mod pressure;
+mod resting;
 pub mod scale;
-pub mod sections;
-pub mod srcu;
 pub mod stall;
+mod stalled;
 pub mod sync;
+mod together;
 pub mod trickle;
 
+use super::plan::Bench;
 use crate::measure::once::{Kind, kind};
 
+/// The measurements.
+pub(super) const ALL: [&Bench; 9] = [
+    &sync::SYNC,
+    &pressure::PRESSURE,
+    &scale::SCALE,
+    &idle::IDLE,
+    &trickle::TRICKLE,
+    &flood::FLOOD,
+    &stall::STALL,
+    &hold::HOLD,
+    &barrier::BARRIER,
+];
+
 /// The kinds of questions of these cases.
-pub(super) const KINDS: [Kind; 9] = [
+pub(super) const KINDS: [Kind; 10] = [
     kind::<barrier::BarrierAsk>(),
-    kind::<domain::child::DomainAsk>(),
     kind::<flood::FloodAsk>(),
     kind::<hold::HoldAsk>(),
     kind::<idle::IdleAsk>(),
-    kind::<pressure::child::PressureAsk>(),
-    kind::<scale::child::ScaleAsk>(),
+    kind::<pressure::PressureAsk>(),
+    kind::<scale::ScaleAsk>(),
     kind::<stall::StallAsk>(),
+    kind::<stalled::StalledAsk>(),
+    kind::<sync::SyncAsk>(),
     kind::<trickle::child::TrickleAsk>(),
 ];

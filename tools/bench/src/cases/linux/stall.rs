@@ -5,27 +5,110 @@
 //! of five times the bytes in all. Measured: the memory that this takes, blocks freed nevertheless, delays of
 //! the producer, and whether the library names the blocking reader. A case is a verb.
 
-use crate::cases::flood::{self, BUDGET_MIB};
+use super::flood;
+use super::stalled::{self, StalledAsk};
+use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, BLOCK, Deferring, Verb};
-use crate::measure::once::Ask;
 use crate::measure::once::Question;
-use crate::measure::waves::{self, Cell};
 use crate::measure::{freed, process, threads};
 use crate::subjects::ReaderControl;
-use quiescent_report::OURS;
-use quiescent_report::rows::MEBIBYTE;
-use quiescent_report::rows::{Figure, samples};
-use quiescent_report::text::cases::{self, Column};
-use quiescent_report::verdict;
-use quiescent_report::verdict::Target;
-use quiescent_report::{Control, Error, Report};
+use quiescent_report::rows::Figure;
+use quiescent_report::text::cases::Column;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// Blocks that may be held at the same time, by all processes of a wave: about a gigabyte.
+const CAPACITY: u64 = 12_000_000;
+
+/// The measurement.
+pub static STALL: Bench = Bench {
+    name: "stall",
+    about: "A reader that stays in its section while another thread retires: memory, and whether it is \
+            named; or while another domain goes on",
+    settings: &[
+        setting::compare("Beside every other library in this build that reclaims later"),
+        Setting::seconds(
+            "ms",
+            "seconds",
+            "5",
+            "How long the reader stays in its section",
+        ),
+        setting::objects(
+            "1000000",
+            "Blocks of 64 bytes that the other thread retires meanwhile",
+        ),
+    ],
+    method: "a fresh process a subject and verb, several at a time; 64 kib: a String of that size with its \
+             weight declared, five times the bytes in all; counted: bytes held by the library's own count; \
+             resident memory before, when the producer is through (or at the end of the stall), at the end \
+             of the stall, and when everything is freed; freed: blocks freed while the reader was in its \
+             section; blocked: the producer was not through by then; named: the library could say which \
+             thread is in the way; in another domain: sleeps, reader_wakeups: the domain's own counters",
+    body: Body::Processes(Processes {
+        cells,
+        capacity: |_| CAPACITY,
+        ..Processes::USUAL
+    }),
+    title: "A reader stays in its section",
+    tables: &[
+        Shown::Metrics(
+            "Another thread retires meanwhile; resident memory in MiB",
+            |case| !stalled::CASES.contains(&case),
+            &[
+                Column("before", "start_rss_bytes"),
+                Column("retired", "retired_rss_bytes"),
+                Column("stalled", "stalled_rss_bytes"),
+                Column("after", "end_rss_bytes"),
+                Column("grown", "grown_bytes"),
+                Column("counted", "counted_bytes"),
+                Column("freed", "freed"),
+                Column("retiring ms", "retire_ms"),
+                Column("blocked", "blocked"),
+                Column("named", "named"),
+            ],
+        ),
+        Shown::Metrics(
+            "While a reader stays in a section of another domain",
+            |case| stalled::CASES.contains(&case),
+            &[
+                Column("sleeps", "sleeps"),
+                Column("woken by readers", "reader_wakeups"),
+                Column("left", "left"),
+                Column("held up elsewhere", "held_up"),
+                Column("latency us", "latency_us"),
+                Column("callback us", "delay_us"),
+                Column("callback, times", "delay_us_ratio"),
+            ],
+        ),
+    ],
+    ..Bench::USUAL
+};
+
+fn cells(given: &Given) -> Vec<Cell> {
+    let mut subjects = deferral::selected(given.is("compare"));
+    subjects.retain(|subject| subject.hold.is_some());
+    let cell = |(subject, verb): (Deferring, Verb)| {
+        let ask = StallAsk {
+            subject: subject.name.into(),
+            verb: verb.name.into(),
+            objects: objects(verb, given.of("objects")),
+            ms: given.of("ms"),
+        };
+        Cell::of_load(subject.name, &ask, ask.objects * (verb.bytes / BLOCK))
+    };
+    let mut cells: Vec<Cell> = deferral::massed(&subjects).into_iter().map(cell).collect();
+    // Timed: alone.
+    let apart = StalledAsk::BOTH
+        .iter()
+        .map(|it| Cell::of_load(it.subject(), it, CAPACITY));
+    cells.extend(apart);
+    cells
+}
 
 /// What is asked of a measuring process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,34 +243,6 @@ impl Question for StallAsk {
     }
 }
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct StallOptions {
-    /// The program that can [`crate::measure::once::serve`]: this program itself.
-    pub program: PathBuf,
-    /// All subjects, not only quiescent's.
-    pub compare: bool,
-    /// Blocks.
-    pub objects: u64,
-    /// How long the reader stays.
-    pub ms: u64,
-    /// Printed with the results: all are measured at the same time, so there is no order.
-    pub seed: u64,
-}
-
-impl StallOptions {
-    /// The usual measurement, by `program`.
-    pub fn new(program: PathBuf) -> Self {
-        StallOptions {
-            program,
-            compare: false,
-            objects: 1_000_000,
-            ms: 5_000,
-            seed: 1,
-        }
-    }
-}
-
 /// How many objects of a verb there are where there are so many blocks: larger ones of five times the bytes,
 /// which are well over the budget.
 fn objects(verb: Verb, blocks: u64) -> u64 {
@@ -197,121 +252,9 @@ fn objects(verb: Verb, blocks: u64) -> u64 {
     }
 }
 
-/// Blocks that may be held at the same time, by all processes of a wave: about a gigabyte.
-const CAPACITY: u64 = 12_000_000;
-
-/// Measures and reports. When stopped, the report has what was measured until then.
-///
-/// # Errors
-/// [`Error::Usage`] for counts of 0; [`Error::Failed`] when a measuring process cannot be started, dies or
-/// hangs.
-pub fn run(options: &StallOptions, control: Control<'_>) -> Result<Report, Error> {
-    if options.objects == 0 || options.ms == 0 {
-        let text = "no blocks, or no time: give 100000 blocks or more, 5 seconds or more";
-        return Err(Error::Usage(text.into()));
-    }
-    let mut subjects = deferral::selected(options.compare);
-    subjects.retain(|subject| subject.hold.is_some());
-    let todo = deferral::massed(&subjects);
-    let cell = |(subject, verb): &(Deferring, Verb)| {
-        let objects = objects(*verb, options.objects);
-        Cell {
-            subject: subject.name,
-            ask: Ask::of(&StallAsk {
-                subject: subject.name.into(),
-                verb: verb.name.into(),
-                objects,
-                ms: options.ms,
-            }),
-            load: objects * (verb.bytes / BLOCK),
-        }
-    };
-    let waves = waves::plan(todo.iter().map(cell).collect(), CAPACITY);
-    let samples = waves::run(&options.program, "bench stall", waves, control)?;
-    let mut report = Report::new("bench stall", options.seed);
-    report.option("compare", options.compare);
-    report.option("objects", options.objects);
-    report.option("ms", options.ms);
-    report.option(
-        "method",
-        "a fresh process a subject and verb, several at a time; 64 kib: a String of that size with its \
-         weight declared, five times the bytes in all; counted: bytes held by the library's own count; \
-         resident memory before, when the producer is through (or at the end of the stall), at the end of \
-         the stall, and when everything is freed; freed: blocks freed while the reader was in its section; \
-         blocked: the producer was not through by then; named: the library could say which thread is in the \
-         way",
-    );
-    deferral::note(&mut report, options.compare);
-    let cases = todo.iter().map(|(_, verb)| verb.name.to_string());
-    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
-    report.rows = samples.rows(&names, &samples::distinct(cases));
-    report.rows.extend(verdict::rows(&targets(&report)));
-    Ok(report)
-}
-
-/// The report as text.
-pub fn text(report: &Report) -> String {
-    const COLUMNS: [Column; 10] = [
-        Column("before", "start_rss_bytes"),
-        Column("retired", "retired_rss_bytes"),
-        Column("stalled", "stalled_rss_bytes"),
-        Column("after", "end_rss_bytes"),
-        Column("grown", "grown_bytes"),
-        Column("counted", "counted_bytes"),
-        Column("freed", "freed"),
-        Column("retiring ms", "retire_ms"),
-        Column("blocked", "blocked"),
-        Column("named", "named"),
-    ];
-    let ours = |case: &str| !case.starts_with("target");
-    let table = cases::of_metrics(report, ours, &COLUMNS);
-    let text =
-        "A reader stays in its section while another thread retires; resident memory in MiB\n\n";
-    text.to_string() + &table.fitted() + &verdict::section(&targets(report))
-}
-
-/// The verbs that promise to stay within the budget.
-const BOUNDED: [&str; 3] = ["try_retire", "retire_wait", "try_retire 64 kib"];
-
-/// Named under every verb, bounded under those that can wait or refuse.
-pub fn targets(report: &Report) -> Vec<Target> {
-    let ours = |verb: &str, metric| report.median(OURS, verb, metric);
-    let mut targets = Vec::new();
-    for verb in BOUNDED {
-        targets.push(Target::at_most(
-            format!("stalled reader, {verb}: memory grows by at most 1.2 x {BUDGET_MIB} MiB"),
-            ours(verb, "grown_bytes").map(|bytes| bytes / MEBIBYTE),
-            Some(1.2 * BUDGET_MIB),
-            "MiB",
-        ));
-    }
-    // What a value owns is counted: what is held, and what the library says is held, are the same.
-    let counted = ours("retire 64 kib", "counted_bytes");
-    let held = ours("retire 64 kib", "held_bytes");
-    targets.push(Target::at_least(
-        "stalled reader, retire 64 kib: the library counts what is held".into(),
-        counted.map(|bytes| bytes / MEBIBYTE),
-        held.map(|bytes| bytes / MEBIBYTE),
-        "MiB",
-    ));
-    for verb in ["retire", "call", "retire 64 kib"]
-        .into_iter()
-        .chain(BOUNDED)
-    {
-        targets.push(Target::at_least(
-            format!("stalled reader, {verb}: the reader is named"),
-            ours(verb, "named"),
-            Some(1.0),
-            "readers",
-        ));
-    }
-    targets
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::fixture::{met, report};
 
     #[test]
     fn every_subject_goes_on_after_a_stall() {
@@ -328,15 +271,5 @@ mod tests {
             let can = subject.names.is_some();
             assert!(can || named.unwrap().value == 0.0, "{}", subject.name);
         }
-    }
-
-    #[test]
-    fn the_reader_has_to_be_named() {
-        let measured = report(&[(OURS, "retire", "named", 1.0), (OURS, "call", "named", 0.0)]);
-        let targets = targets(&measured);
-        let named = |verb| met(&targets, &format!("reader, {verb}: the reader is named"));
-        assert_eq!((named("retire"), named("call")), (Some(true), Some(false)));
-        assert_eq!(met(&targets, "try_retire: memory"), None);
-        assert_eq!(met(&targets, "counts what is held"), None);
     }
 }

@@ -11,7 +11,7 @@
 //! * `drop 1t`: the same for objects that own another and have `Drop`
 //! * `call 1t`: the same by `call_rcu` and its like: a callback an object
 //! * `string 64 b 1t`, `string 64 kib 1t`, `config 1t`: a cell whose value is replaced and retired: a
-//!   `String`, a map of 1000 settings; fewer of the larger ones ([`RetireCase::objects`])
+//!   `String`, a map of 1000 settings; fewer of the larger ones (`RetireCase::objects`)
 //! * `inside block 1t`, `outside block 1t`, … `drop`, `string 64 b`, `drop 2t`: a cell whose value is read in
 //!   a section, replaced, and retired in that section or after it: the same calls in another order. Beside
 //!   the time: `inside_ratio`, the most that was queued (`backlog`), and how often this library was over its
@@ -32,20 +32,159 @@
 
 pub mod child;
 mod round;
-mod text;
 
-pub use text::text;
-
+use super::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use super::setting;
 use crate::deferral::swap::{BARE, Content, Place};
 use crate::deferral::{self, Deferring};
-use crate::measure::once::{self, Ask};
-use crate::measure::waves::{self, Cell};
 use child::RetireAsk;
-use quiescent_report::rows::Samples;
-use quiescent_report::{Control, Error, Report};
-use round::Round;
+use quiescent_report::rows::{MEBIBYTE, MILLION};
+use quiescent_report::text::cases::Column;
+use round::{ABOVE_BARE, ABOVE_EMPTY, INSIDE_RATIO};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+
+/// The measurement.
+pub static RETIRE: Bench = Bench {
+    name: "retire",
+    about: "What it costs to have an object reclaimed later: the call, everything in, inside a section, \
+            memory, at rest",
+    settings: &[
+        setting::compare("Beside every other library in this build that reclaims later"),
+        setting::rounds("5", "Rounds over all subjects and cases, a process each"),
+        setting::objects(
+            "4000000",
+            "Objects a process, of all its producers together",
+        ),
+        setting::milliseconds(
+            "rest_ms",
+            "rest-ms",
+            "3000",
+            "How long a process at rest is watched for wake-ups",
+        ),
+    ],
+    method: "a fresh process a subject, case and round, in turn, order rotated; 64-byte blocks; push: \
+             thread CPU of the call, 4096 blocks made ahead at a time, process_cpu_ns is all threads' to \
+             the end less the making, latencies contain the clock; enqueue: thread CPU of the call, all \
+             blocks made ahead (4 million at most); all-in, drop, call, string, config: process CPU an \
+             object from the first malloc to the end of the final barrier, half as many short strings, 1/80 \
+             long ones, 1/8000 configs; inside, outside: the same, half as many, each after a read in a \
+             section of the same thread that ends after the retiring or before it, backlog the most at a \
+             look every 4093 objects, inside_ratio within a round; peak_rss_bytes is VmHWM, start_rss_bytes \
+             the same before the first object; above_malloc_free_ns, above_empty_bytes: less malloc-free's, \
+             less empty's of the same round; at rest: voluntary context switches of all threads but the \
+             caller",
+    body: Body::Processes(Processes {
+        cells,
+        derived: round::derived,
+        ..Processes::USUAL
+    }),
+    ratios: true,
+    title: "Reclaiming a 64-byte block later: median [min..max] over rounds, a process each",
+    tables: &[
+        Shown::Cases(
+            "CPU ns a call, by the calling thread; blocks made ahead",
+            "cpu_ns",
+            1.0,
+            is_call,
+        ),
+        Shown::Metrics(
+            "Single calls, ns with the clock; the maximum has the machine's interruptions in it",
+            |case| case == "push",
+            &[
+                Column("median", "latency_ns_p50"),
+                Column("p99.9", "latency_ns_p99.9"),
+                Column("maximum", "latency_ns_max"),
+            ],
+        ),
+        Shown::Cases(
+            "All in (malloc, retire, grace periods, free): CPU ns an object, of all threads; drop: objects \
+             with Drop",
+            "cpu_ns",
+            1.0,
+            is_of_objects,
+        ),
+        Shown::Cases(
+            "The same above malloc and free alone (malloc-free in the same round)",
+            ABOVE_BARE,
+            1.0,
+            is_of_objects,
+        ),
+        Shown::Cases(
+            "A cell whose value is made, replaced, retired, freed: CPU ns a value; malloc-free: made and \
+             dropped",
+            "cpu_ns",
+            1.0,
+            is_of_values,
+        ),
+        Shown::Cases(
+            "The same above making and dropping the value alone",
+            ABOVE_BARE,
+            1.0,
+            is_of_values,
+        ),
+        Shown::Cases(
+            "Read in a section, replaced, and retired in that section (inside) or after it: CPU ns a value",
+            "cpu_ns",
+            1.0,
+            is_of_sections,
+        ),
+        Shown::Cases(
+            "Retired inside, times the same outside in the same round",
+            INSIDE_RATIO,
+            1.0,
+            |_| true,
+        ),
+        Shown::Cases(
+            "The most that was queued meanwhile",
+            "backlog",
+            1.0,
+            is_of_sections,
+        ),
+        Shown::Metrics(
+            "How often quiescent was over its budget, had a pass of a worker, reported something",
+            is_of_sections,
+            &[
+                Column("over budget", "over_budget"),
+                Column("worker passes", "worker_passes"),
+                Column("reports", "reports"),
+            ],
+        ),
+        Shown::Cases(
+            "Million objects a second",
+            "ops_per_s",
+            MILLION,
+            is_of_objects,
+        ),
+        Shown::Cases(
+            "Peak memory of the process, MiB",
+            "peak_rss_bytes",
+            MEBIBYTE,
+            |case| is_of_objects(case) || is_of_values(case),
+        ),
+        Shown::Cases(
+            "Peak memory above that of the same process without objects, MiB",
+            ABOVE_EMPTY,
+            MEBIBYTE,
+            |_| true,
+        ),
+        Shown::Cases(
+            "Process-wide fences issued a grace period",
+            "fences_issued_per_gp",
+            1.0,
+            |_| true,
+        ),
+        Shown::Metrics(
+            "At rest, everything reclaimed: wake-ups and timers of the library's own threads",
+            |case| case == "at rest",
+            &[
+                Column("wake-ups", "wakeups"),
+                Column("timers", "timers"),
+                Column("threads", "threads"),
+            ],
+        ),
+    ],
+    ..Bench::USUAL
+};
 
 /// Who is not measured in the cases of the call alone, and at rest.
 const PARTLY: [&str; 4] = [BARE, "arc-swap", "arc-swap-cache", "papaya-seize"];
@@ -138,12 +277,6 @@ impl RetireCase {
         }
     }
 
-    /// Whether objects are made, retired and freed in it.
-    fn is_whole(self) -> bool {
-        use RetireCase::{AllIn, Call, Drop, Section, Swap};
-        matches!(self, AllIn(_) | Drop | Call | Swap(_) | Section(..))
-    }
-
     /// How many objects are made where `objects` blocks of 64 bytes would be: fewer of what takes longer to
     /// make.
     pub fn objects(self, objects: u64) -> u64 {
@@ -195,182 +328,43 @@ pub fn is_of_sections(case: &str) -> bool {
     names.any(|name| case.starts_with(name))
 }
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct RetireOptions {
-    /// The program that can [`crate::measure::once::serve`]: this program itself.
-    pub program: PathBuf,
-    /// All subjects, not only quiescent's.
-    pub compare: bool,
-    /// Only these subjects, when not empty.
-    pub only: Vec<String>,
-    /// The cases.
-    pub cases: Vec<RetireCase>,
-    /// Rounds.
-    pub rounds: u64,
-    /// Objects a process, of all producers together.
-    pub objects: u64,
-    /// How long processes at rest are watched, in ms.
-    pub rest_ms: u64,
-    /// Where the rotation of subjects starts.
-    pub seed: u64,
+fn is_call(case: &str) -> bool {
+    case == "push" || case.starts_with("enqueue")
 }
 
-impl RetireOptions {
-    /// The usual measurement, by `program`.
-    pub fn new(program: PathBuf) -> Self {
-        RetireOptions {
-            program,
-            compare: false,
-            only: Vec::new(),
-            cases: RetireCase::ALL.to_vec(),
-            rounds: 5,
-            objects: 4_000_000,
-            rest_ms: 3_000,
-            seed: 1,
-        }
-    }
-
-    fn ask(&self, subject: &Deferring, case: RetireCase) -> Ask {
-        Ask::of(&RetireAsk {
-            subject: subject.name.into(),
-            case,
-            objects: case.objects(self.objects),
-            rest_ms: self.rest_ms,
-        })
-    }
-}
-
-/// Measures and reports. When stopped, the report has what was measured until then.
-///
-/// # Errors
-/// [`Error::Usage`] for counts of 0, [`Error::Failed`] when a measuring process cannot be started, dies or
-/// hangs.
-pub fn run(options: &RetireOptions, control: Control<'_>) -> Result<Report, Error> {
-    if options.rounds == 0 || options.objects == 0 {
-        let text =
-            "0 rounds or 0 objects measure nothing: give 3 rounds or more, 100000 objects or more";
-        return Err(Error::Usage(text.into()));
-    }
-    let mut subjects = deferral::selected(options.compare);
+fn cells(given: &Given) -> Vec<Cell> {
+    let mut subjects = deferral::selected(given.is("compare"));
     // Its reader is what differs, and nothing reads here.
     subjects.retain(|subject| subject.name != "arc-swap-cache");
     subjects.push(deferral::malloc_free());
-    if !options.only.is_empty() {
-        subjects.retain(|subject| {
-            options
-                .only
-                .iter()
-                .any(|name| name == subject.name || subject.name == BARE)
-        });
-    }
-    let mut samples = Samples::default();
-    rounds(options, &subjects, &mut samples, control)?;
-    let resting = match options.cases.contains(&RetireCase::AtRest) && !control.stopped() {
-        true => rest(options, &subjects, control)?,
-        false => Samples::default(),
+    let cell = |subject: &Deferring, case: RetireCase| {
+        let ask = RetireAsk {
+            subject: subject.name.into(),
+            case,
+            objects: case.objects(given.of("objects")),
+            rest_ms: given.of("rest_ms"),
+        };
+        // Those at rest do not disturb each other.
+        let at_rest = case == RetireCase::AtRest;
+        Cell {
+            once: at_rest,
+            ..Cell::of_load(subject.name, &ask, u64::from(!at_rest))
+        }
     };
-    let mut report = Report::new("bench retire", options.seed);
-    describe(&mut report, options);
-    let subjects: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
-    let mut cases: Vec<String> = options.cases.iter().map(|case| case.name()).collect();
-    cases.dedup();
-    report.rows = samples.rows(&subjects, &cases);
-    report.rows.extend(resting.rows(&subjects, &cases));
-    Ok(report)
-}
-
-fn rounds(
-    options: &RetireOptions,
-    subjects: &[Deferring],
-    samples: &mut Samples,
-    control: Control<'_>,
-) -> Result<(), Error> {
-    let mut todo = Vec::new();
-    for case in &options.cases {
-        let measured = subjects.iter().filter(|subject| case.is_for(subject));
-        todo.extend(measured.map(|subject| (*subject, *case)));
+    let mut cells = Vec::new();
+    for case in RetireCase::ALL {
+        let wanted = given.cases.is_empty() || given.cases.contains(&case.name());
+        let measured = subjects
+            .iter()
+            .filter(|subject| wanted && case.is_for(subject));
+        cells.extend(measured.map(|subject| cell(subject, case)));
     }
-    todo.retain(|(_, case)| *case != RetireCase::AtRest);
-    let asks: Vec<Ask> = todo
-        .iter()
-        .map(|(subject, case)| options.ask(subject, *case))
-        .collect();
-    let mut round = Round::new(todo.len());
-    once::in_turn(
-        &options.program,
-        "bench retire",
-        &asks,
-        (options.rounds, options.seed),
-        control,
-        |place, figures| {
-            let (subject, case) = todo[place];
-            round.add((subject.name, case, figures), samples);
-        },
-    )?;
-    round.settle(samples);
-    Ok(())
-}
-
-/// Watches all of them at once: they are asleep, so they do not disturb each other.
-fn rest(
-    options: &RetireOptions,
-    subjects: &[Deferring],
-    control: Control<'_>,
-) -> Result<Samples, Error> {
-    let cell = |subject: &Deferring| Cell {
-        subject: subject.name,
-        ask: options.ask(subject, RetireCase::AtRest),
-        load: 0,
-    };
-    let resting = subjects.iter().filter(|it| RetireCase::AtRest.is_for(it));
-    let wave = resting.map(cell).collect();
-    waves::run(&options.program, "at rest", vec![wave], control)
-}
-
-fn describe(report: &mut Report, options: &RetireOptions) {
-    report.option("compare", options.compare);
-    report.option("rounds", options.rounds);
-    report.option("objects", options.objects);
-    report.option("rest_ms", options.rest_ms);
-    report.option(
-        "method",
-        "a fresh process a subject, case and round, in turn, order rotated; 64-byte blocks; push: thread CPU \
-         of the call, 4096 blocks made ahead at a time, process_cpu_ns is all threads' to the end less the \
-         making, latencies contain the clock; enqueue: thread CPU of the call, all blocks made ahead (4 \
-         million at most); all-in, drop, call, string, config: process CPU an object from the first malloc \
-         to the end of the final barrier, half as many short strings, 1/80 long ones, 1/8000 configs; \
-         inside, outside: the same, half as many, each after a read in a section of the same thread that \
-         ends after the retiring or before it, backlog the most at a look every 4093 objects, inside_ratio \
-         within a round; \
-         peak_rss_bytes is VmHWM, start_rss_bytes the same before the first object; above_malloc_free_ns, \
-         above_empty_bytes: less malloc-free's, less empty's of the same round; at rest: voluntary context \
-         switches of all threads but the caller",
-    );
-    deferral::note(report, options.compare);
+    cells
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::fixture::nonsense;
-
-    #[test]
-    fn nothing_to_do_is_a_usage_error() {
-        let usual = RetireOptions::new("true".into());
-        for options in [
-            RetireOptions {
-                rounds: 0,
-                ..usual.clone()
-            },
-            RetireOptions {
-                objects: 0,
-                ..usual
-            },
-        ] {
-            nonsense(|control| run(&options, control));
-        }
-    }
 
     #[test]
     fn names_say_how_many_were_made_for_their_memory() {
@@ -383,17 +377,25 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_says_nothing_is_an_error() {
-        let options = RetireOptions::new("true".into());
-        let error = run(&options, Control::none()).unwrap_err().to_string();
-        assert!(error.contains("quiescent, push"), "{error}");
-    }
-
-    #[test]
-    fn a_stopped_run_starts_little_and_reports_nothing() {
-        let options = RetireOptions::new("true".into());
-        let report = run(&options, Control::cancelled()).unwrap();
-        report.check().unwrap();
-        assert!(report.rows.is_empty());
+    fn a_table_a_question_and_none_that_is_empty() {
+        let report = crate::cases::fixture::report(&[
+            ("quiescent", "push", "cpu_ns", 14.0),
+            ("quiescent", "load", "cpu_ns", 99.0),
+            ("quiescent", "push", "latency_ns_max", 5_000.0),
+            ("quiescent", "all-in 2t", "peak_rss_bytes", 3.0 * MEBIBYTE),
+        ]);
+        let text = RETIRE.figures(&report);
+        for words in [
+            "push\n---------  ----\nquiescent  14.0",
+            "quiescent       -      -     5000",
+            "all-in 2t\n---------  ---------\nquiescent       3.00",
+        ] {
+            assert!(text.contains(words), "no `{words}` in {text}");
+        }
+        assert!(
+            !text.contains("99.0"),
+            "the read side has tables of its own"
+        );
+        assert!(!text.contains("At rest"), "{text}");
     }
 }

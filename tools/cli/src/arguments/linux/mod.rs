@@ -1,19 +1,14 @@
 //! Commands that are for Linux: they ask its kernel, `/proc`, signals or `fork`.
 
 pub mod doctor;
-pub mod domain;
 pub mod kernel;
-pub mod quiet;
 pub mod record;
 pub mod top;
 pub mod torture;
 
 use super::values::*;
-use super::{Common, Force, Measured, Page};
+use super::{Common, Force, Page};
 use clap::{Args, Subcommand};
-use quiescent_bench::cases::pressure::MOST_OBJECTS as MOST_HELD;
-use quiescent_bench::cases::scale::MOST_REGISTERED;
-use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::instructions::LoopCase;
 use std::path::{Path, PathBuf};
 
@@ -39,23 +34,6 @@ pub enum Linux {
     /// Parts that the other commands run
     #[command(subcommand, hide = true)]
     Internal(Internal),
-}
-
-#[derive(Debug, Subcommand)]
-pub enum LinuxBench {
-    /// Latency and fences of a grace period: sole thread, other asleep, reader looping
-    Sync(Sync),
-    /// Readers that may sleep: CPU time of a section, across an await, ended elsewhere; their grace periods
-    Srcu(Srcu),
-    /// Domains of the program's own: CPU time of a section, grace periods, isolation, memory and wake-ups at
-    /// rest
-    Domain(domain::Domain),
-    /// When memory is low: how long until the first of what is held is freed, and the last
-    Pressure(Pressure),
-    /// Many registered threads: grace periods, registration, exit, memory a thread
-    Scale(Scale),
-    #[command(flatten)]
-    Quiet(quiet::Quiet),
 }
 
 #[derive(Debug, Args)]
@@ -90,101 +68,9 @@ impl Reproduce {
     }
 }
 
-#[derive(Debug, Args)]
-pub struct Sync {
-    #[command(flatten)]
-    pub measured: Measured,
-    /// Beside every other library in this build that has a grace period to wait for
-    #[arg(long)]
-    pub compare: bool,
-    /// Rounds over all subjects; 30 or more for figures worth quoting
-    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-    /// Threads beside the caller: asleep in one case, reading in another
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
-    pub threads: usize,
-    /// Grace periods a round
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls,
-          allow_negative_numbers = true)]
-    pub calls: u64,
-}
-
-#[derive(Debug, Args)]
-pub struct Srcu {
-    #[command(flatten)]
-    pub measured: Measured,
-    /// Beside a reader-writer lock and arc-swap
-    #[arg(long)]
-    pub compare: bool,
-    #[command(flatten)]
-    pub sections: Sections,
-}
-
-// How `bench srcu` and `bench domain` measure sections and grace periods. (A documentation comment would
-// replace theirs.)
-#[derive(Debug, Args)]
-pub struct Sections {
-    /// Rounds over all subjects; 30 or more for figures worth quoting
-    #[arg(long, value_name = "N", default_value = "60", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-    /// Threads that read at once
-    #[arg(long, value_name = "N", default_value = "1", value_parser = threads, allow_negative_numbers = true)]
-    pub threads: usize,
-    /// Grace periods a round
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = calls,
-          allow_negative_numbers = true)]
-    pub calls: u64,
-    /// Also count instructions, under valgrind
-    #[arg(long)]
-    pub instructions: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Scale {
-    #[command(flatten)]
-    pub measured: Measured,
-    /// Beside every other library in this build that has a grace period to wait for
-    #[arg(long)]
-    pub compare: bool,
-    /// Numbers of registered threads, the caller among them
-    #[arg(long, value_name = "N,…", default_value = "1,10,100,1000,5000", value_delimiter = ',',
-          value_parser = registered, allow_negative_numbers = true)]
-    pub threads: Vec<u64>,
-    /// Rounds over all subjects and numbers, a process each
-    #[arg(long, value_name = "N", default_value = "5", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-    /// Grace periods a process
-    #[arg(long, value_name = "N", default_value = "200", value_parser = calls, allow_negative_numbers = true)]
-    pub calls: u64,
-}
-
-#[derive(Debug, Args)]
-pub struct Pressure {
-    #[command(flatten)]
-    pub measured: Measured,
-    /// Rounds over all cases, a process each
-    #[arg(long, value_name = "N", default_value = "30", value_parser = rounds, allow_negative_numbers = true)]
-    pub rounds: u64,
-    /// Objects that a thread holds; more than 1000 would be a batch, which does not wait
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = held, allow_negative_numbers = true)]
-    pub objects: u64,
-}
-
-// `internal measure JSON`, one measuring process of `bench retire`, `bench mixed` or `bench scale`, is not
-// here: see `main`.
+// `internal measure JSON`, one measuring process of `bench`, is not here: see `main`.
 #[derive(Debug, Subcommand)]
 pub enum Internal {
-    /// One measuring process of `bench sync`
-    SyncChild {
-        #[arg(long)]
-        subject: String,
-        #[arg(long, value_parser = sync_case)]
-        case: SyncCase,
-        #[arg(long, default_value = "1", value_parser = threads)]
-        threads: usize,
-        #[arg(long)]
-        count_fences: bool,
-    },
     /// One loop, to be counted by callgrind
     Loop {
         #[arg(long)]
@@ -207,25 +93,9 @@ pub enum Internal {
     },
 }
 
-fn registered(text: &str) -> Result<u64, String> {
-    let advice =
-        format!("give numbers of threads from 1 to {MOST_REGISTERED}, with commas in between");
-    count(text, MOST_REGISTERED, &advice)
-}
-
-fn held(text: &str) -> Result<u64, String> {
-    let advice = format!("give 1 to {MOST_HELD}");
-    count(text, MOST_HELD, &advice)
-}
-
 fn loop_case(text: &str) -> Result<LoopCase, String> {
     let names: Vec<&str> = LoopCase::all().into_iter().map(LoopCase::name).collect();
     LoopCase::named(text).ok_or_else(|| format!("no such case; there are: {}", names.join(", ")))
-}
-
-fn sync_case(text: &str) -> Result<SyncCase, String> {
-    let names = SyncCase::ALL.map(SyncCase::name).join(", ");
-    SyncCase::named(text).ok_or_else(|| format!("no such case; there are: {names}"))
 }
 
 #[cfg(test)]
@@ -234,7 +104,6 @@ mod tests {
 
     #[test]
     fn cases_by_name() {
-        assert_eq!(sync_case("reader looping"), Ok(SyncCase::ReaderLooping));
         assert_eq!(loop_case("push"), Ok(LoopCase::Push));
         assert!(loop_case("nesting").unwrap_err().contains("nested"));
     }

@@ -4,7 +4,7 @@
 
 use crate::arguments::linux::Reproduce;
 use crate::commands::{code, this_program};
-use crate::reproduce::{self, ReproduceOptions, Reproduced, page};
+use crate::reproduce::{self, ReproduceOptions, Reproduced};
 use crate::show::file::Permit;
 use crate::show::interrupt::stop_flag;
 use crate::show::output::{DONE, Printed};
@@ -29,7 +29,7 @@ pub fn run(options: &Reproduce) -> Result<u8, Error> {
     let found = reproduce::run(&wanted, Control::new(&stop, &bar))?;
     paper.tables(|| printed(options, &found))?;
     let stopped = code(&stop) != DONE;
-    paper.write(stopped, |occasion| page::render(&found, occasion))?;
+    paper.write(&found.report, &reproduce::text(&found), stopped)?;
     Ok(code(&stop))
 }
 

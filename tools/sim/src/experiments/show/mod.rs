@@ -1,8 +1,7 @@
-//! The results of the experiments, as rows, as text and as a part of a page.
+//! The results of the experiments, as rows and as text.
 
 mod claims;
 mod listings;
-pub mod page;
 mod rows;
 mod table;
 mod text;

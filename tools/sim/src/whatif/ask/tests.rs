@@ -1,5 +1,5 @@
 use super::*;
-use crate::whatif::{BAD_FIT, page, read, report, text};
+use crate::whatif::{BAD_FIT, read, report, text};
 
 fn trace() -> Trace {
     let path = concat!(
@@ -71,17 +71,6 @@ fn a_bad_fit_is_said_before_the_figures() {
         text.find("warning: the model does not fit") < text.find("recorded  model as recorded")
     );
     assert!(text.contains(" !"), "{text}");
-    let occasion = quiescent_report::Occasion {
-        began: std::time::UNIX_EPOCH,
-        elapsed: std::time::Duration::from_millis(500),
-        command_line: "quiescent whatif <b>".into(),
-        version: "9.8.7".into(),
-        stopped: false,
-    };
-    let page = page::render(&answer, &report(&answer, false), &occasion);
-    assert!(page.contains("Do not trust the change") && page.contains("&lt;b&gt;"));
-    assert!(quiescent_report::pages::is_ours(&page) && page.contains("prefers-color-scheme: dark"));
-    assert!(!page.contains("NaN") && page.contains("<svg"));
 }
 
 #[test]

@@ -18,219 +18,330 @@
 //!
 //! Where the system refuses threads, the case says how many there were and why.
 
-pub mod child;
-pub mod threads;
+mod threads;
 
-use crate::measure::once::{self, Ask};
-use crate::subjects;
-use child::ScaleAsk;
-use quiescent_report::rows::{Samples, samples};
-use quiescent_report::text::cases;
-use quiescent_report::{Control, Error, Report};
-use std::path::PathBuf;
+use self::threads::{Cost, Sleepers, Step, bare_exit_ns, of};
+use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::setting::{self, Setting};
+use crate::measure::once::Question;
+use crate::measure::{clock, process};
+use crate::subjects::{self, Counters, Waiting};
+use quiescent_report::rows::{Figure, stats};
+use quiescent_report::{OURS, Report};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
 
-/// The largest permitted number of threads: the slots of a domain, minus a few.
-pub const MOST_REGISTERED: u64 = 65_000;
+/// The measurement.
+pub static SCALE: Bench = Bench {
+    name: "scale",
+    about: "Many registered threads: grace periods, registration, exit, memory a thread",
+    settings: &[
+        setting::compare(
+            "Beside every other library in this build that has a grace period to wait for",
+        ),
+        // At most the slots of a domain, minus a few.
+        Setting::counts(
+            "threads",
+            "1,10,100,1000,5000",
+            (1, 65_000),
+            "Numbers of registered threads, the caller among them",
+        ),
+        setting::rounds("5", "Rounds over all subjects and numbers, a process each"),
+        setting::calls("200", "Grace periods a process"),
+    ],
+    method: "a fresh process a number of threads, subject and round, in turn, order rotated; the caller is \
+             one of the threads, the others have read once and sleep outside any section; latency of one \
+             call, clock included; cpu_ns of all threads of the process; register and exit: thread CPU, mean \
+             over the threads; bytes: growth of anonymous memory by smaps_rollup, a thread, in pages \
+             (rounding is all there is for few threads); retirer_bytes comes on top",
+    body: Body::Processes(Processes {
+        cells,
+        ..Processes::USUAL
+    }),
+    describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
+    title: "Registered threads, all but the caller asleep: median [min..max] over rounds, a process each",
+    tables: &[
+        Shown::Cases("Latency of a grace period, us", "latency_us", 1.0, |_| true),
+        Shown::Cases(
+            "99th percentile of a process's grace periods, us",
+            "latency_us_p99",
+            1.0,
+            |_| true,
+        ),
+        Shown::Cases(
+            "CPU us a grace period, all threads",
+            "cpu_ns",
+            1_000.0,
+            |_| true,
+        ),
+        Shown::Cases("Scans over readers a grace period", "scans", 1.0, |_| true),
+        Shown::Cases(
+            "Groups of 64 threads looked at, a grace period",
+            "leaves",
+            1.0,
+            |_| true,
+        ),
+        Shown::Cases("Steps of the engine a grace period", "steps", 1.0, |_| true),
+        Shown::Cases("Process-wide fences a grace period", "fences", 1.0, |_| {
+            true
+        }),
+        Shown::Cases(
+            "Registration and first section, CPU ns a thread",
+            "register_cpu_ns",
+            1.0,
+            |_| true,
+        ),
+        Shown::Cases("Exit, CPU ns a thread", "exit_cpu_ns", 1.0, |_| true),
+        Shown::Cases(
+            "Exit with something queued, CPU ns a thread",
+            "exit_retired_cpu_ns",
+            1.0,
+            |_| true,
+        ),
+        Shown::Cases(
+            "Memory that a thread adds which reads, bytes",
+            "reader_bytes",
+            1.0,
+            |_| true,
+        ),
+        Shown::Cases(
+            "and once it has retired something, bytes on top",
+            "retirer_bytes",
+            1.0,
+            |_| true,
+        ),
+    ],
+    remarks,
+    ..Bench::USUAL
+};
+
+fn cells(given: &Given) -> Vec<Cell> {
+    let mut subjects = subjects::selected(given.is("compare"));
+    subjects.retain(|subject| subject.waiting.is_some());
+    let cell = |threads, subject: &'static str| {
+        let ask = ScaleAsk {
+            subject: subject.into(),
+            threads,
+            calls: given.of("calls"),
+        };
+        Cell::alone(subject, &ask)
+    };
+    let of_number = |threads: &u64| {
+        subjects
+            .iter()
+            .map(|it| cell(*threads, it.name))
+            .collect::<Vec<_>>()
+    };
+    given.all("threads").iter().flat_map(of_number).collect()
+}
+
+/// Where the system refused threads.
+fn remarks(report: &Report) -> String {
+    let mut short: Vec<&str> = report.rows.iter().map(|row| row.case.as_str()).collect();
+    short.retain(|case| case.contains("(reached "));
+    short.dedup();
+    let remark = |case: &str| {
+        format!(
+            "\n{case}: the system refused the others; raise the limit (ulimit -u, pids.max of the cgroup, \
+             /proc/sys/kernel/threads-max, vm.max_map_count) or give fewer --threads\n"
+        )
+    };
+    short.into_iter().map(remark).collect()
+}
 
 /// The name of the case with so many registered threads.
-pub fn case_name(threads: u64) -> String {
+fn case_name(threads: u64) -> String {
     match threads {
         1 => "1 thread".into(),
         more => format!("{more} threads"),
     }
 }
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct ScaleOptions {
-    /// The program that can [`crate::measure::once::serve`]: this program itself.
-    pub program: PathBuf,
-    /// All subjects that have a grace period, not only quiescent's.
-    pub compare: bool,
-    /// Numbers of registered threads, each 1..=[`MOST_REGISTERED`].
-    pub threads: Vec<u64>,
-    /// Rounds.
-    pub rounds: u64,
-    /// Grace periods a process.
+/// Bare threads whose end is measured for what is subtracted.
+const BARE: usize = 32;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScaleAsk {
+    /// Who.
+    pub subject: String,
+    /// Registered threads, the caller among them.
+    pub threads: u64,
+    /// Grace periods.
     pub calls: u64,
-    /// Where the rotation of subjects starts.
-    pub seed: u64,
 }
 
-impl ScaleOptions {
-    /// The usual measurement, by `program`.
-    pub fn new(program: PathBuf) -> Self {
-        ScaleOptions {
-            program,
-            compare: false,
-            threads: vec![1, 10, 100, 1_000, 5_000],
-            rounds: 5,
-            calls: 200,
-            seed: 1,
+impl Question for ScaleAsk {
+    const KIND: &'static str = "scale";
+
+    fn name(&self) -> String {
+        format!("{}, {} threads", self.subject, self.threads)
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_millis(20 * self.threads) + Duration::from_millis(50 * self.calls)
+    }
+
+    fn measure(&self) -> Result<Vec<Figure>, String> {
+        let (subject, waiting) = subjects::that_waits(&self.subject)?;
+        let ours = subject.name == OURS;
+        let bare = bare_exit_ns(BARE);
+        (subject.attach)();
+        let others = self.threads.saturating_sub(1) as usize;
+        let mut sleepers = Sleepers::start(others, Some(subject), ours.then_some(retire));
+        // What a first grace period sets up for one thread is not the others'.
+        (waiting.sync)();
+        let before = process::anonymous_bytes();
+        sleepers.step(Step::Register);
+        (waiting.sync)();
+        let registered = process::anonymous_bytes();
+        let mut case = Case::of(self, &sleepers);
+        case.grace_periods(waiting, self.calls);
+        sleepers.step(Step::Retire);
+        let retired = process::anonymous_bytes();
+        sleepers.step(Step::End);
+        let (reached, retirers) = (sleepers.reached(), sleepers.reached() / 2);
+        case.memory("reader_bytes", before, registered, reached);
+        let retirers = if ours { retirers } else { 0 };
+        case.memory("retirer_bytes", registered, retired, retirers);
+        case.costs(sleepers.costs(), bare, ours);
+        (subject.detach)();
+        Ok(case.figures)
+    }
+}
+
+/// Something small, retired.
+fn retire() {
+    quiescent::RcuCell::new(0u64).store(1).retire();
+}
+
+/// The figures of one case.
+struct Case {
+    name: String,
+    figures: Vec<Figure>,
+}
+
+impl Case {
+    fn of(ask: &ScaleAsk, sleepers: &Sleepers) -> Case {
+        let reached = 1 + sleepers.reached() as u64;
+        let name = match &sleepers.refused {
+            None => case_name(ask.threads),
+            Some(why) => format!("{} (reached {reached}: {why})", case_name(ask.threads)),
+        };
+        let mut case = Case {
+            name,
+            figures: Vec::new(),
+        };
+        case.add("threads", "threads", reached as f64);
+        case
+    }
+
+    fn add(&mut self, metric: &str, unit: &str, value: f64) {
+        self.figures
+            .push(Figure::new(&self.name, metric, unit, value));
+    }
+
+    /// Waits for so many, with all others asleep outside any section.
+    fn grace_periods(&mut self, waiting: Waiting, calls: u64) {
+        let counters = waiting.counters.unwrap_or(Counters::default);
+        let (before, cpu) = (counters(), clock::process_cpu_ns());
+        let mut latencies = Vec::with_capacity(calls as usize);
+        for _ in 0..calls {
+            let begin = Instant::now();
+            (waiting.sync)();
+            latencies.push(begin.elapsed().as_nanos() as f64 / 1_000.0);
         }
-    }
-}
-
-/// Measures and reports. When stopped, the report has what was measured until then.
-///
-/// # Errors
-/// [`Error::Usage`] for counts of 0 or too many threads, [`Error::Failed`] when a measuring process cannot be
-/// started, dies or hangs.
-pub fn run(options: &ScaleOptions, control: Control<'_>) -> Result<Report, Error> {
-    if options.rounds == 0 || options.calls == 0 || options.threads.is_empty() {
-        let text = "0 rounds, 0 calls or no number of threads measure nothing: give 3 rounds or more, 100 \
-                    calls or more";
-        return Err(Error::Usage(text.into()));
-    }
-    let absurd = |threads: &&u64| !(1..=MOST_REGISTERED).contains(*threads);
-    if let Some(threads) = options.threads.iter().find(absurd) {
-        let text = format!("{threads} threads: give 1 to {MOST_REGISTERED}");
-        return Err(Error::Usage(text));
-    }
-    let mut subjects = subjects::selected(options.compare);
-    subjects.retain(|subject| subject.waiting.is_some());
-    let asks: Vec<(&str, u64)> = options
-        .threads
-        .iter()
-        .flat_map(|&threads| subjects.iter().map(move |subject| (subject.name, threads)))
-        .collect();
-    let mut samples = Samples::default();
-    // In the order of the numbers asked for; what was reached is in the name.
-    let mut cases: Vec<Vec<String>> = vec![Vec::new(); options.threads.len()];
-    let questions = asks.iter().map(|&(subject, threads)| {
-        Ask::of(&ScaleAsk {
-            subject: subject.into(),
-            threads,
-            calls: options.calls,
-        })
-    });
-    once::in_turn(
-        &options.program,
-        "bench scale",
-        &questions.collect::<Vec<_>>(),
-        (options.rounds, options.seed),
-        control,
-        |place, figures| {
-            let names = &mut cases[place / subjects.len()];
-            for figure in &figures {
-                if !names.contains(&figure.case) {
-                    names.push(figure.case.clone());
-                }
+        let each = |total: u64| total as f64 / calls as f64;
+        let cpu = each(clock::process_cpu_ns() - cpu);
+        let after = counters();
+        for (metric, value) in [
+            ("latency_us", stats::percentile(&latencies, 50.0)),
+            ("latency_us_p99", stats::percentile(&latencies, 99.0)),
+        ] {
+            if let Some(value) = value {
+                self.add(metric, "us", value);
             }
-            samples.add(asks[place].0, figures);
-        },
-    )?;
-    let mut report = Report::new("bench scale", options.seed);
-    describe(&mut report, options);
-    let names = samples::distinct(cases.into_iter().flatten());
-    let subjects: Vec<&str> = subjects.iter().map(|subject| subject.name).collect();
-    report.rows = samples.rows(&subjects, &names);
-    Ok(report)
-}
-
-fn describe(report: &mut Report, options: &ScaleOptions) {
-    report.option("compare", options.compare);
-    report.option("threads", options.threads.clone());
-    report.option("rounds", options.rounds);
-    report.option("calls", options.calls);
-    report.option("clock_ns", crate::measure::clock::clock_pair_ns());
-    report.option(
-        "method",
-        "a fresh process a number of threads, subject and round, in turn, order rotated; the caller is one \
-         of the threads, the others have read once and sleep outside any section; latency of one call, clock \
-         included; cpu_ns of all threads of the process; register and exit: thread CPU, mean over the \
-         threads; bytes: growth of anonymous memory by smaps_rollup, a thread, in pages (rounding is all \
-         there is for few threads); retirer_bytes comes on top",
-    );
-    subjects::note(report, options.compare);
-}
-
-/// The tables: title, metric, how many units of the metric are one of the table's.
-const TABLES: [(&str, &str, f64); 12] = [
-    ("Latency of a grace period, us", "latency_us", 1.0),
-    (
-        "99th percentile of a process's grace periods, us",
-        "latency_us_p99",
-        1.0,
-    ),
-    ("CPU us a grace period, all threads", "cpu_ns", 1_000.0),
-    ("Scans over readers a grace period", "scans", 1.0),
-    (
-        "Groups of 64 threads looked at, a grace period",
-        "leaves",
-        1.0,
-    ),
-    ("Steps of the engine a grace period", "steps", 1.0),
-    ("Process-wide fences a grace period", "fences", 1.0),
-    (
-        "Registration and first section, CPU ns a thread",
-        "register_cpu_ns",
-        1.0,
-    ),
-    ("Exit, CPU ns a thread", "exit_cpu_ns", 1.0),
-    (
-        "Exit with something queued, CPU ns a thread",
-        "exit_retired_cpu_ns",
-        1.0,
-    ),
-    (
-        "Memory that a thread adds which reads, bytes",
-        "reader_bytes",
-        1.0,
-    ),
-    (
-        "and once it has retired something, bytes on top",
-        "retirer_bytes",
-        1.0,
-    ),
-];
-
-/// The report as text.
-pub fn text(report: &Report) -> String {
-    let mut text = String::from(
-        "Registered threads, all but the caller asleep: median [min..max] over rounds, a process each\n",
-    );
-    for (title, metric, scale) in TABLES {
-        let table = cases::of_cases(report, metric, scale, |_| true);
-        if !table.is_empty() {
-            text += &format!("\n{title}\n\n{}", table.fitted());
+        }
+        self.add("cpu_ns", "ns/gp", cpu);
+        if waiting.counters.is_some() {
+            self.add("scans", "scans/gp", each(after.scans - before.scans));
+            self.add("leaves", "leaves/gp", each(after.leaves - before.leaves));
+            self.add("steps", "steps/gp", each(after.steps - before.steps));
+            self.add("fences", "fences/gp", each(after.fences - before.fences));
         }
     }
-    let mut short: Vec<&str> = report.rows.iter().map(|row| row.case.as_str()).collect();
-    short.retain(|case| case.contains("(reached "));
-    short.dedup();
-    for case in short {
-        text += &format!(
-            "\n{case}: the system refused the others; raise the limit (ulimit -u, pids.max of the cgroup, \
-             /proc/sys/kernel/threads-max, vm.max_map_count) or give fewer --threads\n"
-        );
+
+    /// What so many threads added.
+    fn memory(&mut self, metric: &str, before: Option<u64>, after: Option<u64>, threads: usize) {
+        if let (Some(before), Some(after), 1..) = (before, after, threads) {
+            let added = after.saturating_sub(before) as f64;
+            self.add(metric, "bytes/thread", added / threads as f64);
+        }
     }
-    text
+
+    fn costs(&mut self, costs: &[Cost], bare_exit_ns: f64, ours: bool) {
+        let mut mean = |metric, values: Vec<f64>| {
+            if let Some(mean) = stats::mean(&values) {
+                self.add(metric, "ns/thread", mean);
+            }
+        };
+        mean(
+            "register_cpu_ns",
+            costs.iter().map(|cost| of(&cost.register_ns)).collect(),
+        );
+        let exit = |first: usize| {
+            let some = costs.iter().skip(first).step_by(2);
+            some.map(|cost| (of(&cost.exit_ns) - bare_exit_ns).max(0.0))
+                .collect()
+        };
+        mean("exit_cpu_ns", exit(0));
+        if ours {
+            mean("exit_retired_cpu_ns", exit(1));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::fixture::nonsense;
     use quiescent_report::Row;
 
-    #[test]
-    fn nothing_to_do_is_a_usage_error() {
-        for (threads, rounds, calls) in [
-            (vec![], 1, 1),
-            (vec![1], 0, 1),
-            (vec![1], 1, 0),
-            (vec![1, 0], 1, 1),
-            (vec![1 << 40], 1, 1),
-        ] {
-            let options = ScaleOptions {
-                threads,
-                rounds,
-                calls,
-                ..ScaleOptions::new("true".into())
-            };
-            nonsense(|control| run(&options, control));
+    fn ask(subject: &str, threads: u64) -> Result<Vec<Figure>, String> {
+        ScaleAsk {
+            subject: subject.into(),
+            threads,
+            calls: 3,
         }
+        .measure()
+    }
+
+    #[test]
+    fn every_subject_that_waits_is_measured() {
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
+        for subject in subjects::all() {
+            if subject.waiting.is_none() {
+                assert!(ask(subject.name, 2).unwrap_err().contains("grace period"));
+                continue;
+            }
+            for threads in [1, 5] {
+                let figures = ask(subject.name, threads).unwrap();
+                let value = |metric: &str| figures.iter().find(|f| f.metric == metric);
+                let number = value("threads").map(|figure| figure.value);
+                assert_eq!(number, Some(threads as f64), "{}", subject.name);
+                assert!(value("latency_us").is_some() && value("cpu_ns").is_some());
+                let beside = threads > 1;
+                assert_eq!(value("register_cpu_ns").is_some(), beside);
+                assert_eq!(value("exit_cpu_ns").is_some(), beside);
+                let ours = subject.name == OURS;
+                assert_eq!(value("leaves").is_some(), ours);
+                assert_eq!(value("retirer_bytes").is_some(), ours && beside);
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_subjects_are_refused() {
+        assert!(ask("nobody", 2).unwrap_err().contains("absent_peers"));
     }
 
     #[test]
@@ -240,7 +351,7 @@ mod tests {
             let row = Row::single("quiescent", case, "latency_us", "us", 7.5);
             report.rows.extend(row);
         }
-        let text = text(&report);
+        let text = SCALE.figures(&report);
         assert!(
             text.contains("reached 17: no room): the system refused"),
             "{text}"

@@ -12,207 +12,248 @@
 //! * `cpu_ns`: the call, by the clock, and the CPU time of the library's threads, a block
 //! * `latency_us`, `…_p99.9`, `…_max`: the call
 //! * `delay_ms`, `…_p99`, `…_max`: from the call until the block is freed, of those that were
-//! * `never_run`: blocks that are not freed within [`patience_ms`] after the trickle
+//! * `never_run`: blocks that are not freed within `patience_ms` after the trickle
 //! * `drained_ms`: how long after the trickle everything was freed; no row when it never was
 //! * `backlog`, `held_bytes`: most blocks held at a time, and their bytes
 //! * `grace_periods`, `scans`, `fences`: what `quiescent` counted, to the end
 //!
 //! Processes that sleep nearly always are measured at the same time, as many as wake [`CAPACITY`] times a
-//! second in all ([`crate::measure::waves`]); their wake-ups are their own, and the CPU they take from each
+//! second in all (`Cell::load`); their wake-ups are their own, and the CPU they take from each
 //! other is a few percent. Of higher rates there is one process at a time, with the machine to itself.
 
 pub mod child;
-mod targets;
-mod text;
 
-pub use targets::targets;
-pub use text::is_of;
-pub use text::{tables, text};
-
-use crate::deferral::{self, Deferring, RETIRE};
-use crate::measure::once::Ask;
-use crate::measure::order;
-use crate::measure::waves::{self, Cell};
+use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::setting::{self, Setting};
+use crate::deferral::{self, RETIRE};
 use child::TrickleAsk;
-use quiescent_report::rows::samples;
-use quiescent_report::verdict;
-use quiescent_report::{Control, Error, Report};
-use std::path::PathBuf;
+use quiescent_report::Report;
+use quiescent_report::text::cases::Column;
+use quiescent_report::text::number::short;
 
 /// Highest rate at which there is a process whose producer ends as well.
 pub const EXITS_UP_TO: u64 = 100;
 /// Highest rate at which other verbs than `retire` are measured.
 const CALLS_UP_TO: u64 = 1_000;
-/// Producers' wake-ups a second at the same time.
-pub const CAPACITY: u64 = 4_000;
 /// Most blocks a process: what a producer can hand over one by one within the longest time.
-pub const MOST_BLOCKS: u64 = 10_000_000;
+const MOST_BLOCKS: u64 = 10_000_000;
 
-/// How long after the last call a lazy block of ours may be freed: the flush time and 20 % of it. The flush
-/// time's rounding up to a whole second has to fit into that.
-pub fn patience_ms() -> u64 {
-    quiescent::tuning::FLUSH.as_millis() as u64 * 6 / 5
+/// The measurement: long enough for two flushes. What is left is waited for as long as a lazy block of ours
+/// may be kept: the flush time and 20 % of it, into which rounding up to a whole second has to fit.
+pub static TRICKLE: Bench = Bench {
+    name: "trickle",
+    about: "A block reclaimed now and then: wake-ups, delay, what is never freed, memory held (up to 10 \
+            minutes with --compare)",
+    settings: &[
+        setting::compare("Beside every other library in this build that reclaims later"),
+        // Faster than the most a thread that sleeps in between cannot be.
+        Setting::counts(
+            "rates",
+            "0,1,10,100,1000,10000",
+            (0, 100_000),
+            "Blocks a second; several with commas between them",
+        )
+        .named("rate"),
+        Setting::seconds(
+            "ms",
+            "seconds",
+            "20",
+            "How long each trickle lasts; 20 or more for wake-ups that come every 10 seconds",
+        ),
+        Setting::seconds(
+            "patience_ms",
+            "wait",
+            "12",
+            "How long to wait, after it, for blocks that have not been freed",
+        ),
+        // Producers' wake-ups a second at the same time.
+        Setting::count("capacity", "4000", u64::MAX, "").named(""),
+    ],
+    method: "a fresh process a subject, verb and rate; processes that wake 4000 times a second in all are \
+             measured at the same time; one producer, absolute deadlines; wake-ups: voluntary context \
+             switches of all threads but the program's two, from half a second after the first call to the \
+             end of the trickle; delays from the call until the block's destructor or callback runs; plain \
+             blocks of quiescent run none, theirs are from its counters, looked at every 5 ms; never_run: \
+             not freed patience_ms after the trickle",
+    check,
+    body: Body::Processes(Processes {
+        cells,
+        capacity: |given| given.of("capacity"),
+        ..Processes::USUAL
+    }),
+    title: "A trickle of 64-byte blocks, a process each; `retire` is other libraries' only verb",
+    tables: &[
+        Shown::Cases(
+            "Wake-ups a second of the library's own threads",
+            "wakeups_per_s",
+            1.0,
+            is_retire,
+        ),
+        Shown::Cases(
+            "CPU ns a block: the call, and the library's threads",
+            "cpu_ns",
+            1.0,
+            is_retire,
+        ),
+        Shown::Cases("Delay until freed, ms: median", "delay_ms", 1.0, is_retire),
+        Shown::Cases(
+            "Delay until freed, ms: maximum",
+            "delay_ms_max",
+            1.0,
+            is_retire,
+        ),
+        Shown::Cases(
+            "Never freed: blocks, after waiting",
+            "never_run",
+            1.0,
+            is_retire,
+        ),
+        Shown::Cases(
+            "Never freed when the producer ends after its last block",
+            "never_run",
+            1.0,
+            |case| case.ends_with(", exits"),
+        ),
+        Shown::Cases("Most blocks held at a time", "backlog", 1.0, is_retire),
+        Shown::Cases("The call, us: median", "latency_us", 1.0, is_retire),
+        Shown::Cases(
+            "The call, us: 99.9th percentile; of fewer than 1000 calls, the slowest",
+            "latency_us_p99.9",
+            1.0,
+            is_retire,
+        ),
+        Shown::Cases("The call, us: maximum", "latency_us_max", 1.0, is_retire),
+        Shown::Metrics(
+            "What quiescent counted, from the beginning until everything was freed",
+            |case| is_retire(case) || is_call(case),
+            &[
+                Column("grace periods", "grace_periods"),
+                Column("scans", "scans"),
+                Column("fences", "fences"),
+            ],
+        ),
+        Shown::Metrics(
+            "Running code: call and call_hurry",
+            is_call,
+            &[
+                Column("wake-ups/s", "wakeups_per_s"),
+                Column("delay ms", "delay_ms"),
+                Column("p99", "delay_ms_p99"),
+                Column("max", "delay_ms_max"),
+                Column("never", "never_run"),
+                Column("call us", "latency_us"),
+                Column("p99.9", "latency_us_p99.9"),
+            ],
+        ),
+    ],
+    remarks: fallen_behind,
+    ..Bench::USUAL
+};
+
+fn is_retire(case: &str) -> bool {
+    is_of(case, RETIRE)
 }
 
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct TrickleOptions {
-    /// The program that can [`crate::measure::once::serve`]: this program itself.
-    pub program: PathBuf,
-    /// All subjects, not only quiescent's.
-    pub compare: bool,
-    /// Blocks a second.
-    pub rates: Vec<u64>,
-    /// How long a trickle lasts.
-    pub ms: u64,
-    /// How long to wait then for what has not been freed.
-    pub patience_ms: u64,
-    /// How many producers' wake-ups a second may be measured at the same time.
-    pub capacity: u64,
-    /// Where the rotation of subjects starts.
-    pub seed: u64,
+fn is_call(case: &str) -> bool {
+    is_of(case, "call") || is_of(case, "call_hurry")
 }
 
-impl TrickleOptions {
-    /// The usual measurement, by `program`: long enough for two flushes.
-    pub fn new(program: PathBuf) -> Self {
-        TrickleOptions {
-            program,
-            compare: false,
-            rates: vec![0, 1, 10, 100, 1_000, 10_000],
-            ms: 20_000,
-            patience_ms: patience_ms(),
-            capacity: CAPACITY,
-            seed: 1,
-        }
-    }
+/// Everything to measure, the slowest rates first.
+fn cells(given: &Given) -> Vec<Cell> {
+    let asks = asks(given).into_iter();
+    asks.map(|(subject, ask)| Cell::of_load(subject, &ask, ask.rate))
+        .collect()
+}
 
-    /// Everything to measure, the slowest rates first.
-    fn asks(&self, subjects: &[Deferring]) -> Vec<(&'static str, TrickleAsk)> {
-        let mut rates = self.rates.clone();
-        rates.sort_unstable();
-        rates.dedup();
-        let mut asks = Vec::new();
-        for rate in rates {
-            for place in order::round(subjects.len(), 0, self.seed) {
-                let subject = &subjects[place];
-                for verb in subject.verbs.iter().filter(|verb| verb.trickled) {
-                    let lazy = verb.name == RETIRE;
-                    if !lazy && !(1..=CALLS_UP_TO).contains(&rate) {
-                        continue;
-                    }
-                    let ask = |exits| TrickleAsk {
-                        subject: subject.name.into(),
-                        verb: verb.name.into(),
-                        rate,
-                        ms: self.ms,
-                        exits,
-                        patience_ms: self.patience_ms,
-                    };
-                    asks.push((subject.name, ask(false)));
-                    if lazy && (1..=EXITS_UP_TO).contains(&rate) {
-                        asks.push((subject.name, ask(true)));
-                    }
+fn asks(given: &Given) -> Vec<(&'static str, TrickleAsk)> {
+    let mut rates = given.all("rates").to_vec();
+    rates.sort_unstable();
+    rates.dedup();
+    let mut asks = Vec::new();
+    for rate in rates {
+        for subject in deferral::selected(given.is("compare")) {
+            for verb in subject.verbs.iter().filter(|verb| verb.trickled) {
+                let lazy = verb.name == RETIRE;
+                if !lazy && !(1..=CALLS_UP_TO).contains(&rate) {
+                    continue;
+                }
+                let ask = |exits| TrickleAsk {
+                    subject: subject.name.into(),
+                    verb: verb.name.into(),
+                    rate,
+                    ms: given.of("ms"),
+                    exits,
+                    patience_ms: given.of("patience_ms"),
+                };
+                asks.push((subject.name, ask(false)));
+                if lazy && (1..=EXITS_UP_TO).contains(&rate) {
+                    asks.push((subject.name, ask(true)));
                 }
             }
         }
-        asks
     }
+    asks
+}
 
-    fn check(&self) -> Result<(), Error> {
-        if self.rates.is_empty() || self.ms == 0 {
-            let text = "no rate, or no time: give --rate 10,100 and 20 seconds or more";
-            return Err(Error::Usage(text.into()));
-        }
-        let most = MOST_BLOCKS * 1_000 / self.ms;
-        match self.rates.iter().find(|rate| **rate > most) {
-            Some(rate) => Err(Error::Usage(format!(
-                "a rate of {rate} for {} s: give at most {most} a second, or less time",
-                self.ms / 1_000
-            ))),
-            None => Ok(()),
-        }
+fn check(given: &Given) -> Result<(), String> {
+    let ms = given.of("ms");
+    let most = MOST_BLOCKS * 1_000 / ms;
+    match given.all("rates").iter().find(|rate| **rate > most) {
+        Some(rate) => Err(format!(
+            "a rate of {rate} for {} s: give at most {most} a second, or less time",
+            ms / 1_000
+        )),
+        None => Ok(()),
     }
 }
 
-/// Measures and reports, with the targets. When stopped, the report has what was measured until then.
-///
-/// # Errors
-/// [`Error::Usage`] for no time, no rate or one that is too high; [`Error::Failed`] when a measuring process
-/// cannot be started, dies or hangs.
-pub fn run(options: &TrickleOptions, control: Control<'_>) -> Result<Report, Error> {
-    let mut report = measure(options, control)?;
-    report.rows.extend(verdict::rows(&targets(&report)));
-    Ok(report)
+/// A line for each producer that could not keep up: its rate was another one.
+fn fallen_behind(report: &Report) -> String {
+    let rows = report.rows.iter().filter(|row| row.metric == "ops_per_s");
+    let lines = rows.filter_map(|row| {
+        let (_, asked) = row.case.strip_suffix("/s")?.rsplit_once(' ')?;
+        let asked: f64 = asked.parse().ok()?;
+        (row.median < 0.9 * asked).then(|| {
+            format!(
+                "\n{}, {}: only {} a second, the machine is busy; try again, or with --rate up to that\n",
+                row.subject,
+                row.case,
+                short(row.median)
+            )
+        })
+    });
+    lines.collect()
 }
 
-/// The same without the targets.
-///
-/// # Errors
-/// As [`run`].
-pub fn measure(options: &TrickleOptions, control: Control<'_>) -> Result<Report, Error> {
-    options.check()?;
-    let subjects = deferral::selected(options.compare);
-    let asks = options.asks(&subjects);
-    let cases = samples::distinct(asks.iter().map(|(_, ask)| ask.case()));
-    let cell = |(subject, ask): (&'static str, TrickleAsk)| Cell {
-        subject,
-        load: ask.rate,
-        ask: Ask::of(&ask),
-    };
-    let cells: Vec<Cell> = asks.into_iter().map(cell).collect();
-    let waves = waves::plan(cells, options.capacity);
-    let samples = waves::run(&options.program, "bench trickle", waves, control)?;
-    let mut report = Report::new("bench trickle", options.seed);
-    describe(&mut report, options);
-    let names: Vec<&str> = subjects.iter().map(|it| it.name).collect();
-    report.rows = samples.rows(&names, &cases);
-    Ok(report)
-}
-
-fn describe(report: &mut Report, options: &TrickleOptions) {
-    report.option("compare", options.compare);
-    report.option("rates", options.rates.clone());
-    report.option("ms", options.ms);
-    report.option("patience_ms", options.patience_ms);
-    report.option("capacity", options.capacity);
-    report.option(
-        "method",
-        "a fresh process a subject, verb and rate; processes that wake 4000 times a second in all are \
-         measured at the same time; one producer, absolute deadlines; wake-ups: voluntary context switches \
-         of all threads but the program's two, from half a second after the first call to the end of the \
-         trickle; delays from the call until the block's destructor or callback runs; plain blocks of \
-         quiescent run none, theirs are from its counters, looked at every 5 ms; never_run: not freed \
-         patience_ms after the trickle",
-    );
-    deferral::note(report, options.compare);
+/// Whether a case is this verb at some rate, and nothing more special.
+pub fn is_of(case: &str, verb: &str) -> bool {
+    let rate = case
+        .strip_prefix(verb)
+        .and_then(|rest| rest.strip_prefix(' '));
+    let rate = rate.and_then(|rate| rate.strip_suffix("/s"));
+    rate.is_some_and(|rate| rate.parse::<u64>().is_ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::fixture::nonsense;
     use crate::measure::once::Question;
+    use quiescent_report::Control;
 
     #[test]
-    fn nonsense_is_a_usage_error() {
-        for (rates, ms) in [(vec![], 1_000), (vec![10], 0), (vec![1, 10_000_001], 1_000)] {
-            let options = TrickleOptions {
-                rates,
-                ms,
-                ..TrickleOptions::new("true".into())
-            };
-            nonsense(|control| run(&options, control));
-        }
+    fn more_than_a_thread_can_hand_over_is_refused() {
+        let given = TRICKLE.usual("true".into()).with("ms", 3_600_000);
+        let error = TRICKLE.run(&given, Control::none()).unwrap_err();
+        assert!(
+            error.to_string().contains("give at most 2777 a second"),
+            "{error}"
+        );
     }
 
     #[test]
     fn cases_have_the_names_that_scripts_rely_on() {
-        let options = TrickleOptions {
-            rates: vec![10_000, 0, 100, 10, 10],
-            ..TrickleOptions::new("true".into())
-        };
-        let asks = options.asks(&deferral::selected(false));
+        let given = TRICKLE.usual("true".into());
+        let asks = asks(&given.with_all("rates", vec![10_000, 0, 100, 10, 10]));
         let cases: Vec<String> = asks.iter().map(|(_, ask)| ask.case()).collect();
         let of_rate = |rate: u64| {
             ["retire", "retire", "retire_on_worker", "call", "call_hurry"]
@@ -234,7 +275,7 @@ mod tests {
     #[test]
     fn every_verb_has_few_blocks_freed_in_the_end() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        for (name, mut ask) in TrickleOptions::new("true".into()).asks(&deferral::all()) {
+        for (name, mut ask) in asks(&TRICKLE.usual("true".into()).with("compare", 1)) {
             if ask.rate != 100 {
                 continue;
             }
@@ -256,8 +297,50 @@ mod tests {
     }
 
     #[test]
-    fn the_flush_time_and_a_fifth() {
-        assert!(u128::from(patience_ms()) > quiescent::tuning::FLUSH.as_millis());
-        assert_eq!(patience_ms(), 12_000, "as the documentation says");
+    fn blocks_are_waited_for_for_the_flush_time_and_a_fifth() {
+        let waited = u128::from(TRICKLE.usual("true".into()).of("patience_ms"));
+        assert_eq!(waited, quiescent::tuning::FLUSH.as_millis() * 6 / 5);
+    }
+
+    #[test]
+    fn a_verb_and_a_rate() {
+        assert!(is_of("retire 10/s", "retire") && is_of("call_hurry 1/s", "call_hurry"));
+        for case in [
+            "retire 10/s, exits",
+            "retire 10/s, thread x",
+            "call 10/s",
+            "retire",
+        ] {
+            assert!(!is_of(case, "retire"), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_table_a_question() {
+        let report = crate::cases::fixture::report(&[
+            ("quiescent", "retire 10/s", "wakeups_per_s", 0.05),
+            (
+                "quiescent",
+                "retire 10/s, thread worker",
+                "wakeups_per_s",
+                77.0,
+            ),
+            ("quiescent", "retire 10/s, exits", "never_run", 3.0),
+            ("quiescent", "call 100/s", "delay_ms", 25.0),
+            ("quiescent", "retire 10/s", "ops_per_s", 9.5),
+            ("quiescent", "retire 1000/s", "ops_per_s", 234.0),
+        ]);
+        let text = TRICKLE.text(&report);
+        for words in [
+            "0.050",
+            "producer ends",
+            "25.0",
+            "met?",
+            "1000/s: only 234 a second",
+        ] {
+            assert!(text.contains(words), "no `{words}` in {text}");
+        }
+        assert!(!text.contains("only 9.5"), "{text}");
+        assert!(!text.contains("77.0"), "threads are for scripts: {text}");
     }
 }

@@ -11,7 +11,6 @@ use crate::show::interrupt::stop_flag;
 use crate::show::output::{DONE, FINDING, Printed, columns};
 use crate::show::paper::{Paper, quoted};
 use crate::show::progress::Bar;
-use quiescent_report::pages;
 use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report, Row};
 use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};
@@ -78,7 +77,7 @@ struct Found {
 }
 
 fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
-    let (first, n) = (options.seed.unwrap_or(1), options.machines.seeds);
+    let (first, n) = (options.run.seed.unwrap_or(1), options.machines.seeds);
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
     bar.begin("machines", n);
@@ -122,35 +121,14 @@ fn show(
     found: Option<&Found>,
     kept: Option<&Path>,
 ) -> Result<(), Error> {
-    let shown = found.map(|it| on_page(it, kept));
     let stopped = report.options.get("stopped").and_then(|it| it.as_bool());
+    let text = text(&report, all, found, kept);
+    report.option("finding", found.map(as_json));
     paper.tables(|| match options.json {
-        true => {
-            report.option("finding", found.map(as_json));
-            Printed::json(&report)
-        }
-        false => Printed::text(text(&report, all, found, kept)),
+        true => Printed::json(&report),
+        false => Printed::text(&text),
     })?;
-    paper.write(stopped == Some(true), |occasion| {
-        pages::machines(&report, shown.as_ref(), occasion)
-    })
-}
-
-/// A finding in the form of a page.
-fn on_page(found: &Found, kept: Option<&Path>) -> pages::Found {
-    let seed = found
-        .seed
-        .map_or(String::new(), |seed| format!("seed {seed}, "));
-    pages::Found {
-        line: format!(
-            "{seed}{:?} at {} us of virtual time",
-            found.finding.kind,
-            found.finding.at / 1000
-        ),
-        words: found.finding.words.clone(),
-        case: found.case.to_text(),
-        again: again(found, kept),
-    }
+    paper.write(&report, &text, stopped == Some(true))
 }
 
 /// The command that runs the machine again.

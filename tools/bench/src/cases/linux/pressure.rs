@@ -1,0 +1,205 @@
+//! `bench pressure`: how long it takes, when memory is low, until the first of what is held is freed, and the
+//! last.
+//!
+//! Threads retire objects lazily, fewer than a batch each, and go quiet; the flush time is an hour. Then the
+//! main thread reports low memory. The measured time is from that call to the first destructor and to the
+//! last, on the wall clock: the wake-up of the worker, one process-wide fence, a grace period, the objects
+//! before. It is an upper bound of the time after the worker's `epoll_wait` has returned, for any source of
+//! the report. The guide has the delays of the *kernel*'s reports, source by source; this program does not
+//! measure them.
+//!
+//! Only for quiescent: no other library here reacts to low memory. A process a case and round.
+
+use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::setting::{self, Setting};
+use crate::measure::once::Question;
+use quiescent::tuning::{FlushTimes, memory_is_low, set_flush_times};
+use quiescent::{RcuCell, statistics};
+use quiescent_report::OURS;
+use quiescent_report::rows::Figure;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Barrier, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The measurement.
+pub static PRESSURE: Bench = Bench {
+    name: "pressure",
+    about: "When memory is low: how long until the first of what is held is freed, and the last",
+    settings: &[
+        setting::rounds("30", "Rounds over all cases, a process each"),
+        // More would be a batch, and not wait.
+        Setting::count(
+            "objects",
+            "1000",
+            1_000,
+            "Objects that a thread holds; more than 1000 would be a batch, which does not wait",
+        ),
+    ],
+    method: "a fresh process a case and round; objects with destructors, held by quiet threads, flush time \
+             an hour; wall-clock time from memory_is_low() to the first and to the last destructor, the \
+             worker's wake-up included",
+    body: Body::Processes(Processes {
+        cells,
+        ..Processes::USUAL
+    }),
+    title: "When memory is low: median [min..max] over rounds, a process each. Wall-clock us from \
+            memory_is_low()",
+    tables: &[
+        Shown::Cases("To the first object freed", "first_free_us", 1.0, |_| true),
+        Shown::Cases("To the last one", "last_free_us", 1.0, |_| true),
+    ],
+    ..Bench::USUAL
+};
+
+/// Threads that hold objects, a case each.
+const HOLDERS: [u64; 2] = [1, 8];
+
+fn cells(given: &Given) -> Vec<Cell> {
+    let objects = given.of("objects");
+    HOLDERS
+        .map(|holders| Cell::alone(OURS, &PressureAsk { holders, objects }))
+        .to_vec()
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PressureAsk {
+    /// Threads that hold objects.
+    pub holders: u64,
+    /// Objects a thread holds.
+    pub objects: u64,
+}
+
+/// When memory was said to be low.
+static SAID: OnceLock<Instant> = OnceLock::new();
+/// Nanoseconds from then to the first destructor, and to the last.
+static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
+static LAST: AtomicU64 = AtomicU64::new(0);
+static GONE: AtomicU64 = AtomicU64::new(0);
+
+/// An object of 64 bytes that says when it goes.
+struct Stamped(#[allow(dead_code, reason = "the size counts")] [u64; 8]);
+
+impl Drop for Stamped {
+    fn drop(&mut self) {
+        // Before it was said nothing may go: it counts as gone at once, and the measurement is refused.
+        let ns = SAID
+            .get()
+            .map_or(0, |said| said.elapsed().as_nanos() as u64);
+        FIRST.fetch_min(ns, SeqCst);
+        LAST.fetch_max(ns, SeqCst);
+        GONE.fetch_add(1, SeqCst);
+    }
+}
+
+/// After so long something is wrong.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Question for PressureAsk {
+    const KIND: &'static str = "pressure";
+
+    fn name(&self) -> String {
+        format!("memory pressure, {} threads", self.holders)
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn measure(&self) -> Result<Vec<Figure>, String> {
+        let never = Duration::from_secs(3600);
+        set_flush_times(FlushTimes {
+            lazy: never,
+            prompt: never,
+        });
+        let all = self.holders * self.objects;
+        let (held, over) = (barrier_of(self.holders), barrier_of(self.holders));
+        thread::scope(|scope| {
+            for _ in 0..self.holders {
+                scope.spawn(|| {
+                    hold(self.objects);
+                    held.wait();
+                    over.wait();
+                });
+            }
+            held.wait();
+            let early = GONE.load(SeqCst);
+            // The worker has its first look behind it, and sleeps.
+            thread::sleep(Duration::from_millis(20));
+            let begin = Instant::now();
+            let said = SAID.get_or_init(Instant::now);
+            memory_is_low();
+            while GONE.load(SeqCst) < all && begin.elapsed() < PATIENCE {
+                thread::sleep(Duration::from_micros(100));
+            }
+            let took = said.elapsed();
+            over.wait();
+            check(early, all, took)
+        })?;
+        let case = format!("held by {}", self.holders);
+        let figure = |metric: &str, ns: &AtomicU64| {
+            Figure::new(&case, metric, "us", ns.load(SeqCst) as f64 / 1000.0)
+        };
+        Ok(vec![
+            figure("first_free_us", &FIRST),
+            figure("last_free_us", &LAST),
+        ])
+    }
+}
+
+fn barrier_of(holders: u64) -> Barrier {
+    Barrier::new(holders as usize + 1)
+}
+
+fn hold(objects: u64) {
+    let cell = RcuCell::new(Stamped([0; 8]));
+    for n in 0..objects {
+        drop(cell.store(Stamped([n; 8])));
+    }
+    std::mem::forget(cell); // its last object is not retired
+}
+
+fn check(early: u64, all: u64, took: Duration) -> Result<(), String> {
+    let gone = GONE.load(SeqCst);
+    match (early, gone) {
+        (0, gone) if gone == all => Ok(()),
+        (0, gone) => Err(format!(
+            "{gone} of {all} objects were freed in {took:?} (statistics: {:?}): please report it",
+            statistics()
+        )),
+        _ => Err(format!(
+            "{early} objects were freed before memory was low: the machine itself is short of memory; \
+             try again when it is not"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_goes_and_the_first_before_the_last() {
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
+        let ask = PressureAsk {
+            holders: 2,
+            objects: 100,
+        };
+        let before = quiescent::tuning::flush_times();
+        let figures = ask.measure().unwrap();
+        set_flush_times(before);
+        let [first, last] = &figures[..] else {
+            panic!("two figures");
+        };
+        assert_eq!(
+            (&*first.case, &*first.metric),
+            ("held by 2", "first_free_us")
+        );
+        assert!(
+            first.value > 0.0 && first.value <= last.value,
+            "{figures:?}"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! Domains that were used, and have nothing to do: their memory, and what the library's threads do.
+//!
+//! Each was read in by one thread (or, every second one, by two), waited for, and had something retired in it
+//! that is gone. Either one after the other, or all at the same time: then as many engines were needed at
+//! once, and those are kept for later.
+//!
+//! Memory is what the kernel counts page by page: anonymous pages of the whole process that are resident,
+//! after less before. The first look is after one domain has been used in the same way, so that what a
+//! process with domains has anyway (the worker and its stack, one engine, the allocator's own) is not in it;
+//! what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice the target.
+
+use crate::measure::{process, threads};
+use quiescent::stats::DomainStatistics;
+use quiescent::{Domain, RcuCell};
+use quiescent_report::rows::Figure;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long the library may go on after the last object is gone before it counts as at rest.
+const CALM: Duration = Duration::from_millis(300);
+
+/// The name in reports.
+pub fn case(domains: u64, at_once: bool) -> String {
+    let how = if at_once { ", used at once" } else { "" };
+    format!("{domains} at rest{how}")
+}
+
+/// Whether it is such a name.
+pub fn is_case(case: &str) -> bool {
+    let name = case.strip_suffix(", used at once").unwrap_or(case);
+    name.strip_suffix(" at rest").is_some()
+}
+
+/// Measures.
+///
+/// # Errors
+/// A text with the reason and the remedy.
+pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure>, String> {
+    no_huge_pages();
+    let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
+    // They stay: nothing drops them before the end of this process.
+    let all: &'static [Domain] = made.leak();
+    let first: &'static Domain = Box::leak(Box::default());
+    let second = Second::start(first, all)?;
+    use_all(std::slice::from_ref(first), at_once);
+    let _ = process::anonymous_bytes(); // so that its own buffer is there
+    std::thread::sleep(CALM);
+    let before = process::anonymous_bytes();
+    second.read()?;
+    use_all(all, at_once);
+    std::thread::sleep(CALM);
+    let memory = process::anonymous_bytes().zip(before);
+    let mut figures = watch(all, rest, &case(domains, at_once));
+    if let Some((after, before)) = memory {
+        let bytes = after.saturating_sub(before) as f64;
+        let case = case(domains, at_once);
+        figures.push(Figure::new(&case, "memory_bytes", "bytes", bytes));
+        let each = bytes / domains as f64;
+        figures.push(Figure::new(&case, "bytes_a_domain", "bytes/domain", each));
+    }
+    second.end();
+    Ok(figures)
+}
+
+/// A figure is to be what was touched, to the page.
+fn no_huge_pages() {
+    // SAFETY: plain numbers; a kernel that does not know it refuses, and then there are none, or figures are
+    // larger.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}
+
+/// Reads, waits, and has something retired and gone, in each; everything in one before the next, or each step
+/// in all of them.
+fn use_all(domains: &'static [Domain], at_once: bool) {
+    let size = if at_once { domains.len() } else { 1 };
+    for some in domains.chunks(size.max(1)) {
+        for domain in some {
+            let cell = RcuCell::new_in([0_u64; 8], domain);
+            assert_eq!(domain.read(|guard| cell.load(guard)[0]), 0);
+            domain.synchronize();
+            drop(cell.store([1; 8])); // retired; so is the new one, with the cell
+        }
+        some.iter().for_each(Domain::barrier);
+    }
+}
+
+/// What happens from now on, in so long.
+fn watch(all: &[Domain], rest: Duration, case: &str) -> Vec<Figure> {
+    let this = process::this_thread();
+    let threads = || -> Vec<u32> {
+        let all = process::threads().into_iter();
+        all.filter(|thread| *thread != this).collect()
+    };
+    let sum = |number: fn(&DomainStatistics) -> u64| -> u64 {
+        all.iter().map(|domain| number(&domain.statistics())).sum()
+    };
+    let (woken, looks) = (process::voluntary_switches(&threads()), sum(|it| it.looks));
+    let scans = quiescent::statistics().scans;
+    std::thread::sleep(rest);
+    let threads = threads();
+    let woken = process::voluntary_switches(&threads).saturating_sub(woken);
+    let scans = quiescent::statistics().scans.saturating_sub(scans);
+    let timers = process::armed_timers() + process::sleep_with_limit(&threads);
+    let figure = |metric, unit, value: u64| Figure::new(case, metric, unit, value as f64);
+    vec![
+        figure("wakeups", "wake-ups", woken),
+        figure("timers", "timers", timers),
+        // The second reader is no thread of the library.
+        figure("threads", "threads", threads.len() as u64 - 1),
+        figure("looks", "looks", sum(|it| it.looks) - looks),
+        figure("process_scans", "scans", scans),
+        figure("not_at_rest", "domains", sum(|it| u64::from(!it.at_rest))),
+        figure("queued", "blocks", sum(|it| it.queued)),
+        figure("grace_periods", "grace_periods", sum(|it| it.grace_periods)),
+        figure("readers", "readers", sum(|it| u64::from(it.readers))),
+    ]
+}
+
+/// The second reader: reads in one domain at its start, in every second one of the others after a message,
+/// and stays, asleep.
+struct Second {
+    go: Sender<()>,
+    done: Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Second {
+    fn start(first: &'static Domain, all: &'static [Domain]) -> Result<Second, String> {
+        let (go, orders) = channel::<()>();
+        let (say, done) = channel();
+        let thread = threads::spawn("second", move || {
+            drop(first.read_lock());
+            // An error means that the main thread has given up.
+            let _ = say.send(());
+            for () in orders {
+                all.iter()
+                    .step_by(2)
+                    .for_each(|domain| drop(domain.read_lock()));
+                let _ = say.send(());
+            }
+        })?;
+        let second = Second { go, done, thread };
+        second.done.recv().map_err(|_| threads::DIED)?;
+        Ok(second)
+    }
+
+    fn read(&self) -> Result<(), String> {
+        self.go.send(()).map_err(|_| threads::DIED)?;
+        self.done.recv().map_err(|_| threads::DIED.into())
+    }
+
+    fn end(self) {
+        drop(self.go);
+        // It has nothing left to do that could fail.
+        let _ = self.thread.join();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_them_are_used_and_come_to_rest() {
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
+        for at_once in [false, true] {
+            let figures = measure(9, at_once, Duration::from_millis(1)).unwrap();
+            let value = |metric: &str| {
+                let found = figures.iter().find(|figure| figure.metric == metric);
+                found.unwrap_or_else(|| panic!("no {metric}")).value
+            };
+            assert_eq!((value("not_at_rest"), value("queued")), (0.0, 0.0));
+            assert!(value("grace_periods") >= 9.0);
+            assert_eq!(value("readers"), 9.0 + 5.0, "every second one has two");
+            assert!(figures.iter().all(|it| it.case == case(9, at_once)));
+        }
+    }
+}

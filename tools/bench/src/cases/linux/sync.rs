@@ -1,0 +1,458 @@
+//! `bench sync`: what it costs to wait for a grace period.
+//!
+//! Cases, and the other threads of the process:
+//!
+//! * `sole thread`: none: a process of one thread
+//! * `other asleep`: one thread (or `--threads`) that has read, and sleeps outside any section
+//! * `reader looping`: one thread (or so many) that reads in a loop; only calls that found one *on a CPU*
+//!   count: its heartbeat was less than 1 µs old when the call began
+//!
+//! Each subject and case has a process of its own in every round, because what `membarrier` costs depends on
+//! the process: on how many threads it has and on what was registered when. The caller is registered with the
+//! library where the library wants that; its first calls, which set things up, are not counted.
+//!
+//! A latency is one call, on the monotonic clock, the clock's own cost included (option `clock_ns`). Rows are
+//! over the rounds: `latency_us` of the rounds' medians, `latency_us_p99` of their 99th percentiles. `fences`
+//! is counted from outside ([`super::fence_count`]), in processes of their own.
+
+use super::fence_count;
+use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::setting::{self, Setting};
+use crate::measure::once::Question;
+use crate::measure::{clock, process};
+use crate::subjects::{self, ReaderControl, Subject, Waiting};
+use quiescent_report::Report;
+use quiescent_report::rows::{Figure, stats};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// The measurement.
+pub static SYNC: Bench = Bench {
+    name: "sync",
+    about: "Latency and fences of a grace period: sole thread, other asleep, reader looping",
+    settings: &[
+        setting::compare(
+            "Beside every other library in this build that has a grace period to wait for",
+        ),
+        setting::rounds(
+            "60",
+            "Rounds over all subjects; 30 or more for figures worth quoting",
+        ),
+        setting::threads(
+            "threads",
+            "1",
+            "Threads beside the caller: asleep in one case, reading in another",
+        ),
+        setting::calls("1000", "Grace periods a round"),
+        // The longest a round may last: when the reader is never on a CPU, calls are missing.
+        Setting::count("budget_ms", "100", 60_000, "").named(""),
+        // The mean, the least and the most of a round, in place of the figures below.
+        Setting::flag("extremes", "").named(""),
+    ],
+    method: "a fresh process a subject, case and round, alone, order rotated; a latency is one call, clock \
+             included, the first calls of a process left out; latency_us over the rounds' medians, \
+             latency_us_p99 over their 99th percentiles; reader looping: only calls whose reader's heartbeat \
+             was under 1 us old; fences counted by a system-call filter, in processes of their own",
+    body: Body::Processes(Processes {
+        cells,
+        ..Processes::USUAL
+    }),
+    describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
+    ratios: true,
+    title: "Waiting for a grace period",
+    tables: &[
+        Shown::Cases(
+            "Latency in us: median [min..max] of the rounds' medians",
+            "latency_us",
+            1.0,
+            is_case,
+        ),
+        Shown::Cases(
+            "99th percentile of a round, us",
+            "latency_us_p99",
+            1.0,
+            is_case,
+        ),
+        Shown::Cases(
+            "Process-wide fences (membarrier calls) a grace period",
+            "fences",
+            1.0,
+            is_case,
+        ),
+        Shown::Cases(
+            "Our other kinds of readers, over those of the process",
+            "latency_us_ratio",
+            1.0,
+            is_case,
+        ),
+    ],
+    remarks,
+    ..Bench::USUAL
+};
+
+/// The unit of the fence counts.
+const FENCES_UNIT: &str = "fences/gp";
+/// Calls of a process that counts fences.
+const COUNTED: u64 = 100;
+/// Calls that are not counted, in which a library sets itself up.
+const FIRST: u64 = 20;
+
+/// The cases, in the order they are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncCase {
+    /// A process of one thread.
+    SoleThread,
+    /// A second thread sleeps outside any section.
+    OtherAsleep,
+    /// A second thread reads in a loop.
+    ReaderLooping,
+}
+
+impl SyncCase {
+    /// All of them, in order.
+    pub const ALL: [SyncCase; 3] = [
+        SyncCase::SoleThread,
+        SyncCase::OtherAsleep,
+        SyncCase::ReaderLooping,
+    ];
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SyncCase::SoleThread => "sole thread",
+            SyncCase::OtherAsleep => "other asleep",
+            SyncCase::ReaderLooping => "reader looping",
+        }
+    }
+}
+
+/// Whether it is the name of a case.
+pub fn is_case(name: &str) -> bool {
+    SyncCase::ALL.iter().any(|case| case.name() == name)
+}
+
+fn cells(given: &Given) -> Vec<Cell> {
+    let mut subjects = subjects::selected(given.is("compare"));
+    subjects.retain(|subject| subject.waiting.is_some());
+    let cell = |case, subject: &'static str, count_fences: bool| {
+        let ask = SyncAsk {
+            subject: subject.into(),
+            case,
+            threads: given.of("threads"),
+            calls: if count_fences {
+                COUNTED
+            } else {
+                given.of("calls")
+            },
+            // Only a reader that is never on a CPU needs 5 seconds.
+            budget_ms: if count_fences {
+                5_000
+            } else {
+                given.of("budget_ms")
+            },
+            extremes: given.is("extremes"),
+            count_fences,
+        };
+        Cell {
+            once: count_fences,
+            ..Cell::alone(subject, &ask)
+        }
+    };
+    let mut cells = Vec::new();
+    for case in SyncCase::ALL {
+        cells.extend(
+            subjects
+                .iter()
+                .map(|subject| cell(case, subject.name, false)),
+        );
+        if !given.is("extremes") {
+            cells.extend(
+                subjects
+                    .iter()
+                    .map(|subject| cell(case, subject.name, true)),
+            );
+        }
+    }
+    cells
+}
+
+/// What no call could be measured of.
+fn remarks(report: &Report) -> String {
+    let [sole, _, looping] = SyncCase::ALL.map(SyncCase::name);
+    let alone = report
+        .rows
+        .iter()
+        .filter(|it| it.case == sole && it.metric == "latency_us");
+    let missing = alone.filter(|it| report.find(&it.subject, looping, "latency_us").is_none());
+    let remark = |subject: &str| {
+        format!(
+            "\n{subject}, {looping}: not measured; no call found what the case asks for (a reader on a CPU): \
+             the machine is busy, try again or with more --rounds\n"
+        )
+    };
+    missing.map(|it| remark(&it.subject)).collect()
+}
+
+/// What is asked of a measuring process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncAsk {
+    /// Who.
+    pub subject: String,
+    /// What.
+    pub case: SyncCase,
+    /// Threads beside the caller, where the case has some.
+    pub threads: u64,
+    /// Grace periods.
+    pub calls: u64,
+    /// For so long at most.
+    pub budget_ms: u64,
+    /// The mean, the least and the most latency are wanted.
+    pub extremes: bool,
+    /// Fences are counted, and no latency.
+    pub count_fences: bool,
+}
+
+impl Question for SyncAsk {
+    const KIND: &'static str = "sync";
+
+    fn name(&self) -> String {
+        format!("{}, {}", self.subject, self.case.name())
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_millis(self.budget_ms + 20 * self.threads)
+    }
+
+    fn measure(&self) -> Result<Vec<Figure>, String> {
+        // The filter is for threads that are started from now on, and for this one. Where the kernel refuses
+        // it, there is no figure.
+        if self.count_fences && fence_count::start().is_err() {
+            return Ok(Vec::new());
+        }
+        let session = Session::start(self)?;
+        session.round(FIRST, Duration::from_millis(self.budget_ms));
+        let before = fence_count::count();
+        let latencies = session.round(self.calls, Duration::from_millis(self.budget_ms));
+        let fences = fence_count::count() - before;
+        let figure = |metric, unit, value: Option<f64>| {
+            Some(Figure::new(self.case.name(), metric, unit, value?))
+        };
+        let at = |percent| stats::percentile(&latencies, percent);
+        let figures = if self.count_fences {
+            let each = (!latencies.is_empty()).then(|| fences as f64 / latencies.len() as f64);
+            vec![figure("fences", FENCES_UNIT, each)]
+        } else if self.extremes {
+            vec![
+                figure(EXTREMES[0], "us", stats::mean(&latencies)),
+                figure(EXTREMES[1], "us", at(0.0)),
+                figure(EXTREMES[2], "us", at(100.0)),
+            ]
+        } else {
+            let median = stats::summary(&latencies).map(|it| it.median);
+            vec![
+                figure("latency_us", "us", median),
+                figure("latency_us_p99", "us", at(99.0)),
+            ]
+        };
+        Ok(figures.into_iter().flatten().collect())
+    }
+}
+
+/// The metrics of the mean, the least and the most latency.
+pub const EXTREMES: [&str; 3] = ["latency_us_mean", "latency_us_min", "latency_us_max"];
+
+/// The subject in its case, set up.
+struct Session {
+    subject: Subject,
+    waiting: Waiting,
+    looping: bool,
+    others: Vec<Other>,
+    stamps_per_us: u64,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        (self.subject.detach)();
+    }
+}
+
+/// A thread beside the caller. Between rounds it sleeps in a channel (*offline*, for libraries that want to
+/// know).
+struct Other {
+    /// What it shares with the caller while it reads.
+    control: Arc<ReaderControl>,
+    go: Sender<()>,
+    /// One message when it has attached, one after each time it has read.
+    parked: Receiver<()>,
+}
+
+impl Session {
+    /// Attaches this thread and makes the others, when the case has others.
+    fn start(ask: &SyncAsk) -> Result<Self, String> {
+        let (subject, waiting) = subjects::that_waits(&ask.subject)?;
+        let others = match ask.case {
+            SyncCase::SoleThread => 0,
+            SyncCase::OtherAsleep | SyncCase::ReaderLooping => ask.threads,
+        };
+        (subject.attach)();
+        let start = |number| {
+            Other::start(subject, waiting).map_err(|why| {
+                format!(
+                    "cannot start thread {number} of {others}: {why}; give fewer --threads, or raise the \
+                     limit (ulimit -u, pids.max of the cgroup)"
+                )
+            })
+        };
+        let session = Session {
+            subject,
+            waiting,
+            looping: ask.case == SyncCase::ReaderLooping,
+            others: (1..=others).map(start).collect::<Result<_, _>>()?,
+            stamps_per_us: clock::stamps_per_us(),
+        };
+        match process::threads().len() as u64 {
+            there if there == 1 + others || cfg!(test) => Ok(session),
+            there => Err(format!(
+                "it has {there} threads where the case wants {}: some library started one",
+                1 + others
+            )),
+        }
+    }
+
+    /// Latencies in us.
+    fn round(&self, calls: u64, budget: Duration) -> Vec<f64> {
+        let readers: &[Other] = if self.looping { &self.others } else { &[] };
+        readers.iter().for_each(Other::start_reading);
+        let deadline = Instant::now() + budget;
+        let mut latencies = Vec::with_capacity(calls.min(1 << 20) as usize);
+        while (latencies.len() as u64) < calls {
+            let on_cpu = |reader: &Other| reader.on_cpu(self.stamps_per_us);
+            if self.looping && !readers.iter().any(on_cpu) {
+                if Instant::now() >= deadline {
+                    break;
+                }
+                std::hint::spin_loop();
+                continue;
+            }
+            let begin = Instant::now();
+            (self.waiting.sync)();
+            let end = Instant::now();
+            latencies.push(end.duration_since(begin).as_nanos() as f64 / 1_000.0);
+            if end >= deadline {
+                break;
+            }
+        }
+        readers
+            .iter()
+            .for_each(|reader| reader.control.stop.0.store(1, Relaxed));
+        readers.iter().for_each(Other::wait_parked);
+        latencies
+    }
+}
+
+impl Other {
+    fn start(subject: Subject, waiting: Waiting) -> std::io::Result<Self> {
+        let control = Arc::new(ReaderControl::default());
+        let (go, orders) = channel();
+        let (park, parked) = channel();
+        let shared = control.clone();
+        std::thread::Builder::new()
+            .name("other".into())
+            .spawn(move || {
+                (subject.attach)();
+                // A first section, so that a library that registers at the first read knows this thread.
+                (subject.loops.empty)(1);
+                (waiting.offline)();
+                while park.send(()).is_ok() && orders.recv().is_ok() {
+                    (waiting.online)();
+                    (waiting.reader)(&shared);
+                    (waiting.offline)();
+                }
+                (waiting.online)();
+                (subject.detach)();
+            })?;
+        let other = Other {
+            control,
+            go,
+            parked,
+        };
+        other.wait_parked();
+        Ok(other)
+    }
+
+    fn wait_parked(&self) {
+        // An error means that the thread died, after saying why; the next round will find no heartbeat.
+        let _ = self.parked.recv();
+    }
+
+    fn start_reading(&self) {
+        self.control.stop.0.store(0, Relaxed);
+        // As above.
+        let _ = self.go.send(());
+    }
+
+    /// Whether the reader finished a section less than 1 µs ago.
+    fn on_cpu(&self, stamps_per_us: u64) -> bool {
+        let beat = self.control.heartbeat.0.load(Relaxed);
+        // A beat later than our own stamp is as fresh as can be.
+        clock::stamp().saturating_sub(beat) < stamps_per_us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(subject: &str, case: SyncCase, extremes: bool) -> Result<Vec<Figure>, String> {
+        let ask = SyncAsk {
+            subject: subject.into(),
+            case,
+            threads: 2,
+            calls: 3,
+            budget_ms: 5_000,
+            extremes,
+            count_fences: false,
+        };
+        // In a thread of its own, so that `attach` meets a fresh one.
+        std::thread::spawn(move || ask.measure()).join().unwrap()
+    }
+
+    #[test]
+    fn every_subject_waits_in_every_case() {
+        for subject in subjects::all().iter().filter(|it| it.waiting.is_some()) {
+            for case in SyncCase::ALL {
+                for (extremes, count) in [(false, 2), (true, 3)] {
+                    let figures = ask(subject.name, case, extremes).unwrap();
+                    let all = figures.len() == count;
+                    // On a busy machine no reader may have been on a CPU.
+                    assert!(all || case == SyncCase::ReaderLooping && figures.is_empty());
+                    assert!(figures.iter().all(|it| it.case == case.name()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn subjects_without_a_grace_period_are_refused() {
+        let without = subjects::all()
+            .into_iter()
+            .filter(|it| it.waiting.is_none());
+        for name in without.map(|it| it.name).chain(["no such library"]) {
+            let why = ask(name, SyncCase::SoleThread, false).unwrap_err();
+            assert!(why.contains(name), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let report = crate::cases::fixture::report(&[("ck", "sole thread", "latency_us", 1.0)]);
+        assert!(
+            SYNC.text(&report)
+                .contains("ck, reader looping: not measured")
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! Something is due in several domains at the same time: how many fences that takes.
+//!
+//! In each domain another thread has read, so that its grace periods need a fence, and something is queued
+//! lazily with a flush time of one second. Such times are rounded up to whole seconds of the clock, so all
+//! are due at the same instant, and the worker looks. `fences` is what the kernel was asked for in the
+//! process meanwhile, by a filter on the system call ([`super::fence_count`]; left out where the
+//! kernel refuses filters). `fences_used` is what the domains say they needed, in all: one fence may serve
+//! several.
+//!
+//! A counted fence is none. Here nothing needs it: the other thread sleeps, outside any section.
+
+use super::fence_count;
+use crate::measure::threads;
+use quiescent::Domain;
+use quiescent::stats::DomainStatistics;
+use quiescent::tuning::FlushTimes;
+use quiescent_report::rows::Figure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// When what is queued is due.
+const FLUSH: Duration = Duration::from_secs(1);
+/// After so long something is wrong.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The name in reports.
+pub fn case(domains: u64) -> String {
+    format!("due together, {domains}")
+}
+
+/// Whether it is such a name.
+pub fn is_case(case: &str) -> bool {
+    case.starts_with("due together, ")
+}
+
+/// Measures. Once a process.
+///
+/// # Errors
+/// A text with the reason and the remedy.
+pub fn measure(domains: u64) -> Result<Vec<Figure>, String> {
+    // The filter is for threads that are started from now on, and for this one.
+    let counting = fence_count::start().is_ok();
+    count(domains, counting)
+}
+
+fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
+    let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
+    let all: &'static [Domain] = made.leak();
+    let (over, is_over) = channel::<()>();
+    let (say, has_read) = channel();
+    let other = threads::spawn("other", move || {
+        all.iter().for_each(|domain| drop(domain.read_lock()));
+        // Errors mean that the main thread has given up.
+        let _ = say.send(());
+        let _ = is_over.recv();
+    })?;
+    has_read.recv().map_err(|_| threads::DIED)?;
+    for domain in all {
+        domain.set_flush_times(FlushTimes {
+            lazy: FLUSH,
+            ..domain.flush_times()
+        });
+    }
+    let sum = |number: fn(&DomainStatistics) -> u64| -> u64 {
+        all.iter().map(|domain| number(&domain.statistics())).sum()
+    };
+    let counted = fence_count::count();
+    let now = || {
+        [
+            sum(|it| it.fences),
+            sum(|it| it.looks),
+            sum(|it| it.grace_periods),
+        ]
+    };
+    let before = now();
+    wait_for_all(all)?;
+    let case = case(domains);
+    let figure = |metric, unit, value: u64| Figure::new(&case, metric, unit, value as f64);
+    let now = now();
+    let mut figures = vec![
+        figure("fences_used", "fences", now[0] - before[0]),
+        figure("looks", "looks", now[1] - before[1]),
+        figure("grace_periods", "grace_periods", now[2] - before[2]),
+    ];
+    if counting {
+        figures.push(figure("fences", "fences", fence_count::count() - counted));
+    }
+    drop(over);
+    // It has nothing left to do that could fail.
+    let _ = other.join();
+    Ok(figures)
+}
+
+/// Queues something in each, and waits until it has run.
+fn wait_for_all(all: &'static [Domain]) -> Result<(), String> {
+    let ran = Arc::new(AtomicU64::new(0));
+    for domain in all {
+        let ran = ran.clone();
+        domain.defer_lazy(move || _ = ran.fetch_add(1, SeqCst));
+    }
+    let begin = Instant::now();
+    while ran.load(SeqCst) < all.len() as u64 {
+        if begin.elapsed() > PATIENCE {
+            let (ran, all) = (ran.load(SeqCst), all.len());
+            return Err(format!(
+                "{ran} of {all} callbacks have run in {PATIENCE:?}: please report it"
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_domain_has_a_grace_period() {
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
+        let figures = count(5, false).unwrap();
+        let value = |metric: &str| figures.iter().find(|it| it.metric == metric).unwrap().value;
+        assert!(value("grace_periods") >= 5.0 && value("looks") >= 5.0);
+        assert!(figures.iter().all(|it| it.case == case(5)));
+        assert_eq!(figures.len(), 3, "what is not counted is no figure");
+    }
+}

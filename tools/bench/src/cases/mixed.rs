@@ -1,0 +1,445 @@
+//! `bench mixed`: reads beside updates.
+//!
+//! One thread (or `--readers`) enters a section, loads a pointer, reads, leaves, in a loop;
+//! another makes an object, puts it in the place of the one before and retires that one: at each rate, one
+//! after the other, and as fast as it can. At full speed the cache line of the value decides, not the
+//! library.
+//!
+//! | case | what |
+//! |---|---|
+//! | `read 0/s` | reads, the updater asleep |
+//! | `read 1k/s`, `update 1k/s`, … | so many updates a second; `cpu_ns_ratio`: over `read 0/s` |
+//! | `read`, `update` | as many updates as possible |
+//! | `read config 0/s`, … | a `HashMap<String, String>` of 1000 entries; a read looks one up |
+//!
+//! `read` is thread CPU time a pair, the loop included: here the pointer and the object come from another
+//! processor each time, which no bare loop shows. `update` is the rest of the process's CPU time an update,
+//! the library's own threads and the final barrier included. Both have a rate by the clock on the wall, which
+//! depends on who else wants the CPUs. `fence_time_percent` is the number of fences that were issued times
+//! what one takes beside the readers. A process a subject, content and round.
+
+use super::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use super::setting::{self, Setting};
+use crate::deferral::pace::Pace;
+use crate::deferral::swap::Content;
+use crate::deferral::{self, rest};
+use crate::measure::once::Question;
+use crate::measure::{clock, process, threads};
+use crate::subjects::{Counters, ReaderControl};
+use quiescent_report::rows::{Figure, MEBIBYTE};
+use serde::{Deserialize, Serialize};
+use std::sync::Barrier;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// The measurement.
+pub static MIXED: Bench = Bench {
+    name: "mixed",
+    about: "Reads beside updates: one thread reads, another replaces and retires",
+    settings: &[
+        setting::compare("Beside other libraries in this build"),
+        setting::rounds("7", "Rounds over all subjects, a process each"),
+        Setting::counts(
+            "rates",
+            "1000,100000,1000000",
+            (1, 1_000_000_000),
+            "Updates a second, beside none and as many as possible",
+        ),
+        setting::milliseconds(
+            "ms",
+            "ms",
+            "100",
+            "How long a process reads and updates at each rate",
+        ),
+        setting::threads(
+            "readers",
+            "1",
+            "Threads that read beside the one that updates",
+        ),
+    ],
+    method: "a fresh process a subject, content and round, in turn, order rotated; in it no updates, then \
+             each rate, then as many updates as possible; read: thread CPU of lock, load, read, unlock, the \
+             loop included; cpu_ns_ratio: of the read without updates in the same process; update: make, \
+             replace, retire the old, CPU of all threads but the readers, the final barrier included; ahead \
+             of its rate an updater spins, or sleeps when the next update is 200 us away; config: a \
+             HashMap<String, String> of 1000 entries, one look-up a read; rates by the wall clock",
+    body: Body::Processes(Processes {
+        cells,
+        ..Processes::USUAL
+    }),
+    title: "Reads beside updates: median [min..max] over rounds, a process each; config: of 1000 settings",
+    tables: &[
+        Shown::Cases(
+            "CPU ns a read, the loop included, by the updates a second (last: as many as possible)",
+            "cpu_ns",
+            1.0,
+            is_read,
+        ),
+        Shown::Cases(
+            "Times the read without updates",
+            "cpu_ns_ratio",
+            1.0,
+            is_read,
+        ),
+        Shown::Cases(
+            "CPU ns an update, of all other threads",
+            "cpu_ns",
+            1.0,
+            is_update,
+        ),
+        Shown::Cases(
+            "Thousand updates a second, by the wall clock",
+            "ops_per_s",
+            1e3,
+            is_update,
+        ),
+        Shown::Cases(
+            "Million reads a second, by the wall clock",
+            "ops_per_s",
+            1e6,
+            is_read,
+        ),
+        Shown::Cases(
+            "Share of the time in process-wide fences, %",
+            "fence_time_percent",
+            1.0,
+            is_update,
+        ),
+        Shown::Cases(
+            "Peak memory of the process, MiB",
+            "peak_rss_bytes",
+            MEBIBYTE,
+            is_update,
+        ),
+    ],
+    ..Bench::USUAL
+};
+
+/// The case of the readers' rows.
+pub const READ: &str = "read";
+/// The case of the updater's rows.
+pub const UPDATE: &str = "update";
+
+/// The most updates a second of a config, whose making takes a tenth of a ms.
+const MOST_OF_CONFIG: u64 = 1_000;
+
+/// The name of a case: `read`, `read 2r`, `update 100k/s`, `read config 0/s`. A rate of `None` is full speed.
+pub fn case_name(case: &str, content: Content, rate: Option<u64>, readers: u64) -> String {
+    let mut name = String::from(case);
+    if content != Content::Block {
+        name += &format!(" {}", content.name());
+    }
+    name += &match rate {
+        None => String::new(),
+        Some(rate) if rate > 0 && rate % 1_000 == 0 => format!(" {}k/s", rate / 1_000),
+        Some(rate) => format!(" {rate}/s"),
+    };
+    match readers {
+        1 => name,
+        more => format!("{name} {more}r"),
+    }
+}
+
+/// Whether this is a case of reads, or of updates, with any content, rate and number of readers.
+pub fn is_of(case: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(case);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+fn is_read(case: &str) -> bool {
+    is_of(READ, case)
+}
+
+fn is_update(case: &str) -> bool {
+    is_of(UPDATE, case)
+}
+
+fn cells(given: &Given) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for content in [Content::Block, Content::Config] {
+        let mut rates = given.all("rates").to_vec();
+        rates.retain(|rate| content != Content::Config || *rate <= MOST_OF_CONFIG);
+        let subjects = deferral::selected(given.is("compare")).into_iter();
+        for subject in subjects.filter(|it| it.beside(content).is_some()) {
+            let ask = MixedAsk {
+                subject: subject.name.into(),
+                content,
+                readers: given.of("readers"),
+                rates: rates.clone(),
+                ms: given.of("ms"),
+            };
+            cells.push(Cell::alone(subject.name, &ask));
+        }
+    }
+    cells
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MixedAsk {
+    /// Who.
+    pub subject: String,
+    /// What is read and replaced.
+    pub content: Content,
+    /// Threads that read.
+    pub readers: u64,
+    /// Updates a second, one after the other. No updates come before these, and as many as possible after.
+    pub rates: Vec<u64>,
+    /// For so long at each.
+    pub ms: u64,
+}
+
+/// A stretch of the measurement: so many updates a second, `None` for as many as possible.
+type Rate = Option<u64>;
+
+/// What one thread did at one rate.
+#[derive(Debug, Clone, Copy)]
+struct Did {
+    turns: u64,
+    cpu_ns: u64,
+    wall_ns: u64,
+}
+
+/// What the whole process did at one rate.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    begin_cpu_ns: u64,
+    wall_ns: u64,
+    counted: Option<Counters>,
+}
+
+impl Question for MixedAsk {
+    const KIND: &'static str = "mixed";
+
+    fn name(&self) -> String {
+        let content = self.content.name();
+        format!("{}, reads beside updates of a {content}", self.subject)
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_millis(10 * self.ms * (self.rates.len() as u64 + 2))
+    }
+
+    fn measure(&self) -> Result<Vec<Figure>, String> {
+        let subject = deferral::find(&self.subject)?;
+        let beside = subject.beside(self.content).ok_or_else(|| {
+            let content = self.content.name();
+            format!(
+                "{} is not measured with reads beside updates of a {content}",
+                subject.name
+            )
+        })?;
+        let rates = self.stretches();
+        let members = 1 + self.readers as usize;
+        // One for each thread and rate.
+        let controls: Vec<Vec<ReaderControl>> = (0..members)
+            .map(|_| rates.iter().map(|_| ReaderControl::default()).collect())
+            .collect();
+        let together = Barrier::new(members + 1);
+        // The first member updates, the others read.
+        let work = |number: usize, ()| -> Vec<Did> {
+            let stretches = controls[number].iter().zip(&rates);
+            let each = stretches.map(|(control, rate)| {
+                together.wait();
+                let (cpu, begin) = (clock::thread_cpu_ns(), Instant::now());
+                let turns = match number {
+                    0 => {
+                        let mut pace = Pace::new(&control.stop.0, *rate);
+                        (beside.update)(&mut pace);
+                        pace.done()
+                    }
+                    _ => (beside.read)(control),
+                };
+                Did {
+                    turns,
+                    cpu_ns: clock::thread_cpu_ns() - cpu,
+                    wall_ns: begin.elapsed().as_nanos() as u64,
+                }
+            });
+            each.collect()
+        };
+        let mut stretches = Vec::new();
+        let mut fence_ns = None;
+        let in_time = || {
+            let begin_cpu = clock::process_cpu_ns();
+            for (index, rate) in rates.iter().enumerate() {
+                together.wait();
+                let (begin_cpu_ns, begin) = (clock::process_cpu_ns() - begin_cpu, Instant::now());
+                let before = rest::counters(&subject);
+                std::thread::sleep(Duration::from_millis(self.ms));
+                if *rate == Some(0) && before.is_some() {
+                    fence_ns = process::fence_ns();
+                }
+                let counted = rest::counters(&subject).zip(before);
+                for control in &controls {
+                    control[index].stop.0.store(1, Relaxed);
+                }
+                stretches.push(Stretch {
+                    begin_cpu_ns,
+                    wall_ns: begin.elapsed().as_nanos() as u64,
+                    counted: counted.map(|(now, before)| now.since(before)),
+                });
+            }
+        };
+        let ran = threads::run(&subject, members, |_| (), work, in_time)?;
+        let mut figures = Vec::new();
+        let mut alone = None;
+        for (index, (rate, stretch)) in rates.iter().zip(&stretches).enumerate() {
+            let did: Vec<Did> = ran.results.iter().map(|member| member[index]).collect();
+            let (updater, readers) = did.split_first().ok_or("no thread measured")?;
+            let case = |case| case_name(case, self.content, *rate, self.readers);
+            let read_ns = reads(&case(READ), readers, alone, &mut figures);
+            alone.get_or_insert(read_ns);
+            let update = case(UPDATE);
+            if *rate != Some(0) {
+                let per_second = per_second(updater);
+                figures.push(Figure::new(&update, "ops_per_s", "updates/s", per_second));
+                figures.extend(fences(&update, stretch, fence_ns));
+            }
+            if rate.is_none() {
+                let rest = ran.cpu_ns.saturating_sub(stretch.begin_cpu_ns);
+                figures.extend(updates(&update, updater, readers, rest));
+            }
+        }
+        Ok(figures)
+    }
+}
+
+impl MixedAsk {
+    fn stretches(&self) -> Vec<Rate> {
+        let slow = std::iter::once(0).chain(self.rates.iter().copied());
+        slow.map(Some).chain([None]).collect()
+    }
+}
+
+/// A thread that never came to its turn makes no figure but 0 a second.
+fn each(ns: u64, turns: u64) -> f64 {
+    ns as f64 / turns.max(1) as f64
+}
+
+fn per_second(did: &Did) -> f64 {
+    did.turns as f64 * 1e9 / did.wall_ns.max(1) as f64
+}
+
+/// Figures of readers; the CPU time of a read, which `alone` is without updates.
+fn reads(case: &str, readers: &[Did], alone: Option<f64>, figures: &mut Vec<Figure>) -> f64 {
+    let turns = readers.iter().map(|did| did.turns).sum();
+    let ns = each(readers.iter().map(|did| did.cpu_ns).sum(), turns);
+    figures.push(Figure::new(case, "cpu_ns", "ns/pair", ns));
+    let per_second = readers.iter().map(per_second).sum();
+    figures.push(Figure::new(case, "ops_per_s", "reads/s", per_second));
+    if let Some(alone) = alone.filter(|ns| *ns > 0.0) {
+        figures.push(Figure::new(case, "cpu_ns_ratio", "times", ns / alone));
+    }
+    ns
+}
+
+/// Figures of an updater at full speed: all CPU time of the process but the readers' is its.
+fn updates(case: &str, updater: &Did, readers: &[Did], process_cpu_ns: u64) -> Vec<Figure> {
+    let reading = readers.iter().map(|did| did.cpu_ns).sum();
+    let ns = each(process_cpu_ns.saturating_sub(reading), updater.turns);
+    let peak = process::peak_rss_bytes();
+    let peak = peak.map(|bytes| Figure::new(case, "peak_rss_bytes", "bytes", bytes as f64));
+    let cpu = Figure::new(case, "cpu_ns", "ns/update", ns);
+    std::iter::once(cpu).chain(peak).collect()
+}
+
+/// What a library says of its fences: how many a second, and the share of the time that they take.
+fn fences(case: &str, stretch: &Stretch, fence_ns: Option<u64>) -> Vec<Figure> {
+    let Some(counted) = stretch.counted else {
+        return Vec::new();
+    };
+    let issued = counted.fences_issued as f64;
+    let seconds = stretch.wall_ns.max(1) as f64 / 1e9;
+    let per_s = issued / seconds;
+    let mut figures = vec![Figure::new(case, "fences_per_s", "fences/s", per_s)];
+    figures.extend(fence_ns.map(|ns| {
+        let percent = 100.0 * issued * ns as f64 / stretch.wall_ns.max(1) as f64;
+        Figure::new(case, "fence_time_percent", "%", percent)
+    }));
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(subject: &str, content: Content) -> MixedAsk {
+        MixedAsk {
+            subject: subject.into(),
+            content,
+            readers: 2,
+            rates: vec![1_000],
+            ms: 10,
+        }
+    }
+
+    #[test]
+    fn every_subject_reads_and_updates() {
+        let _alone = crate::measure::freed::ALONE.lock().unwrap();
+        for subject in deferral::all() {
+            for content in [Content::Block, Content::Config] {
+                let ask = ask(subject.name, content);
+                if subject.beside(content).is_none() {
+                    assert!(ask.measure().unwrap_err().contains("beside"));
+                    continue;
+                }
+                let figures = ask.measure().unwrap();
+                let found = |case: &str, metric| {
+                    let mut all = figures.iter();
+                    all.any(|it| it.case == case && it.metric == metric)
+                };
+                let name = |case, rate| case_name(case, content, rate, 2);
+                for rate in [Some(0), Some(1_000), None] {
+                    let ratio = found(&name(READ, rate), "cpu_ns_ratio");
+                    assert!(found(&name(READ, rate), "cpu_ns"), "{}", subject.name);
+                    assert_eq!(ratio, rate != Some(0), "{}", subject.name);
+                    let updates = found(&name(UPDATE, rate), "ops_per_s");
+                    assert_eq!(updates, rate != Some(0), "{}", subject.name);
+                }
+                assert!(found(&name(UPDATE, None), "cpu_ns"), "{}", subject.name);
+            }
+        }
+    }
+
+    #[test]
+    fn costs_are_shared_out() {
+        let did = |turns, cpu_ns| Did {
+            turns,
+            cpu_ns,
+            wall_ns: 1_000,
+        };
+        let readers = [did(100, 300)];
+        let mut figures = Vec::new();
+        assert_eq!(reads("read", &readers, Some(1.5), &mut figures), 3.0);
+        figures.extend(updates("update", &did(10, 400), &readers, 1_000));
+        let stretch = Stretch {
+            begin_cpu_ns: 0,
+            wall_ns: 1_000_000_000,
+            counted: Some(Counters {
+                fences_issued: 1_000,
+                ..Counters::default()
+            }),
+        };
+        figures.extend(fences("update", &stretch, Some(20_000)));
+        let value = |metric: &str, case: &str| {
+            let mut all = figures.iter();
+            let found = all.find(|f| f.case == case && f.metric == metric);
+            found.unwrap().value
+        };
+        assert_eq!(value("cpu_ns_ratio", "read"), 2.0);
+        let update = value("cpu_ns", "update");
+        assert_eq!(update, 70.0, "all that readers did not use");
+        assert_eq!(value("ops_per_s", "read"), 1e8);
+        assert_eq!(value("fence_time_percent", "update"), 2.0);
+    }
+
+    #[test]
+    fn cases_are_named_by_content_rate_and_readers() {
+        let name = |content, rate, readers| case_name(READ, content, rate, readers);
+        assert_eq!(name(Content::Block, None, 1), "read");
+        assert_eq!(name(Content::Block, Some(0), 2), "read 0/s 2r");
+        assert_eq!(name(Content::Config, Some(1_000), 1), "read config 1k/s");
+        assert!(is_read("read 2r") && !is_read("reader looping"));
+    }
+}

@@ -1,0 +1,142 @@
+//! The libraries that are measured: one file each, with its read side and its way to reclaim later.
+//!
+//! A file gives the subjects of its library: [`Subject`]s that read and wait, [`Deferring`]s that reclaim
+//! later. Most have one of each, with the same name.
+
+use crate::deferral::Deferring;
+use crate::subjects::Subject;
+
+#[cfg(feature = "peers")]
+mod arc_swap;
+#[cfg(have_ck)]
+mod ck;
+#[cfg(feature = "peers")]
+mod crossbeam;
+mod domain;
+#[cfg(feature = "peers")]
+mod haphazard;
+#[cfg(feature = "peers")]
+mod kovan;
+#[cfg(have_liburcu)]
+mod liburcu;
+mod quiescent;
+#[cfg(feature = "peers")]
+mod sdd;
+#[cfg(feature = "peers")]
+mod seize;
+mod srcu;
+mod std_locks;
+
+#[cfg(target_os = "linux")]
+pub(crate) use domain::NAME as DOMAIN;
+pub(crate) use quiescent::by_function;
+#[cfg(target_os = "linux")]
+pub(crate) use quiescent::dropped;
+
+/// The subjects of a library.
+pub(crate) struct Peers {
+    /// Those that read.
+    pub(crate) reading: Vec<Subject>,
+    /// Those that reclaim later.
+    pub(crate) deferring: Vec<Deferring>,
+}
+
+/// Every subject of this build, quiescent's first.
+pub(crate) fn all() -> Vec<Peers> {
+    vec![
+        quiescent::peers(),
+        domain::peers(),
+        srcu::peers(),
+        #[cfg(have_liburcu)]
+        liburcu::peers(),
+        #[cfg(have_ck)]
+        ck::peers(),
+        #[cfg(feature = "peers")]
+        crossbeam::peers(),
+        #[cfg(feature = "peers")]
+        seize::peers(),
+        #[cfg(feature = "peers")]
+        haphazard::peers(),
+        #[cfg(feature = "peers")]
+        sdd::peers(),
+        #[cfg(feature = "peers")]
+        kovan::peers(),
+        #[cfg(feature = "peers")]
+        arc_swap::peers(),
+        std_locks::peers(),
+    ]
+}
+
+/// A library that could be measured, but is not in this build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Absent {
+    /// The name in reports.
+    pub name: &'static str,
+    /// What makes it present.
+    pub remedy: &'static str,
+}
+
+const INSTALL_C: &str = "apt-get install liburcu-dev libck-dev, then build again";
+const BUILD_PEERS: &str = "build with the feature `peers`";
+
+/// Those that are not in this build, with the remedy.
+pub fn absent() -> Vec<Absent> {
+    let rust = [
+        "crossbeam-epoch",
+        "seize",
+        "papaya-seize",
+        "haphazard",
+        "sdd",
+        "kovan",
+        "arc-swap",
+        "arc-swap-cache",
+        "arc-swap-full",
+    ];
+    let c = [
+        "liburcu-memb",
+        "liburcu-memb-call",
+        "liburcu-qsbr",
+        "liburcu-defer",
+        "ck",
+    ];
+    let c_remedy = match cfg!(feature = "peers") {
+        true => INSTALL_C,
+        false => BUILD_PEERS,
+    };
+    let all = all();
+    let present = |name: &str| {
+        all.iter().any(|it| {
+            it.reading.iter().any(|it| it.name == name)
+                || it.deferring.iter().any(|it| it.name == name)
+        })
+    };
+    let rust = rust.map(|name| (name, BUILD_PEERS)).into_iter();
+    rust.chain(c.map(|name| (name, c_remedy)))
+        .filter(|(name, _)| !present(name))
+        .map(|(name, remedy)| Absent { name, remedy })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peer_is_present_or_absent_with_a_remedy() {
+        for name in [
+            "crossbeam-epoch",
+            "seize",
+            "sdd",
+            "arc-swap-full",
+            "liburcu-qsbr",
+            "liburcu-defer",
+            "ck",
+        ] {
+            let there =
+                crate::subjects::named(name).is_some() || crate::deferral::named(name).is_some();
+            let absent = absent().into_iter().find(|absent| absent.name == name);
+            assert!(there != absent.is_some(), "{name}");
+            assert!(absent.is_none_or(|absent| !absent.remedy.is_empty()));
+        }
+    }
+}

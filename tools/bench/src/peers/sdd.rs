@@ -1,0 +1,110 @@
+//! sdd: `Guard::new()` and an `AtomicShared`; an `Owned` dropped under a guard. Its header makes the block 80
+//! bytes.
+
+use super::Peers;
+use crate::deferral::loops::{Block, Defer, deferring};
+use crate::deferral::noted::{self, HandOver, Noted};
+use crate::deferral::{Deferring, RETIRE};
+use crate::subjects::ReaderControl;
+use crate::subjects::loops::{self, Peer, Word};
+use sdd::{AtomicShared, Guard, Owned};
+use std::mem::{self, ManuallyDrop};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+struct Sdd;
+
+/// An `Owned` is a pointer; here it is carried as one.
+const _: () = assert!(size_of::<Owned<Block>>() == size_of::<*mut ()>());
+
+impl Defer for Sdd {
+    fn new() -> Self {
+        Sdd
+    }
+
+    #[inline(always)]
+    fn make(value: u64) -> *mut () {
+        let owned = ManuallyDrop::new(Owned::new(Block::new(value)));
+        // SAFETY: of the same size (above); any bytes make a raw pointer, and only `retire` looks at it.
+        unsafe { mem::transmute_copy(&owned) }
+    }
+
+    #[inline(always)]
+    unsafe fn retire(&self, block: *mut ()) {
+        let _guard = Guard::new();
+        // SAFETY: the bytes of an `Owned` that `make` did not drop; the caller gives each once.
+        drop(unsafe { mem::transmute_copy::<*mut (), Owned<Block>>(&block) });
+    }
+}
+
+/// sdd has objects of its own kind; the box in it is dropped with it.
+impl HandOver for Sdd {
+    type Object = Owned<Box<Noted>>;
+
+    #[inline(always)]
+    fn make(handed_over: u64) -> Self::Object {
+        Owned::new(Noted::boxed(handed_over))
+    }
+
+    #[inline(always)]
+    fn hand_over(object: Self::Object) {
+        let _guard = Guard::new();
+        drop(object);
+    }
+}
+
+fn hold(control: &ReaderControl) {
+    let _guard = Guard::new();
+    noted::stay(control);
+}
+
+/// What a thread has dropped is reclaimed as its guards move the epoch on; what it deferred last comes last.
+/// A bounded number of tries, as in `crossbeam.rs`.
+fn finish() {
+    let done = Arc::new(AtomicBool::new(false));
+    let last = done.clone();
+    Guard::new().defer_execute(move || last.store(true, Ordering::Release));
+    for _ in 0..10_000_000 {
+        Guard::new().accelerate();
+        if done.load(Ordering::Acquire) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// A pointer at hand, never replaced.
+struct Pointer(&'static AtomicShared<Word>);
+
+static POINTER: LazyLock<AtomicShared<Word>> = LazyLock::new(|| AtomicShared::new(Word(42)));
+
+impl Peer for Pointer {
+    type Held = Guard;
+
+    fn new() -> Self {
+        Pointer(&POINTER)
+    }
+
+    #[inline(always)]
+    fn enter(&self) -> Guard {
+        Guard::new()
+    }
+
+    #[inline(always)]
+    fn read(&self, held: &mut Guard) -> u64 {
+        let value = self.0.load(Ordering::Acquire, held);
+        value.as_ref().map_or(0, |value| value.0)
+    }
+}
+
+pub(super) fn peers() -> Peers {
+    Peers {
+        reading: vec![loops::subject::<Pointer>("sdd")],
+        deferring: vec![Deferring {
+            finish,
+            verbs: const { &[noted::verb::<Sdd>(RETIRE)] },
+            hold: Some(hold),
+            ..deferring::<Sdd>("sdd")
+        }],
+    }
+}
