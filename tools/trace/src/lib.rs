@@ -64,7 +64,7 @@ pub use base::{
     role,
 };
 pub use event::Event;
-pub use input::{from_read, from_seek, identified, is_dat, open};
+pub use input::{follow, from_read, from_seek, identified, is_dat, open};
 pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
 pub use measure::{Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, measure};
 pub use record::{

@@ -15,7 +15,7 @@ use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress, Report, Row};
 use quiescent_sim::whatif::{self, Reading};
 use quiescent_trace::{
-    Analysis, Findings, Input, Kind as Of, Reader, Table, identified, is_dat, open,
+    Analysis, Findings, Input, Kind as Of, Table, follow, identified, is_dat, open,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -28,9 +28,6 @@ const TIMELINE: Kind = Kind::data("--output");
 
 /// Views for Perfetto's trace processor; `ci/perfetto` tests them.
 const SQL: &str = include_str!("../../../../data/perfetto/quiescent.sql");
-
-/// The number of records between two checks of the stop flag.
-const RECORDS_AT_A_TIME: u32 = 4096;
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Trace) -> Result<u8, Error> {
@@ -212,34 +209,29 @@ fn read(
     bar: &Bar,
 ) -> Result<(Findings, Option<Replayed>), Error> {
     bar.begin("bytes", source.length);
+    let mut shown = 0;
     // One thread reads and parses, this one analyses: results are those of one thread.
-    let mut reader = Reader::ahead(name, source.input);
-    let (mut shown, mut records) = (0, 0u32);
-    loop {
-        // Without `map_err`, which would copy each record.
-        let record = match reader.next_record() {
-            Ok(Some(record)) => record,
-            Ok(None) => break,
-            Err(why) => return Err(unreadable(why)),
-        };
-        analysis.feed(&record);
-        if let Some(replay) = &mut replay {
-            replay.feed(&record);
-        }
-        records += 1;
-        if records == RECORDS_AT_A_TIME {
-            records = 0;
+    let summary = follow(
+        name,
+        source.input,
+        true,
+        &mut |record| {
+            analysis.feed(record);
+            if let Some(replay) = &mut replay {
+                replay.feed(record);
+            }
+        },
+        &mut |_| {
             let now = source.read.load(Ordering::Relaxed);
             bar.advance(now - shown);
             shown = now;
-            if stop.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-    }
+            !stop.load(Ordering::Relaxed)
+        },
+    );
+    let summary = summary.map_err(unreadable)?;
     bar.end();
-    let findings = analysis.finish(reader.summary()).map_err(unreadable)?;
-    let (window, lines) = (findings.about.window, reader.summary().lines);
+    let findings = analysis.finish(&summary).map_err(unreadable)?;
+    let (window, lines) = (findings.about.window, summary.lines);
     if window.end_ns <= window.start_ns && findings.about.unitless == 0 {
         return Err(unreadable(quiescent_trace::Error::Missing {
             name: name.to_owned(),
@@ -248,7 +240,7 @@ fn read(
             remedy: "give a window whose end is after its start",
         }));
     }
-    Ok((findings, replay.map(|it| it.finish(reader.summary()))))
+    Ok((findings, replay.map(|it| it.finish(&summary))))
 }
 
 /// All tables as rows: the case is a row's own name.

@@ -10,12 +10,9 @@ use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress};
 use quiescent_sim::whatif::{self, Reading, Request, Trace};
-use quiescent_trace::{Options, Reader, Window};
+use quiescent_trace::{Options, Window};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The number of records between two checks of the stop flag.
-const RECORDS_AT_A_TIME: u32 = 4096;
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Whatif) -> Result<u8, Error> {
@@ -82,21 +79,22 @@ pub(super) fn read(
 ) -> Result<Option<Trace>, Error> {
     let wrong = |why: quiescent_trace::Error| Error::Usage(why.to_string());
     let input = quiescent_trace::open(file).map_err(wrong)?;
-    let mut reader = Reader::new(&file.display().to_string(), input);
     let mut reading = Reading::new(options);
     bar.begin("lines", 0);
-    let mut records = 0;
-    while let Some(record) = reader.next_record().map_err(wrong)? {
-        reading.feed(&record);
-        records += 1;
-        if records == RECORDS_AT_A_TIME {
+    let summary = quiescent_trace::follow(
+        &file.display().to_string(),
+        input,
+        false,
+        &mut |record| reading.feed(record),
+        &mut |records| {
             bar.advance(u64::from(records));
-            records = 0;
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-        }
+            !stop.load(Ordering::Relaxed)
+        },
+    );
+    let summary = summary.map_err(wrong)?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
     }
     bar.end();
-    reading.finish(reader.summary()).map(Some).map_err(wrong)
+    reading.finish(&summary).map(Some).map_err(wrong)
 }

@@ -9,6 +9,8 @@
 //! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe
 //! ([`dat`](crate::dat)); a trace of Perfetto's is read in one pass ([`perfetto`](crate::perfetto)).
 
+pub use follow::follow;
+
 use crate::Error;
 use crate::dat::{Dat, Frames, MAGIC, Source};
 use crate::line::Input;
@@ -149,7 +151,7 @@ fn seekable(
     input.rewind().map_err(wrong("give a regular file"))?;
     let start = start_of(name, &mut input)?;
     if !start.starts_with(MAGIC) {
-        return by_kind(name, start, input, through).map(|(input, _)| input);
+        return by_kind(name, start, Box::new(input), through).map(|(input, _)| input);
     }
     let source: Box<dyn Source> = Box::new(input);
     Dat::open(source).map(Input::made).map_err(wrong(DAT))
@@ -187,7 +189,7 @@ fn opened(
             remedy: "save it to a file and name that, or pipe the text of `trace-cmd report -t FILE`",
         });
     }
-    by_kind(name, start, input, through)
+    by_kind(name, start, Box::new(input), through)
 }
 
 /// Whether a file that starts like this is a `trace.dat`, which [`open`] reads and [`from_read`] does not.
@@ -206,11 +208,11 @@ fn start_of(name: &str, input: &mut impl Read) -> Result<Vec<u8>, Error> {
     Ok(start)
 }
 
-/// By its first bytes, which have been read.
+/// By its first bytes, which have been read. Readers are made here, and not for each kind of input.
 fn by_kind(
     name: &str,
     start: Vec<u8>,
-    input: impl Read + Send + 'static,
+    input: Box<dyn Read + Send>,
     through: Through,
 ) -> Result<(Input, &'static str), Error> {
     let (xz, gzip, zstd) = (
@@ -302,5 +304,6 @@ fn is_utf_16(start: &[u8]) -> bool {
 }
 
 mod ahead;
+mod follow;
 #[cfg(test)]
 mod tests;
