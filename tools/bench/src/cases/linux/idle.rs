@@ -171,18 +171,6 @@ pub enum IdleAsk {
 impl Question for IdleAsk {
     const KIND: &'static str = "idle";
 
-    fn name(&self) -> String {
-        match self {
-            IdleAsk::Subject {
-                subject, blocks, ..
-            } => format!("{subject}, idle after {blocks} blocks"),
-            IdleAsk::Together { domains } => together::case(*domains),
-            IdleAsk::Resting {
-                domains, at_once, ..
-            } => resting::case(*domains, *at_once),
-        }
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(match self {
             IdleAsk::Subject { ms, .. } => 2 * ms,
@@ -198,9 +186,9 @@ impl Question for IdleAsk {
                 blocks,
                 ms,
             } => {
-                let rest =
-                    rest::watch(deferral::find(subject)?, blocks, Duration::from_millis(ms))?;
-                Ok(rest.figures(if blocks == 0 { NOTHING_QUEUED } else { DRAINED }))
+                let case = if blocks == 0 { NOTHING_QUEUED } else { DRAINED };
+                let subject = deferral::find(subject)?;
+                rest::watch(subject, blocks, Duration::from_millis(ms), case)
             }
             IdleAsk::Together { domains } => together::measure(domains),
             IdleAsk::Resting {
