@@ -9,13 +9,13 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use quiescent_harness::search::{explore, large};
+use quiescent_harness::search::{explore, table};
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
     let Some((&which, bytes)) = bytes.split_first() else {
         return Corpus::Reject;
     };
-    let machines = large::walks();
+    let machines = table::walks();
     let machine = &machines[usize::from(which) % machines.len()];
     match explore::walk(machine, bytes) {
         Ok(_) => Corpus::Keep,

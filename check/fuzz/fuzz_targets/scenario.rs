@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     };
     match Scenario::read("fuzz", "fuzz.toml", text) {
         Ok(it) => {
-            let threads: usize = it.cast.0.iter().sum();
+            let threads: usize = it.options().cast.0.iter().sum();
             assert!(threads > 0, "a run without threads");
             let _ = it.options().long_enough();
         }

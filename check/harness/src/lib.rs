@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`replay`] | records of a host's calls and the engine's queries, and their replay |
 //! | [`host`] | a machine around the engine that a test drives by hand |
+//! | [`explore`] | breadth-first search over the states of any model |
 //! | [`search`] | a model of that machine, its rules, and the search of every order of its actions |
 //! | [`models`] | models of parts of the engine |
 //!
@@ -24,6 +25,7 @@
 #[doc(hidden)]
 pub use quiescent_kernel; // for macros
 
+pub mod explore;
 pub mod host;
 pub mod models;
 mod record;

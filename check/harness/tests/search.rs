@@ -12,12 +12,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use quiescent_harness::explore::Searched;
 use quiescent_harness::search::actions::Action;
 use quiescent_harness::search::bounds::Bounds;
 use quiescent_harness::search::explore::{Report, explore, walk};
 use quiescent_harness::search::marks::{Mark, Marks, Pad};
 use quiescent_harness::search::model::State;
-use quiescent_harness::search::{large, small};
+use quiescent_harness::search::table;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use quiescent_kernel::EarlyQs;
@@ -32,12 +33,15 @@ fn search(list: &[Bounds]) -> Marks {
     let mut reached = Marks::default();
     for (bounds, report) in list.iter().zip(explored(list)) {
         let Report {
-            states,
-            transitions,
-            depth,
+            searched,
             settled,
             marks,
         } = report;
+        let Searched {
+            states,
+            transitions,
+            depth,
+        } = searched;
         println!(
             "{states:>9} {transitions:>11} {depth:>5} {settled:>8} {:>5}  {bounds}",
             marks.len()
@@ -83,7 +87,7 @@ fn explored(list: &[Bounds]) -> Vec<Report> {
 fn every_interleaving_within_small_bounds_is_right() {
     let mut reached = Marks::default();
     for early_qs in [EarlyQs::Off, EarlyQs::Scan, EarlyQs::Init] {
-        let marks = search(&small::normal(early_qs));
+        let marks = search(&table::normal(early_qs));
         let early = marks.has(Mark::EarlyReport);
         assert_eq!(
             early,
@@ -92,8 +96,8 @@ fn every_interleaving_within_small_bounds_is_right() {
         );
         reached = reached.union(marks);
     }
-    reached = reached.union(search(&small::preempted()));
-    reached = reached.union(search(&small::expedited()));
+    reached = reached.union(search(&table::preempted()));
+    reached = reached.union(search(&table::expedited()));
     let missing = Marks::of(Mark::ALL).without(reached);
     assert!(missing.is_empty(), "the search never reached: {missing}");
 }
@@ -101,7 +105,7 @@ fn every_interleaving_within_small_bounds_is_right() {
 #[test]
 #[ignore = "minutes, and some gigabytes of memory"]
 fn every_interleaving_within_larger_bounds_is_right() {
-    let reached = search(&large::deep());
+    let reached = search(&table::deep());
     assert!(reached.has(Mark::CreditChanged) && reached.has(Mark::ExpAgain));
 }
 
@@ -109,7 +113,7 @@ fn every_interleaving_within_larger_bounds_is_right() {
 #[test]
 fn random_walks_over_larger_machines_are_right() {
     let bytes = proptest::collection::vec(proptest::num::u8::ANY, 500..3000);
-    for bounds in large::walks() {
+    for bounds in table::walks() {
         // The paths are the same each time, so that the test does not fail by chance. A violation is shrunk.
         let config = Config {
             cases: 96,
@@ -138,7 +142,7 @@ fn random_walks_over_larger_machines_are_right() {
 /// Hosts with a planted defect are caught, each by the rule that is meant to find it.
 #[test]
 fn planted_defects_of_a_host_are_found() {
-    for (bounds, rule) in large::broken() {
+    for (bounds, rule) in table::broken() {
         let violation = explore(&bounds).err();
         let violation = violation.unwrap_or_else(|| panic!("not found: {bounds:?}"));
         assert!(
@@ -156,9 +160,7 @@ fn the_last_cpu_stays_for_a_preempted_task() {
     let may_depart_after = |absent, actions: &[Action]| {
         let bounds = Bounds {
             absent,
-            preempts: 1,
-            departures: 1,
-            ..Bounds::SMALL
+            ..Bounds::SMALL.but("preempts 1 departures 1")
         };
         let mut state = State::new(&bounds);
         for &action in actions {

@@ -2,9 +2,9 @@
 //!
 //! | module | memory | schedules | finds |
 //! |---|---|---|---|
-//! | [`explorer`] | store buffers (TSO, PSO) | few preemptions: all; walks | missing fences, lost wake-ups |
+//! | [`explorer`] | store buffers (TSO, PSO) | all short ones, some long ones | missing fences, wrong logic |
 //! | [`loom`] | C11 | all with few preemptions | missing acquire and release |
-//! | [`shuttle`] | sequentially consistent | random, of long executions | wrong logic |
+//! | [`shuttle`] | sequentially consistent | random | wrong logic, in models of programs that use the library |
 //!
 //! The packages in `packages/` are manifests only: each compiles the library's own sources on one module, and
 //! runs the scenarios of that name in `scenarios/`.

@@ -10,10 +10,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use crate::callback;
-use crate::element::{ALIVE, Element, POISON};
-use crate::finding::Finding;
-use crate::kind::KINDS;
+use crate::book::element::{ALIVE, Element, POISON};
+use crate::book::ending;
+use crate::book::finding::Finding;
 
 /// Blocks freed so far.
 pub static FREED: AtomicU64 = AtomicU64::new(0);
@@ -86,16 +85,11 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
         }
         _ => return block, // not an element
     }
-    // The block of an empty cell may contain an old mark from the stack; but an `Option` that is `None` has
-    // no kind. SAFETY: inside the block.
-    if usize::from(unsafe { block.add(Element::KIND).read() }) >= KINDS {
-        return block;
-    }
     FREED.fetch_add(1, Ordering::Relaxed);
     // SAFETY: a whole element, by its mark.
     let element = unsafe { &*block.cast::<Element>() };
     if element.kind().plain() {
-        callback::freed(element.entry(), element.word());
+        ending::freed(element.entry(), element.word());
     }
     mark.store(POISON, Ordering::Relaxed);
     let size = SIZE.load(Ordering::Relaxed);
@@ -116,14 +110,14 @@ unsafe fn freed(block: *mut u8) -> *mut u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Entry;
-    use crate::kind::Kind;
+    use crate::book::entry::Entry;
+    use crate::book::kind::Kind;
 
     #[test]
     fn blocks_are_counted_poisoned_and_freed_once() {
         keep(8);
         let entry: &'static Entry = Box::leak(Box::new(Entry::new()));
-        assert!(entry.take(1, Kind::RetirePtr, crate::entry::DOMAIN));
+        assert!(entry.take(1, Kind::RetirePtr, crate::book::entry::DOMAIN));
         let block = Box::into_raw(Box::new(Element::new(entry, 1, Kind::RetirePtr)));
         // SAFETY: just made.
         unsafe { (*block).set_word(entry.queue(1, 0)) };

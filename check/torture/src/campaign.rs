@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use quiescent_report::Error;
 use quiescent_report::Report;
 
+use crate::book::kept::Kept;
 use crate::child::{Message, Request};
-use crate::kept::Kept;
 use crate::report::EVENTS;
 use crate::scenario::Scenario;
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use quiescent::FenceMode;
 use serde::{Deserialize, Serialize};
 
-use crate::options::{Broken, Options};
+use crate::book::options::{Broken, Options};
 use crate::run;
 use crate::scenario::Scenario;
 
@@ -67,13 +67,23 @@ pub enum Message {
 
 impl Request {
     /// The run.
-    fn options(&self) -> Result<Options, String> {
+    ///
+    /// # Errors
+    /// If there is no such scenario, or it has an error.
+    pub fn options(&self) -> Result<Options, String> {
         let scenario = match &self.text {
             Some(text) => Scenario::read(&self.scenario, &self.scenario, text),
             None => Scenario::named(&self.scenario),
         };
         let scenario = scenario.map_err(|why| why.to_string())?;
-        let mut options = scenario.options();
+        self.apply(scenario.options())
+    }
+
+    /// The run of a scenario with these options.
+    ///
+    /// # Errors
+    /// If there is no such misuse.
+    pub fn apply(&self, mut options: Options) -> Result<Options, String> {
         options.seed = self.seed;
         options.duration = self.duration;
         options.interval = self.interval;
@@ -89,8 +99,7 @@ impl Request {
             options.cast.share(threads);
         }
         if let Some(name) = &self.broken {
-            let broken = Broken::named(name);
-            options.broken = Some(broken.ok_or_else(|| format!("`{name}`: no such misuse"))?);
+            options.broken = Some(Broken::named(name)?);
         }
         Ok(options)
     }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 
 use quiescent::statistics;
 
-use crate::kind::Kind;
-use crate::role::Role;
-use crate::world::World;
+use crate::book::kind::Kind;
+use crate::book::role::Role;
+use crate::book::world::World;
 
 /// What has not happened so far, as texts.
 pub fn missing(world: &World) -> Vec<String> {

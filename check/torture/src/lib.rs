@@ -28,58 +28,27 @@
 
 #![deny(missing_docs)]
 
+/// What each metric of a torture is; `quiescent torture --help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
+mod acts;
 pub mod allocator;
-mod callback;
+pub mod arguments;
+mod book;
 pub mod campaign;
 pub mod child;
-mod churn;
-mod counter;
 mod coverage;
-mod domain_policy;
-mod domain_reader;
-mod dropper;
-pub mod element;
-pub mod entry;
-mod events;
-mod fake;
-pub mod finding;
-mod flood;
-mod forker;
-mod hand;
-pub mod kept;
-mod kind;
-mod latency;
-pub mod ledger;
 mod line;
-mod numbers;
-mod options;
-mod own_maker;
-mod own_stall;
-mod own_writer;
-pub mod periods;
-mod pool;
-pub mod reader;
 mod report;
-mod role;
 mod run;
 pub mod scenario;
-mod srcu_reader;
-mod srcu_task;
-mod stall;
-mod storm;
-pub mod target;
-mod tune;
-mod waiting_threads;
-mod waking;
-pub mod watchdog;
-mod world;
-pub mod writer;
+mod watchdog;
 
-pub use counter::{COUNTERS, Counter};
-pub use finding::Finding;
-pub use kind::{KINDS, Kind};
-pub use latency::Counts;
-pub use options::{Broken, Delays, Options};
+pub use book::counter::{COUNTERS, Counter};
+pub use book::finding::Finding;
+pub use book::kind::{KINDS, Kind};
+pub use book::latency::Counts;
+pub use book::options::{Broken, Delays, Options};
+pub use book::role::{Cast, ROLES, Role};
 pub use report::{KindRow, Report};
-pub use role::{Cast, ROLES, Role};
 pub use run::{Moment, run};

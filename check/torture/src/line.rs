@@ -1,4 +1,4 @@
-//! The progress line of an interval: its counts. `docs/verification.md` has the legend.
+//! The progress line of an interval: its counts. `metrics.txt` has the legend.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use quiescent::statistics;
 
+use crate::book::finding::Finding;
+use crate::book::latency::Counts;
+use crate::book::role::{ROLES, Role};
+use crate::book::world::{AGES, World};
 use crate::coverage;
-use crate::finding::Finding;
-use crate::latency::Counts;
-use crate::role::{ROLES, Role};
-use crate::world::{AGES, World};
 
 /// The counters at one moment.
+#[derive(Default)]
 pub struct Line {
     elapsed: Duration,
     acts: [u64; ROLES],
@@ -93,17 +94,6 @@ impl Line {
 
     /// The counts since the start.
     pub fn text(&self) -> String {
-        self.since(&Line {
-            elapsed: Duration::ZERO,
-            acts: [0; ROLES],
-            grace_periods: 0,
-            sole: 0,
-            done: 0,
-            lazy: 0,
-            held: 0,
-            ages: [0; AGES],
-            latency: Counts::default(),
-            errors: 0,
-        })
+        self.since(&Line::default())
     }
 }

@@ -8,13 +8,14 @@ use quiescent::statistics;
 use quiescent::stats::Statistics;
 use quiescent_report::{Report as Shared, Row};
 
-use crate::finding::Finding;
-use crate::kind::Kind;
-use crate::latency::Counts;
-use crate::options::Options;
-use crate::role::Role;
-use crate::world::{AGES, World};
-use crate::{coverage, events};
+use crate::book::finding::{self, Finding};
+use crate::book::kept;
+use crate::book::kind::Kind;
+use crate::book::latency::Counts;
+use crate::book::options::Options;
+use crate::book::role::Role;
+use crate::book::world::{AGES, World};
+use crate::coverage;
 
 /// Takes a row: case, metric, unit, value.
 type Put<'a> = &'a mut dyn FnMut(&str, &str, &str, f64);
@@ -77,7 +78,7 @@ fn counts(world: &World) -> Vec<(&'static str, u64)> {
         ("callback", get(&world.glances)),
         ("pause", get(&world.pauses)),
         ("stall report", get(&world.stalls)),
-        ("planned panic", get(&world.panics)),
+        ("planned panic", get(&world.panics[0])),
         ("no free entry", get(&world.full)),
     ]);
     let spans = ["spans 0", "spans 1", "spans 2", "spans 3 or more"];
@@ -146,8 +147,8 @@ impl Report {
                 .collect(),
             counts: counts(world),
             line,
-            events: match crate::finding::any() {
-                true => events::last(world, EVENTS),
+            events: match finding::any() {
+                true => kept::last(world.rings(), EVENTS),
                 false => Vec::new(),
             },
             statistics: statistics(),
@@ -258,21 +259,14 @@ impl Report {
             row(name, metric, "times", *count as f64);
         }
         let statistics = &self.statistics;
-        row(
-            "all",
-            "grace_periods",
-            "times",
-            statistics.grace_periods as f64,
-        );
-        row("all", "scans", "times", statistics.scans as f64);
-        let fences = statistics.fences_gp + statistics.fences_flag;
-        row("all", "fences", "times", fences as f64);
-        row(
-            "all",
-            "grace_periods_sole",
-            "times",
-            statistics.grace_periods_sole as f64,
-        );
+        for (metric, count) in [
+            ("grace_periods", statistics.grace_periods),
+            ("scans", statistics.scans),
+            ("fences", statistics.fences_gp + statistics.fences_flag),
+            ("grace_periods_sole", statistics.grace_periods_sole),
+        ] {
+            row("all", metric, "times", count as f64);
+        }
         let mut latency = Counts::default();
         self.kinds.iter().for_each(|it| latency.add(&it.latency));
         for (low, count) in latency.powers() {

@@ -7,24 +7,26 @@ use std::time::{Duration, Instant};
 use quiescent::stats::{guarantees, holdouts};
 use quiescent::tuning::set_flush_times;
 use quiescent::{
-    Domain, Guard, InitError, Srcu, barrier, defer, read_lock, statistics, synchronize,
+    Domain, Global, Guard, InitError, Many, RcuDomain, Srcu, barrier, defer, read_lock, statistics,
+    synchronize,
 };
 
-use crate::element::MADE;
-use crate::finding::{self, Finding};
-use crate::hand::Hand;
-use crate::line::Line;
-use crate::options::{Broken, Options};
-use crate::periods::{DOMAINS, Periods, SRCUS};
-use crate::report::Report;
-use crate::role::Role;
-use crate::watchdog::{TICK, Watchdog};
-use crate::world::{Place, World};
-use crate::{
-    allocator, callback, churn, coverage, domain_policy, domain_reader, dropper, fake, flood,
-    forker, own_maker, own_stall, own_writer, reader, srcu_reader, srcu_task, stall, storm, tune,
+use crate::acts::{
+    callback, churn, dropper, flood, forker, maker, reader, stall, storm, task, tune,
     waiting_threads, writer,
 };
+use crate::book::element::MADE;
+use crate::book::finding::{self, Finding};
+use crate::book::hand::Hand;
+use crate::book::options::{Broken, Options};
+use crate::book::periods::{DOMAINS, SRCUS};
+use crate::book::role::Role;
+use crate::book::target::Targets;
+use crate::book::world::{Place, World};
+use crate::line::Line;
+use crate::report::Report;
+use crate::watchdog::{TICK, Watchdog};
+use crate::{allocator, coverage};
 
 /// The progress of a run, ten times a second.
 pub struct Moment<'a> {
@@ -55,8 +57,16 @@ pub fn run(
     }
     let mut options = options.clone();
     leave_out_what_is_not_promised(&mut options);
-    let world = World::begin(options.clone()).expect("one run in a process");
-    allocator::keep(options.quarantine);
+    let world = World::begin(options, callback::follow).expect("one run in a process");
+    let threads = world.places.len();
+    Global::begin(threads);
+    if world.options.cast.has_srcus() {
+        Srcu::begin(threads);
+    }
+    if world.options.cast.has_domains() {
+        Domain::begin(threads);
+    }
+    allocator::keep(world.options.quarantine);
     storm::install();
     stall::listen();
     let start = world.start;
@@ -64,14 +74,14 @@ pub fn run(
     let threads = start_all(world);
     let mut notes = String::new();
     let mut stopped = false;
-    let mut next = options.interval;
+    let mut next = world.options.interval;
     let mut last = Line::new(world);
     while goes_on(world) && !stopped && !finding::any() {
         thread::sleep(TICK);
         notes += &watchdog.look().unwrap_or_default();
         let elapsed = start.elapsed();
         let line = (elapsed >= next).then(|| {
-            next += options.interval;
+            next += world.options.interval;
             let now = Line::new(world);
             let text = now.since(&last);
             last = now;
@@ -80,7 +90,7 @@ pub fn run(
         let line = line.as_deref();
         stopped = !tick(&Moment { elapsed, line });
     }
-    if start.elapsed() >= options.long_enough() && !stopped && !finding::any() {
+    if start.elapsed() >= world.options.long_enough() && !stopped && !finding::any() {
         for missing in coverage::missing(world) {
             notes += &format!("{missing}\n");
             Finding::NotExercised.note(None, 0);
@@ -142,14 +152,14 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
     let mut threads: Vec<_> = Vec::new();
     for (number, place) in world.places.iter().enumerate() {
         let body: fn(Hand) = match place.role {
-            Role::Reader => reader::run,
-            Role::Writer => writer::run,
-            Role::Fake => fake::run,
+            Role::Reader => reader::run::<Global>,
+            Role::Writer => writer::run::<Global>,
+            Role::Fake => writer::fake::<Global>,
             Role::Barrier => waiting_threads::barriers,
             Role::Drain => waiting_threads::drains,
             Role::Quiet => waiting_threads::quiet,
             Role::Lazy => waiting_threads::lazies,
-            Role::Flood => flood::run,
+            Role::Flood => flood::run::<Global>,
             Role::Dropper => dropper::run,
             Role::Stall => stall::run,
             Role::Fork => forker::run,
@@ -157,18 +167,18 @@ fn start_all(world: &'static World) -> Vec<JoinHandle<()>> {
             Role::Budget => tune::budget,
             Role::Toggle => tune::toggle,
             Role::Signal => storm::run,
-            Role::SrcuReader => srcu_reader::run,
-            Role::SrcuWriter => own_writer::run::<Srcu>,
-            Role::SrcuFlood => flood::under_srcus,
-            Role::SrcuStall => own_stall::run::<Srcu>,
-            Role::SrcuTask => srcu_task::run,
-            Role::SrcuMaker => own_maker::run::<Srcu>,
-            Role::DomainReader => domain_reader::run,
-            Role::DomainWriter => own_writer::run::<Domain>,
-            Role::DomainFlood => flood::under_domains,
-            Role::DomainStall => own_stall::run::<Domain>,
-            Role::DomainMaker => own_maker::run::<Domain>,
-            Role::DomainPolicy => domain_policy::run,
+            Role::SrcuReader => reader::run::<Srcu>,
+            Role::SrcuWriter => writer::run::<Srcu>,
+            Role::SrcuFlood => flood::run::<Srcu>,
+            Role::SrcuStall => stall::alone::<Srcu>,
+            Role::SrcuTask => task::run,
+            Role::SrcuMaker => maker::run::<Srcu>,
+            Role::DomainReader => reader::run::<Domain>,
+            Role::DomainWriter => writer::run::<Domain>,
+            Role::DomainFlood => flood::run::<Domain>,
+            Role::DomainStall => stall::alone::<Domain>,
+            Role::DomainMaker => maker::run::<Domain>,
+            Role::DomainPolicy => tune::domains,
             Role::Churn => continue, // the lanes start these
         };
         threads.push(named(place.role.name()).spawn(move || body(Hand::new(world, number, 0))));
@@ -193,7 +203,7 @@ fn end_all(world: &World, threads: Vec<JoinHandle<()>>, notes: &mut String) -> b
                 Finding::Hang.note(None, 0);
                 return false;
             }
-            end_handed_on(world); // another thread may wait for them
+            reader::end_passed_on(); // another thread may wait for them
             thread::sleep(Duration::from_millis(1));
         }
         if thread.join().is_err() {
@@ -206,12 +216,10 @@ fn end_all(world: &World, threads: Vec<JoinHandle<()>>, notes: &mut String) -> b
 /// Empties all slots and waits for everything queued; false if that does not end.
 fn sweep(world: &'static World, notes: &mut String) -> bool {
     let sweeper = thread::spawn(move || {
-        for place in 0..world.places.len() {
-            writer::clear(&mut Hand::new(world, place, 1 << 40));
-        }
-        end_handed_on(world); // of every target
-        clear_targets(world, &SRCUS);
-        clear_targets(world, &DOMAINS);
+        reader::end_passed_on();
+        clear_targets::<Srcu>(world);
+        clear_targets::<Domain>(world);
+        clear_targets::<Global>(world);
         // A callback that was running when the first was called may have queued itself again.
         barrier();
         barrier();
@@ -221,21 +229,15 @@ fn sweep(world: &'static World, notes: &mut String) -> bool {
     end_all(world, vec![sweeper], notes) && come_to_rest(world)
 }
 
-/// Ends passed-on sections that no thread takes any more.
-fn end_handed_on(world: &World) {
-    let handed_on = world.handed_on.iter();
-    for held in handed_on.flat_map(|post| std::iter::from_fn(|| post.take())) {
-        held.end();
-    }
-}
-
-/// The same under `Srcu`s or domains.
-fn clear_targets<P: Periods>(world: &'static World, statics: &'static [P]) {
-    let slots = P::slots(world);
-    for slot in slots {
-        let Some(target) = slot.replace(None) else {
-            continue;
+/// Empties all slots of a kind, and waits for what was queued there.
+fn clear_targets<P: Targets>(world: &World) {
+    let Some(slots) = P::slots() else { return };
+    for slot in 0..slots.count() {
+        let target = match slot {
+            0 => slots.target(0),
+            _ => slots.replace(slot, None),
         };
+        let Some(target) = target else { continue };
         let own = target.whose.clone();
         target.clear(world);
         drop(target);
@@ -243,8 +245,7 @@ fn clear_targets<P: Periods>(world: &'static World, statics: &'static [P]) {
         own.barrier();
         own.synchronize();
     }
-    let statics = statics.iter().filter(|_| !slots.is_empty());
-    statics.for_each(P::barrier);
+    P::statics().iter().for_each(P::barrier);
 }
 
 /// Entries queued under dropped domains run in time, although no call can request it. (Entries that do not
@@ -256,7 +257,7 @@ fn come_to_rest(world: &World) -> bool {
         entries.any(|entry| !entry.is_free())
             || MADE.load(Ordering::Relaxed) != allocator::FREED.load(Ordering::Relaxed)
     };
-    let own = !world.srcus.is_empty() || !world.domains.is_empty();
+    let own = Srcu::slots().is_some() || Domain::slots().is_some();
     while own && left() && start.elapsed() < world.options.patience {
         thread::sleep(Duration::from_millis(10));
     }
@@ -303,14 +304,12 @@ fn check_idle(world: &World, notes: &mut String) {
     let start = Instant::now();
     let idle = || {
         let now = statistics();
-        let mut srcus = SRCUS.iter().filter(|_| !world.srcus.is_empty());
-        let mut domains = DOMAINS.iter().filter(|_| !world.domains.is_empty());
         now.queued == 0
             && now.queued_bytes == 0
             && !now.timer_armed
             && !now.busy
-            && srcus.all(|srcu| srcu.statistics().queued == 0)
-            && domains.all(|domain| domain.statistics().at_rest)
+            && SRCUS.iter().all(|srcu| srcu.statistics().queued == 0)
+            && DOMAINS.iter().all(|domain| domain.statistics().at_rest)
     };
     while !idle() {
         if start.elapsed() > world.options.patience {
@@ -320,20 +319,16 @@ fn check_idle(world: &World, notes: &mut String) {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    let (planned, counted) = (
-        world.panics.load(Ordering::Relaxed),
+    let counted = [
         statistics().callback_panics,
-    );
-    check_panics(planned, counted, notes);
-    if !world.srcus.is_empty() {
-        let counted = SRCUS.iter().map(|srcu| srcu.statistics().callback_panics);
-        let planned = world.srcu_panics.load(Ordering::Relaxed);
-        check_panics(planned, counted.sum(), notes);
-    }
-    if !world.domains.is_empty() {
-        let counted = DOMAINS.iter().map(|it| it.statistics().callback_panics);
-        let planned = world.domain_panics.load(Ordering::Relaxed);
-        check_panics(planned, counted.sum(), notes);
+        SRCUS.iter().map(|it| it.statistics().callback_panics).sum(),
+        DOMAINS
+            .iter()
+            .map(|it| it.statistics().callback_panics)
+            .sum(),
+    ];
+    for (planned, counted) in world.panics.iter().zip(counted) {
+        check_panics(planned.load(Ordering::Relaxed), counted, notes);
     }
 }
 
@@ -350,17 +345,16 @@ fn stuck() -> String {
     for holdout in holdouts() {
         text += &format!("holdout: {holdout}\n");
     }
-    for (number, srcu) in SRCUS.iter().enumerate() {
-        for holdout in srcu.holdouts() {
-            text += &format!("Srcu {number}: holdout: {holdout}\n");
-        }
-        text += &format!("Srcu {number}: {:?}\n", srcu.statistics());
-    }
-    for (number, domain) in DOMAINS.iter().enumerate() {
-        for holdout in domain.holdouts() {
-            text += &format!("domain {number}: holdout: {holdout}\n");
-        }
-        text += &format!("domain {number}: {:?}\n", domain.statistics());
-    }
+    stuck_in("Srcu", &SRCUS, &mut text);
+    stuck_in("domain", &DOMAINS, &mut text);
     text + &format!("{:#?}\n", statistics())
+}
+
+fn stuck_in<K: Many>(name: &str, domains: &[RcuDomain<(), K>], text: &mut String) {
+    for (number, domain) in domains.iter().enumerate() {
+        for holdout in domain.holdouts() {
+            *text += &format!("{name} {number}: holdout: {holdout}\n");
+        }
+        *text += &format!("{name} {number}: {:?}\n", domain.statistics());
+    }
 }

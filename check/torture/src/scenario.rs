@@ -44,10 +44,10 @@ use quiescent::{FenceMode, Runner};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::counter::{self, COUNTERS, Counter};
-use crate::kind::Kind;
-use crate::options::{Delays, Options};
-use crate::role::{Cast, ROLES, Role};
+use crate::book::counter::{self, COUNTERS, Counter};
+use crate::book::kind::Kind;
+use crate::book::options::{Delays, Options};
+use crate::book::role::{Cast, ROLES, Role};
 
 macro_rules! built_in {
     ($($name:literal)*) => {
@@ -122,15 +122,8 @@ pub struct Scenario {
     pub about: String,
     /// The parts that it stresses.
     pub stresses: Vec<String>,
-    /// Its fence mode.
-    pub fence: Option<FenceMode>,
-    /// The number of threads of each role.
-    pub cast: Cast,
-    delays: Delays,
-    kinds: Vec<Kind>,
-    expects: Vec<Counter>,
-    library: quiescent::Options,
-    flush: Option<FlushTimes>,
+    /// The options of its runs.
+    options: Options,
 }
 
 /// The names of the scenarios that are part of the program.
@@ -174,16 +167,7 @@ impl Scenario {
 
     /// The options of a run of it.
     pub fn options(&self) -> Options {
-        Options {
-            name: self.name.clone(),
-            cast: self.cast,
-            delays: self.delays,
-            kinds: self.kinds.clone(),
-            expects: self.expects.clone(),
-            library: self.library,
-            flush: self.flush,
-            ..Options::default()
-        }
+        self.options.clone()
     }
 }
 
@@ -213,7 +197,7 @@ struct File {
     expects: Vec<Spanned<String>>,
     actors: Spanned<BTreeMap<Spanned<String>, usize>>,
     #[serde(default)]
-    delays: Delaying,
+    delays: Delays,
     #[serde(default)]
     library: Library,
 }
@@ -223,16 +207,6 @@ struct File {
 enum FenceName {
     Membarrier,
     Fenced,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Delaying {
-    section_us: Option<u64>,
-    section_every: Option<usize>,
-    writer_us: Option<u32>,
-    signal_us: Option<u64>,
-    pause_ms: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -250,43 +224,29 @@ struct Library {
 
 impl File {
     fn scenario(self, name: &str) -> Result<Scenario, Wrong> {
-        let fence = self.fence.map(|fence| match fence {
+        let mut library = self.library.options();
+        library.fence = self.fence.map(|fence| match fence {
             FenceName::Membarrier => FenceMode::Membarrier,
             FenceName::Fenced => FenceMode::Fenced,
         });
-        let kinds = self.kinds()?;
-        let expects = self
-            .expects
-            .iter()
-            .map(expected)
-            .collect::<Result<_, _>>()?;
-        let cast = cast(&self.actors)?;
-        let d = Delays::default();
-        let delays = Delays {
-            section_us: self.delays.section_us.unwrap_or(d.section_us),
-            section_every: self.delays.section_every.unwrap_or(d.section_every),
-            writer_us: self
-                .delays
-                .writer_us
-                .map_or(d.writer_us, |us| us.max(1) as usize),
-            signal_us: self.delays.signal_us.unwrap_or(d.signal_us),
-            pause_ms: self.delays.pause_ms.unwrap_or(d.pause_ms),
-        };
-        let mut library = self.library.options();
-        library.fence = fence;
         library.max_threads = self.slots()?;
+        let expects: Result<_, Wrong> = self.expects.iter().map(expected).collect();
+        let options = Options {
+            name: name.into(),
+            kinds: self.kinds()?,
+            expects: expects?,
+            cast: cast(&self.actors)?,
+            delays: self.delays,
+            flush: self.library.flush(),
+            library,
+            ..Options::default()
+        };
         Ok(Scenario {
             name: name.into(),
             text: None,
-            flush: self.library.flush(),
             about: self.about,
             stresses: self.stresses,
-            fence,
-            cast,
-            delays,
-            kinds,
-            expects,
-            library,
+            options,
         })
     }
 
@@ -309,11 +269,8 @@ impl File {
             return Err((names.span(), why.into()));
         }
         let kind = |name: &Spanned<String>| {
-            Kind::named(name.as_ref()).ok_or_else(|| {
-                let known = Kind::ALL.map(Kind::name).join(", ");
-                let why = format!("`{}`: no such way; there are: {known}", name.as_ref());
-                (name.span(), why)
-            })
+            Kind::named(name.as_ref())
+                .ok_or_else(|| unknown(name, "way", &Kind::ALL.map(Kind::name)))
         };
         names.as_ref().iter().map(kind).collect()
     }
@@ -340,24 +297,22 @@ impl Library {
     }
 }
 
+fn unknown(name: &Spanned<String>, what: &str, known: &[&str]) -> Wrong {
+    let known = known.join(", ");
+    let why = format!("`{}`: no such {what}; there are: {known}", name.as_ref());
+    (name.span(), why)
+}
+
 fn expected(name: &Spanned<String>) -> Result<Counter, Wrong> {
-    counter::named(name.as_ref()).ok_or_else(|| {
-        let known = COUNTERS.map(|it| it.name).join(", ");
-        let why = format!("`{}`: no such counter; there are: {known}", name.as_ref());
-        (name.span(), why)
-    })
+    let known = COUNTERS.map(|it| it.name);
+    counter::named(name.as_ref()).ok_or_else(|| unknown(name, "counter", &known))
 }
 
 fn cast(actors: &Spanned<BTreeMap<Spanned<String>, usize>>) -> Result<Cast, Wrong> {
     let mut cast = Cast([0; ROLES]);
     for (name, count) in actors.as_ref() {
-        let found = Role::ALL
-            .into_iter()
-            .find(|role| role.name() == name.as_ref());
-        let Some(role) = found else {
-            let known = Role::ALL.map(Role::name).join(", ");
-            let why = format!("`{}`: no such actor; there are: {known}", name.as_ref());
-            return Err((name.span(), why));
+        let Ok(role) = name.as_ref().parse::<Role>() else {
+            return Err(unknown(name, "actor", &Role::ALL.map(Role::name)));
         };
         if *count > MOST_THREADS {
             let why = format!("{count} threads are too many: give 0 to {MOST_THREADS}");

@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::finding::Finding;
-use crate::kind::Kind;
-use crate::numbers::Numbers;
-use crate::world::World;
+use crate::book::finding::Finding;
+use crate::book::kind::Kind;
+use crate::book::numbers::Numbers;
+use crate::book::world::World;
 
 /// The unit in which the run counts time.
 pub const TICK: Duration = Duration::from_millis(100);

@@ -212,7 +212,7 @@
 //! * [`guide::migration`]: coming from another crate, or from liburcu.
 //! * [`limitations`]: what the library does not do, and what happens when a resource runs out.
 //! * `lib/quiescent/examples`: complete programs.
-//! * `docs/architecture.md`: the design, and a glossary.
+//! * `docs/glossary.md`: the words; `docs/architecture.md`: the design.
 //! * `docs/performance.md`: measured figures, beside those of other libraries.
 
 #![deny(missing_docs)]

@@ -16,6 +16,9 @@
 //! order rotates, because a shared machine drifts. What the loop itself costs is measured the same way and
 //! subtracted. No figure is compared with one of another run.
 
+/// What each metric is; `quiescent bench --help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 pub mod cases;
 pub mod deferral;
 pub mod instructions;

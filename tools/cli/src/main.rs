@@ -35,6 +35,9 @@ fn main() -> ExitCode {
         return ExitCode::from(cases::serve(&words.next().unwrap_or_default()));
     }
     output::tell_panics();
+    if let Some(command) = arguments::metrics::asked(std::env::args_os().skip(1)) {
+        return done(commands::metrics::run(&command));
+    }
     let arguments = match arguments::Arguments::try_parse() {
         Ok(arguments) => arguments,
         // It quotes what was typed, or what a script has put there.
@@ -44,7 +47,12 @@ fn main() -> ExitCode {
         }
         Err(asked) => asked.exit(),
     };
-    match commands::run(arguments) {
+    done(commands::run(arguments))
+}
+
+/// The exit code of a command; its error is printed.
+fn done(result: Result<u8, quiescent_report::Error>) -> ExitCode {
+    match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             output::tell(format!("error: {error}\n"));

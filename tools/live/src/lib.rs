@@ -25,6 +25,9 @@
 
 #![deny(missing_docs)]
 
+/// What each metric of `record` and `doctor` is; `--help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 mod buffers;
 pub mod doctor;
 mod state;

@@ -55,10 +55,8 @@ pub use base::{batch, chance};
 pub use input::op::{Op, SrcuOp, SysCallName, Work};
 pub use input::options::{Costs, IdleLoop, MachineKind, Options, Smp};
 pub use input::release::Release;
-pub use input::work::{
-    Arrivals, Caller, Churn, Closer, Hog, Plugger, Queued, Queuer, Reads, Reclaimer, Rounds,
-    Switcher, Turns,
-};
+pub use input::steps::{Steps, Time};
+pub use input::work::{Arrivals, Caller, Churn, Hog, Queued};
 pub use kernel::faults::Faults;
 pub use kernel::machine::Machine;
 pub use load::settings;

@@ -29,6 +29,9 @@
 
 #![deny(missing_docs)]
 
+/// What each column and metric is; `quiescent top --help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 mod interval;
 mod sample;
 mod screen;

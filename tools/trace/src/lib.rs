@@ -4,12 +4,12 @@
 //! | folder | job |
 //! |---|---|
 //! | `base` | [`Error`] ends the reading; [`Faults`] are counted; sets of CPUs, distributions |
+//! | `event` | [`Event`]: an event's fields, by the kernel's formats, of text and of what is no text |
 //! | `line` | [`Reader`]: a [`Record`] for each event, in all known text layouts, in constant memory |
 //! | `dat` | records of `trace.dat`, versions 6 and 7; buffers merged by time |
 //! | `perfetto` | records of Perfetto's trace, in the order of time |
 //! | `input` | [`open`]: files of all kinds, plain or compressed by xz, gzip or zstd, and standard input |
-//! | `event` | [`Event`]: an event's fields, by the kernel's formats; the window; HZ, the jiffy number |
-//! | `record` | [`Recorded`]: the input of a replay |
+//! | `record` | [`Recorded`]: the input of a replay; the window; HZ, the jiffy number |
 //! | `measure` | [`Figures`]: grace periods, callbacks, wake-ups, ticks, idle entries of a window |
 //! | `analysis` | [`Analysis`]: tables of wake-ups, callbacks, batches, grace periods, idle; a timeline |
 //!
@@ -42,6 +42,9 @@
 //! # Ok::<(), quiescent_trace::Error>(())
 //! ```
 
+/// What each column and metric of the analyses is; `quiescent trace --help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 mod analysis;
 mod base;
 mod dat;
@@ -60,11 +63,11 @@ pub use base::{
     CpuSet, Distribution, Error, Fault, Faults, LINE_MOST, Malformed, Percentiles, Role, kind_of,
     role,
 };
-pub use event::{Bounds, END_MARK, Event, START_MARK, Window};
+pub use event::Event;
 pub use input::{from_read, from_seek, identified, is_dat, open};
 pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
 pub use measure::{Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, measure};
 pub use record::{
-    Arrival, Options, Placed, Placements, Queued, Recorded, Recorder, Wakeup, never_lazy,
-    placed_at, recorded,
+    Arrival, Bounds, END_MARK, Options, Placed, Placements, Queued, Recorded, Recorder, START_MARK,
+    Wakeup, Window, never_lazy, placed_at, recorded,
 };

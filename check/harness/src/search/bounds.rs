@@ -23,7 +23,28 @@ pub enum Broken {
     LostInterrupt,
 }
 
-/// The number of each kind of action in one search.
+/// The number of each kind of action, except for those that are counted for each CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Budget {
+    pub nests: u8,
+    /// Preemptions of a task in a section.
+    pub preempts: u8,
+    /// Requests for expedited grace periods.
+    pub expedites: u8,
+    /// Interrupts of them that a present CPU refuses.
+    pub refusals: u8,
+    pub waits: u8,
+    pub polls: u8,
+    /// Times that the grace-period thread leaves its CPU.
+    pub leaves: u8,
+    pub arrivals: u8,
+    pub departures: u8,
+    /// Times that the timer of the grace-period thread fires.
+    pub timers: u8,
+    pub strays: u8,
+}
+
+/// The machine of one search, and the number of each kind of action.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     pub name: &'static str,
@@ -39,30 +60,15 @@ pub struct Bounds {
     /// Ticks before the first scan.
     pub first_fqs: u64,
     pub direct_wakes_max: u32,
-    /// Sections that each of the `readers` may open.
-    pub sections: u8,
     /// CPUs that may open sections.
     pub readers: u32,
     /// CPUs that may request, or on which the grace-period thread may run.
     pub callers: u32,
-    pub nests: u8,
-    /// Preemptions of a task in a section.
-    pub preempts: u8,
-    /// Requests for expedited grace periods.
-    pub expedites: u8,
-    /// Interrupts of them that a present CPU refuses.
-    pub refusals: u8,
-    pub waits: u8,
-    pub polls: u8,
-    /// Times that the grace-period thread leaves its CPU.
-    pub leaves: u8,
-    pub arrivals: u8,
-    pub departures: u8,
-    /// Quiescent states that each CPU notes.
+    /// Sections that each of the `readers` may open.
+    pub sections: u8,
+    /// Quiescent states that each of them notes.
     pub notes: u8,
-    /// Times that the timer of the grace-period thread fires.
-    pub timers: u8,
-    pub strays: u8,
+    pub budget: Budget,
     pub broken: Broken,
 }
 
@@ -77,23 +83,66 @@ impl Bounds {
         early_qs: EarlyQs::Off,
         first_fqs: 3,
         direct_wakes_max: 5,
-        sections: 1,
         readers: u32::MAX,
         callers: 0b1,
-        nests: 0,
-        preempts: 0,
-        expedites: 0,
-        refusals: 0,
-        waits: 1,
-        polls: 0,
-        leaves: 0,
-        arrivals: 0,
-        departures: 0,
+        sections: 1,
         notes: 0,
-        timers: 3,
-        strays: 0,
+        budget: Budget {
+            nests: 0,
+            preempts: 0,
+            expedites: 0,
+            refusals: 0,
+            waits: 1,
+            polls: 0,
+            leaves: 0,
+            arrivals: 0,
+            departures: 0,
+            timers: 3,
+            strays: 0,
+        },
         broken: Broken::No,
     };
+
+    /// The same with other numbers, such as `waits 2 callers 0b11`.
+    pub fn but(mut self, numbers: &str) -> Bounds {
+        let words: Vec<&str> = numbers.split_whitespace().collect();
+        for pair in words.chunks(2) {
+            let value = match pair[1].strip_prefix("0b") {
+                Some(bits) => u32::from_str_radix(bits, 2),
+                None => pair[1].parse(),
+            };
+            self.set(pair[0], value.expect("a number"));
+        }
+        self
+    }
+
+    fn set(&mut self, name: &str, value: u32) {
+        let (few, budget) = (value as u8, &mut self.budget);
+        match name {
+            "cpus" => self.cpus = value,
+            "absent" => self.absent = value,
+            "ghosts" => self.ghosts = value,
+            "fanout" => self.fanout = value,
+            "first_fqs" => self.first_fqs = value.into(),
+            "direct_wakes_max" => self.direct_wakes_max = value,
+            "readers" => self.readers = value,
+            "callers" => self.callers = value,
+            "sections" => self.sections = few,
+            "notes" => self.notes = few,
+            "nests" => budget.nests = few,
+            "preempts" => budget.preempts = few,
+            "expedites" => budget.expedites = few,
+            "refusals" => budget.refusals = few,
+            "waits" => budget.waits = few,
+            "polls" => budget.polls = few,
+            "leaves" => budget.leaves = few,
+            "arrivals" => budget.arrivals = few,
+            "departures" => budget.departures = few,
+            "timers" => budget.timers = few,
+            "strays" => budget.strays = few,
+            _ => panic!("no bound is called {name}"),
+        }
+    }
 
     pub fn config(&self) -> Config {
         let geometry = GeometryParams {
@@ -123,6 +172,7 @@ impl Bounds {
 
 impl fmt::Display for Bounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let budget = self.budget;
         write!(f, "\"{}\" early_qs {:?},", self.name, self.early_qs)?;
         let in_use = self.cpus - self.ghosts.count_ones();
         write!(
@@ -133,18 +183,18 @@ impl fmt::Display for Bounds {
         )?;
         for (name, count) in [
             ("section a CPU", self.sections),
-            ("nest", self.nests),
-            ("preemption", self.preempts),
-            ("expedited", self.expedites),
-            ("refusal", self.refusals),
-            ("wait", self.waits),
-            ("poll", self.polls),
-            ("leave", self.leaves),
-            ("arrival", self.arrivals),
-            ("departure", self.departures),
+            ("nest", budget.nests),
+            ("preemption", budget.preempts),
+            ("expedited", budget.expedites),
+            ("refusal", budget.refusals),
+            ("wait", budget.waits),
+            ("poll", budget.polls),
+            ("leave", budget.leaves),
+            ("arrival", budget.arrivals),
+            ("departure", budget.departures),
             ("note a CPU", self.notes),
-            ("timer", self.timers),
-            ("stray", self.strays),
+            ("timer", budget.timers),
+            ("stray", budget.strays),
         ] {
             if count > 0 {
                 write!(f, " {count} {name}")?;

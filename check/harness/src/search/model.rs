@@ -13,7 +13,7 @@ use crate::host::KernelCpu;
 use quiescent_kernel::event::{Event, FutureEvent};
 use quiescent_kernel::{CpuId, Global, Host, LeafId, Next, Phase, Pos, Seen, Tasks};
 
-use crate::search::bounds::{Bounds, Broken};
+use crate::search::bounds::{Bounds, Broken, Budget};
 use crate::search::expedited::Expediting;
 use crate::search::marks::{Mark, Pad};
 use crate::search::oracle::Oracle;
@@ -172,22 +172,6 @@ pub struct Role {
     pub next: Next,
 }
 
-/// What is left of the bounds, except for the counts of each CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Budget {
-    pub nests: u8,
-    pub preempts: u8,
-    pub expedites: u8,
-    pub refusals: u8,
-    pub waits: u8,
-    pub polls: u8,
-    pub leaves: u8,
-    pub arrivals: u8,
-    pub departures: u8,
-    pub timers: u8,
-    pub strays: u8,
-}
-
 /// The whole state of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
@@ -198,6 +182,7 @@ pub struct State {
     pub woken: bool,
     /// Waiters that were left to the work item.
     pub work: Option<Pos>,
+    /// What is left of the bounds, except for the counts of each CPU.
     pub budget: Budget,
     /// Scans begun in the grace period in flight; 2 stands for more.
     pub scans: u8,
@@ -228,8 +213,8 @@ impl State {
             })
             .collect();
         let mut engine = Global::new(bounds.config());
-        if bounds.preempts > 0 {
-            let table = Tasks::new(bounds.preempts.into()).expect("a small table");
+        if bounds.budget.preempts > 0 {
+            let table = Tasks::new(bounds.budget.preempts.into()).expect("a small table");
             assert!(engine.grow_tasks(table).is_ok());
         }
         let tree = Global::new_tree(engine.config(), bounds.cpus).expect("a small tree");
@@ -238,7 +223,7 @@ impl State {
             engine,
             machine: Machine {
                 cpus,
-                tasks: vec![Preempted::default(); bounds.preempts.min(3).into()],
+                tasks: vec![Preempted::default(); bounds.budget.preempts.min(3).into()],
                 always_quiescent: bounds.broken == Broken::OwnQuiescent,
                 fanout: bounds.fanout,
             },
@@ -248,21 +233,9 @@ impl State {
             }),
             woken: false,
             work: None,
-            budget: Budget {
-                nests: bounds.nests,
-                preempts: bounds.preempts,
-                expedites: bounds.expedites,
-                refusals: bounds.refusals,
-                waits: bounds.waits,
-                polls: bounds.polls,
-                leaves: bounds.leaves,
-                arrivals: bounds.arrivals,
-                departures: bounds.departures,
-                timers: bounds.timers,
-                strays: bounds.strays,
-            },
+            budget: bounds.budget,
             scans: 0,
-            exp: Expediting::new(bounds.expedites),
+            exp: Expediting::new(bounds.budget.expedites),
             broken: bounds.broken,
             oracle: Oracle::default(),
         }

@@ -8,122 +8,58 @@
 mod model;
 mod moves;
 
-use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
-
 use model::{Budget, State};
+use quiescent_harness::explore::explore;
 use quiescent_kernel::offload::Policy;
 
 /// Searches all states; returns their number, and the number of those in which no action is possible.
 fn search(policy: Policy, budget: Budget) -> usize {
-    let (hasher, mut seen) = (RandomState::new(), HashSet::new());
-    // Two fingerprints a state: only a collision of both would hide a state.
-    let print = |state: &State| (hasher.hash_one(state), hasher.hash_one((1, state)));
-    let first = State::new(policy, budget);
-    seen.insert(print(&first));
-    let mut todo = VecDeque::from([first]);
-    while let Some(state) = todo.pop_front() {
+    let visit = |state: &State| {
         state.check();
         state.clone().settle();
-        for deed in state.deeds() {
-            let mut next = state.clone();
-            next.make(deed);
-            if seen.insert(print(&next)) {
-                todo.push_back(next);
-            }
-        }
-    }
-    println!("{:>9} states  {policy:?} {budget:?}", seen.len());
-    seen.len()
+        Ok(state.deeds())
+    };
+    let make = |state: &mut State, deed| {
+        state.make(deed);
+        Ok(())
+    };
+    let searched = explore(&budget, State::new(policy, budget), visit, make);
+    let states = searched.unwrap_or_else(|why| panic!("{why}")).states;
+    println!("{states:>9} states  {policy:?} {budget:?}");
+    states
 }
 
-const NONE: Budget = Budget {
-    lazy: 0,
-    hurried: 0,
-    masked: 0,
-    ticks: 0,
-    toggles: 0,
-    visits: 0,
-};
+/// Lazy, hurried and masked entries; ticks, toggles and visits.
+type Row = [u8; 6];
 
-const SMALL: [Budget; 7] = [
-    Budget {
-        lazy: 1,
-        hurried: 1,
-        toggles: 1,
-        ticks: 1,
-        ..NONE
-    },
-    Budget {
-        lazy: 1,
-        hurried: 1,
-        ticks: 3,
-        ..NONE
-    },
-    Budget {
-        lazy: 2,
-        ticks: 3,
-        ..NONE
-    },
-    Budget {
-        lazy: 1,
-        hurried: 1,
-        ticks: 1,
-        ..NONE
-    },
-    Budget {
-        lazy: 1,
-        masked: 1,
-        ticks: 1,
-        ..NONE
-    },
-    Budget {
-        hurried: 1,
-        toggles: 2,
-        ..NONE
-    },
-    Budget {
-        lazy: 1,
-        toggles: 1,
-        visits: 1,
-        ticks: 1,
-        ..NONE
-    },
+const SMALL: [Row; 7] = [
+    [1, 1, 0, 1, 1, 0],
+    [1, 1, 0, 3, 0, 0],
+    [2, 0, 0, 3, 0, 0],
+    [1, 1, 0, 1, 0, 0],
+    [1, 0, 1, 1, 0, 0],
+    [0, 1, 0, 0, 2, 0],
+    [1, 0, 0, 1, 1, 1],
 ];
 
-const LARGE: [Budget; 4] = [
-    Budget {
-        lazy: 2,
-        hurried: 1,
-        ticks: 3,
-        ..NONE
-    },
-    Budget {
-        lazy: 1,
-        hurried: 2,
-        masked: 1,
-        ticks: 1,
-        ..NONE
-    },
-    Budget {
-        lazy: 1,
-        hurried: 1,
-        toggles: 2,
-        ticks: 1,
-        ..NONE
-    },
-    Budget {
-        lazy: 2,
-        visits: 2,
-        toggles: 1,
-        ticks: 1,
-        ..NONE
-    },
+const LARGE: [Row; 4] = [
+    [2, 1, 0, 3, 0, 0],
+    [1, 2, 1, 1, 0, 0],
+    [1, 1, 0, 1, 2, 0],
+    [2, 0, 0, 1, 1, 2],
 ];
 
-fn search_all(budgets: &[Budget]) {
+fn search_all(rows: &[Row]) {
     for policy in [Policy::Kernel612, Policy::Quiescent] {
-        for &budget in budgets {
+        for &[lazy, hurried, masked, ticks, toggles, visits] in rows {
+            let budget = Budget {
+                lazy,
+                hurried,
+                masked,
+                ticks,
+                toggles,
+                visits,
+            };
             let states = search(policy, budget);
             assert!(states > 200, "{states} states are no search");
         }

@@ -277,7 +277,7 @@ pub fn counter() -> &'static AtomicU32 {
 impl State {
     /// Queues an entry for the calling thread.
     pub fn put(&'static self, lane: usize, entry: Entry, urgency: Urgency) {
-        self.deliver(Parcel::Entry(lane, entry, 64), Terms::of(urgency));
+        self.deliver_code(Parcel::Entry(lane, entry, 64), Terms::of(urgency));
     }
 
     /// Queues an intrusive callback that counts its runs.
@@ -290,7 +290,7 @@ impl State {
             head: NonNull::from(counted).cast(),
             run: run_head,
         });
-        self.deliver(parcel, Terms::of(urgency));
+        self.deliver_code(parcel, Terms::of(urgency));
     }
 }
 

@@ -184,7 +184,7 @@ impl Model {
 
     /// The worker's work after a wake-up: until nothing is due.
     pub fn work(self) {
-        self.care_for_state(&self.0.env.state);
+        self.care([&self.0.env.state]);
     }
 
     /// The overflow worker's work after a call.
@@ -327,29 +327,16 @@ impl Model {
         )))
     }
 
-    /// The worker's work in it after a wake-up.
-    pub fn care_for(self, domain: &crate::Domain) {
-        self.care_for_state(domain.core().state());
+    /// The worker's work in these domains after a wake-up.
+    pub fn care_for<K: crate::Kind, const N: usize>(self, domains: [&crate::RcuDomain<(), K>; N]) {
+        self.care(domains.map(|domain| domain.core().state()));
     }
 
-    /// The worker's work after a wake-up.
-    pub fn care(self, srcu: &crate::Srcu) {
-        self.care_for_state(srcu.core().state());
-    }
-
-    /// The same with several domains.
-    pub fn care_together<const N: usize>(self, srcus: [&crate::Srcu; N]) {
-        self.0
-            .env
-            .look_after(srcus.into_iter().map(|srcu| srcu.core().state()));
-        self.0.env.set_alarm();
-    }
-
-    fn care_for_state(self, state: &'static State) {
-        state
-            .called
-            .store(1, quiescent_core::prim::Ordering::Release);
-        self.0.env.look_after(std::iter::once(state));
+    fn care<const N: usize>(self, states: [&'static State; N]) {
+        for state in states {
+            state.called.store(1, prim::Ordering::Release);
+        }
+        self.0.env.look_after(states.into_iter());
         self.0.env.set_alarm();
     }
 

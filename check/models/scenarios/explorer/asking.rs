@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::common::reclaim::reclaiming;
+use crate::common::reclaim::{owner, reclaiming};
 use crate::common::{World, check, join_all};
 use quiescent_models::explorer::Ordering::Relaxed;
 use quiescent_models::explorer::{AtomicU32, branching, light_fence};
@@ -209,15 +209,9 @@ fn nothing_is_freed_under_a_reader_that_answers() {
 #[test]
 fn pushes_against_a_take_over_that_asks() {
     check("asking: take-over", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4).asking());
-        world.domain.enter();
+        let world = owner(Domain::deferring(4).asking());
         world.retire([0]);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([1, 2]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| world.retire([1, 2]));
     });
 }
 
@@ -225,14 +219,8 @@ fn pushes_against_a_take_over_that_asks() {
 #[test]
 fn pops_against_a_take_over_that_asks() {
     check("asking: pop", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2).asking());
-        world.domain.enter();
+        let world = owner(Domain::deferring(2).asking());
         world.retire([0, 1]); // a batch, and its grace period
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([2, 3]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| world.retire([2, 3]));
     });
 }

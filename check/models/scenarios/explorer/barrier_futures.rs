@@ -1,7 +1,7 @@
 //! The barrier as a future: entries queued before it was made have run when it is ready, and its task is
 //! woken.
 
-use crate::common::reclaim::reclaiming;
+use crate::common::reclaim::{owner, reclaiming};
 use crate::common::tasks::{abandon, block_on};
 use crate::common::{World, check};
 use quiescent_models::explorer::branching;
@@ -11,17 +11,13 @@ use rcu::check::Model as Domain;
 #[test]
 fn a_task_against_the_worker() {
     check("barrier future", 2, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         world.retire([0]);
         world.call(1);
-        let worker = world.serving();
-        world.begin(0);
-        block_on(rcu::barrier_async());
-        world.expect_all_gone();
-        branching(false);
-        worker.end(&world);
-        world.finish_patient();
+        world.serve_beside([], 0, |world| {
+            block_on(rcu::barrier_async());
+            world.expect_all_gone();
+        });
     });
 }
 
@@ -81,14 +77,10 @@ fn a_task_against_an_owner_that_runs_its_callbacks() {
         let world = reclaiming(Domain::patient(1));
         let owner = world.owner_that_drops();
         world.domain.enter();
-        let worker = world.serving();
-        world.begin(1);
-        block_on(rcu::barrier_async());
-        world.expect_returned(0);
-        world.expect_returned(1);
-        branching(false);
-        owner.join();
-        worker.end(&world);
-        world.finish_patient();
+        world.serve_beside([owner], 1, |world| {
+            block_on(rcu::barrier_async());
+            world.expect_returned(0);
+            world.expect_returned(1);
+        });
     });
 }

@@ -1,25 +1,34 @@
 //! The barrier: entries queued before it have run when it returns.
 
-use crate::common::reclaim::reclaiming;
-use crate::common::{check, join_all};
-use quiescent_models::explorer::branching;
+use std::rc::Rc;
+
+use crate::common::reclaim::{owner, reclaiming};
+use crate::common::{World, check};
+use quiescent_models::explorer::{JoinHandle, branching};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
+
+/// A barrier beside the worker, and `others`, so many of which are ready. When it returns, `holds` checks
+/// what it has to cover.
+fn barrier_beside<const N: usize>(
+    world: &Rc<World>,
+    others: [JoinHandle<()>; N],
+    ready: u32,
+    holds: impl FnOnce(&World),
+) {
+    world.serve_beside(others, ready, |world| {
+        rcu::barrier();
+        holds(world);
+    });
+}
 
 #[test]
 fn a_barrier_against_the_worker() {
     check("barrier", 2, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         world.retire([0]);
         world.call(1);
-        let worker = world.serving();
-        world.begin(0);
-        rcu::barrier();
-        world.expect_all_gone();
-        branching(false);
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [], 0, |w| w.expect_all_gone());
     });
 }
 
@@ -28,16 +37,9 @@ fn a_barrier_against_the_worker() {
 #[test]
 fn a_barrier_covers_what_was_pushed_on_credit() {
     check("barrier and credit", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         (0..3).for_each(|thing| world.call(thing));
-        let worker = world.serving();
-        world.begin(0);
-        rcu::barrier();
-        world.expect_all_gone();
-        branching(false);
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [], 0, |w| w.expect_all_gone());
     });
 }
 
@@ -52,14 +54,9 @@ fn a_barrier_against_an_owner_that_goes_on() {
             w.call(2);
         });
         world.domain.enter();
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        assert!(world.is_gone(0), "queued before the barrier");
-        branching(false);
-        owner.join();
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [owner], 1, |w| {
+            assert!(w.is_gone(0), "queued before the barrier")
+        });
     });
 }
 
@@ -98,14 +95,7 @@ fn a_barrier_against_a_queue_that_departs() {
             w.pass_on();
         });
         world.domain.enter();
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        world.expect_all_gone();
-        branching(false);
-        owner.join();
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [owner], 1, |w| w.expect_all_gone());
     });
 }
 
@@ -119,14 +109,9 @@ fn a_barrier_against_a_queue_that_is_inherited() {
         first.join();
         let heir = world.thread(|w| w.retire([1]));
         world.domain.enter();
-        let worker = world.serving();
-        world.begin(0);
-        rcu::barrier();
-        assert!(world.is_gone(0), "queued before the barrier");
-        branching(false);
-        heir.join();
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [heir], 0, |w| {
+            assert!(w.is_gone(0), "queued before the barrier")
+        });
     });
 }
 
@@ -141,14 +126,9 @@ fn two_barriers() {
         });
         world.domain.enter();
         world.call(1);
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        assert!(world.is_gone(1), "queued before the barrier");
-        branching(false);
-        other.join();
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [other], 1, |w| {
+            assert!(w.is_gone(1), "queued before the barrier")
+        });
     });
 }
 
@@ -182,14 +162,9 @@ fn a_barrier_in_fenced_mode() {
         });
         world.domain.enter();
         world.retire([2]);
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        assert!(world.is_gone(2), "queued before the barrier");
-        branching(false);
-        join_all([owner]);
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [owner], 1, |w| {
+            assert!(w.is_gone(2), "queued before the barrier")
+        });
     });
 }
 
@@ -200,72 +175,47 @@ fn a_barrier_against_an_owner_that_runs_destructors() {
         let world = reclaiming(Domain::patient(1));
         let owner = world.owner_that_drops();
         world.domain.enter();
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        world.expect_returned(0);
-        world.expect_returned(1);
-        branching(false);
-        owner.join();
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [owner], 1, |w| {
+            w.expect_returned(0);
+            w.expect_returned(1);
+        });
+    });
+}
+
+/// The owner does nothing after the destructor that would report: it finds that it was asked.
+fn owner_stays(owes: bool) {
+    let world = reclaiming(Domain::patient(1));
+    let owner = world.owner_that_stays(owes);
+    world.domain.enter();
+    barrier_beside(&world, [owner], 1, |w| {
+        w.expect_returned(0);
+        w.reopen();
     });
 }
 
 /// The same where it runs at the end of a section what it owes. `[RUN-1]`
 #[test]
 fn a_barrier_against_an_owner_that_owes() {
-    check("barrier and owner that owes", 1, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        let owner = world.owner_that_owes();
-        world.domain.enter();
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        world.expect_returned(0);
-        world.reopen();
-        branching(false);
-        owner.join();
-        worker.end(&world);
-        world.finish_patient();
-    });
+    check("barrier and owner that owes", 1, 1, || owner_stays(true));
 }
 
-/// The same where the owner does nothing afterwards that would report: it finds that it was asked. `[RUN-1]`
+/// The same in the middle of its next action. `[RUN-1]`
 #[test]
 fn a_barrier_against_an_owner_that_stays() {
-    check("barrier and owner that stays", 1, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        let owner = world.owner_that_stays();
-        world.domain.enter();
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        world.expect_returned(0);
-        world.reopen();
-        branching(false);
-        owner.join();
-        worker.end(&world);
-        world.finish_patient();
-    });
+    check("barrier and owner that stays", 1, 1, || owner_stays(false));
 }
 
 /// The worker runs long callbacks, and the barrier comes in the middle of one.
 #[test]
 fn a_barrier_against_a_callback_that_runs() {
     check("barrier and running callback", 2, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        world.domain.enter();
+        let world = owner(Domain::patient(1));
         world.call_long(0);
         world.call_long(1);
-        let worker = world.serving();
-        world.begin(0);
-        rcu::barrier();
-        world.expect_returned(0);
-        world.expect_returned(1);
-        branching(false);
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [], 0, |w| {
+            w.expect_returned(0);
+            w.expect_returned(1);
+        });
     });
 }
 
@@ -301,14 +251,9 @@ fn a_barrier_against_an_inline_owner_that_ends() {
             w.call_long(2);
         });
         world.domain.enter();
-        let worker = world.serving();
-        world.begin(1);
-        rcu::barrier();
-        world.expect_returned(0);
-        assert!(world.is_gone(1), "queued before the barrier");
-        branching(false);
-        owner.join();
-        worker.end(&world);
-        world.finish_patient();
+        barrier_beside(&world, [owner], 1, |w| {
+            w.expect_returned(0);
+            assert!(w.is_gone(1), "queued before the barrier");
+        });
     });
 }

@@ -1,6 +1,6 @@
 //! Readers beside retiring threads, callbacks of every kind, and wake-ups of the worker.
 
-use crate::common::reclaim::reclaiming;
+use crate::common::reclaim::{owner, reclaiming};
 use crate::common::{World, check, join_all};
 use quiescent_models::explorer::Ordering::Relaxed;
 use quiescent_models::explorer::branching;
@@ -51,24 +51,20 @@ fn a_reader_against_the_worker() {
 #[test]
 fn a_section_that_retires() {
     check("inside", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1));
-        world.domain.enter();
+        let world = owner(Domain::deferring(1));
         world.retire([5]);
-        let worker = world.worker(1);
-        world.begin(0);
-        {
-            let _guard = rcu::read_lock();
-            let thing = world.look_at_thing();
-            world.publish(1);
-            world.retire([thing, 2]);
-            world.use_thing(thing);
-            world.retire([3]);
-            world.use_thing(thing);
-        }
-        world.retire([4]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            {
+                let _guard = rcu::read_lock();
+                let thing = world.look_at_thing();
+                world.publish(1);
+                world.retire([thing, 2]);
+                world.use_thing(thing);
+                world.retire([3]);
+                world.use_thing(thing);
+            }
+            world.retire([4]);
+        });
     });
 }
 
@@ -151,16 +147,12 @@ fn heads_in_objects() {
 #[test]
 fn a_callback_that_queues_another() {
     check("callbacks in callbacks", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2));
-        world.domain.enter();
+        let world = owner(Domain::deferring(2));
         world.call_that_retires(0, 1);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.call_that_retires(2, 3);
-        world.call(4);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.call_that_retires(2, 3);
+            world.call(4);
+        });
     });
 }
 
@@ -168,8 +160,7 @@ fn a_callback_that_queues_another() {
 #[test]
 fn owners_run_their_callbacks() {
     check("inline", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1).inline());
-        world.domain.enter();
+        let world = owner(Domain::deferring(1).inline());
         let guard = rcu::read_lock();
         world.call_that_retires(0, 1);
         world.call(2);
@@ -178,14 +169,11 @@ fn owners_run_their_callbacks() {
         world.call(7);
         world.call(8);
         assert!(world.is_gone(0), "one a push, here");
-        let worker = world.worker(1);
-        world.begin(0);
-        world.call(4);
-        world.call_long(5);
-        world.call_long(6);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.call(4);
+            world.call_long(5);
+            world.call_long(6);
+        });
     });
 }
 
@@ -193,16 +181,12 @@ fn owners_run_their_callbacks() {
 #[test]
 fn closures_of_owners_in_fenced_mode() {
     check("fenced inline", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1).fenced().inline());
-        world.domain.enter();
+        let world = owner(Domain::deferring(1).fenced().inline());
         world.call_long(0);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.call_long(1);
-        world.retire([2]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.call_long(1);
+            world.retire([2]);
+        });
     });
 }
 
@@ -211,8 +195,7 @@ fn closures_of_owners_in_fenced_mode() {
 #[test]
 fn a_hurry_wakes_the_worker() {
     check("kick", 2, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         world.retire([0]);
         let worker = world.serving();
         world.begin(0);

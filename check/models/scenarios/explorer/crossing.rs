@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use crate::common::reclaim::reclaiming;
+use crate::common::reclaim::owner;
 use crate::common::{World, check};
 use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
@@ -14,8 +14,7 @@ use rcu::check::Model as Domain;
 
 /// A world whose owner has retired so many that it crosses with the next thing, number 7.
 fn about_to_cross(domain: Domain) -> Rc<World> {
-    let world = reclaiming(domain);
-    world.domain.enter();
+    let world = owner(domain);
     world.retire(0..7);
     world
 }
@@ -87,16 +86,12 @@ fn crossing_against_a_lowered_limit() {
 #[test]
 fn crossing_with_code_against_a_take_over() {
     check("cross, code", 1, 1, || {
-        let world = reclaiming(Domain::deferring(16));
-        world.domain.enter();
+        let world = owner(Domain::deferring(16));
         (0..7).for_each(|thing| world.retire_code(thing));
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire_code(7);
-        world.retire_code(8);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.retire_code(7);
+            world.retire_code(8);
+        });
     });
 }
 
@@ -104,8 +99,7 @@ fn crossing_with_code_against_a_take_over() {
 #[test]
 fn crossing_with_a_pop_against_a_take_over() {
     check("cross and pop", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4));
-        world.domain.enter();
+        let world = owner(Domain::deferring(4));
         world.retire(0..7); // a batch of them is ready
         let worker = world.worker(1);
         world.begin(0);
@@ -122,14 +116,11 @@ fn crossing_with_a_pop_against_a_take_over() {
 fn an_owner_with_blocks_ahead_ends_during_a_take_over() {
     check("cross and end", 2, 1, || {
         let world = about_to_cross(Domain::deferring(16));
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([7]);
-        world.domain.leave();
-        world.domain.enter(); // as another thread
-        world.retire([8]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.retire([7]);
+            world.domain.leave();
+            world.domain.enter(); // as another thread
+            world.retire([8]);
+        });
     });
 }

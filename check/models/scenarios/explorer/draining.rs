@@ -1,7 +1,7 @@
 //! Draining: it leaves no entry, also while other threads run callbacks.
 
 use crate::common::check;
-use crate::common::reclaim::reclaiming;
+use crate::common::reclaim::{owner, reclaiming};
 use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
@@ -11,19 +11,15 @@ use rcu::check::Model as Domain;
 #[test]
 fn a_drain_waits_for_what_the_worker_runs() {
     check("drain and worker", 2, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        world.domain.enter();
+        let world = owner(Domain::patient(1));
         world.call_long(0);
         world.call_long(1);
-        let worker = world.serving();
-        world.begin(0);
-        world.domain.drain();
-        world.expect_returned(0);
-        world.expect_returned(1);
-        assert_eq!(world.domain.held(), 0, "what a drain leaves");
-        branching(false);
-        worker.end(&world);
-        world.finish_patient();
+        world.serve_beside([], 0, |world| {
+            world.domain.drain();
+            world.expect_returned(0);
+            world.expect_returned(1);
+            assert_eq!(world.domain.held(), 0, "what a drain leaves");
+        });
     });
 }
 
@@ -72,18 +68,14 @@ fn two_drains() {
 #[test]
 fn drains_in_callbacks() {
     check("drains in callbacks", 1, 1, || {
-        let world = reclaiming(Domain::patient(1));
-        world.domain.enter();
+        let world = owner(Domain::patient(1));
         world.call_that_drains(0);
         world.call_that_drains(1);
         world.retire([2]);
-        let worker = world.serving();
-        world.begin(0);
-        world.domain.drain();
-        world.expect_all_gone();
-        branching(false);
-        worker.end(&world);
-        world.finish_patient();
+        world.serve_beside([], 0, |world| {
+            world.domain.drain();
+            world.expect_all_gone();
+        });
     });
 }
 

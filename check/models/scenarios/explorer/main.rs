@@ -1,11 +1,11 @@
 //! The explorer's scenarios: the library on a machine with store buffers. Each test is one search, on each
 //! machine that `QUIESCENT_EXPLORE` names.
 
-use quiescent_models::explorer as primitives;
 use quiescent_on_explorer as rcu;
 
 mod common;
-#[path = "../slot_book.rs"]
+#[path = "../side.rs"]
+mod side;
 mod slot_book;
 
 mod asking;
@@ -20,6 +20,7 @@ mod driver_takeover;
 mod fences;
 mod list;
 mod locks;
+mod long;
 mod readers;
 mod slots;
 mod special;

@@ -111,7 +111,7 @@ fn hand_over(world: &Rc<World>) {
     branching(false);
     world.reopen();
     new.join();
-    world.domain.care_for(places.domain);
+    world.domain.care_for([places.domain]);
     world.finish();
 }
 

@@ -1,55 +1,35 @@
 //! Readers off the fast path: unregistered readers, fenced mode, and the change of the mode.
 
-use crate::common::{World, check, join_all};
+use crate::common::races::{Process, nothing, race, race_without_slots};
+use crate::common::{World, check};
 use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 use rcu::{FenceMode, Options};
 
-/// A world whose slots are all taken by threads that do nothing.
-fn full_world() -> (
-    std::rc::Rc<World>,
-    [quiescent_models::explorer::JoinHandle<()>; 2],
-) {
-    let world = World::new(Domain::new());
-    let bystanders = [world.bystander(), world.bystander()];
-    world.domain.enter();
-    world.ready(2);
-    (world, bystanders)
+fn reads_twice(world: &World, _: Process) {
+    world.read();
+    world.read();
 }
 
 #[test]
 fn unregistered_reader() {
     check("unregistered reader", 2, 2, || {
-        let (world, bystanders) = full_world();
-        let reader = world.thread(|w| {
-            w.read();
-            w.read();
-        });
-        world.update(0, 1);
-        reader.join();
-        world.let_go(2);
-        join_all(bystanders);
+        race_without_slots([reads_twice])
     });
 }
 
 #[test]
 fn two_unregistered_readers() {
     check("two unregistered readers", 2, 1, || {
-        let (world, bystanders) = full_world();
-        let readers = [world.thread(World::read), world.thread(World::read)];
-        world.update(0, 1);
-        join_all(readers);
-        world.let_go(2);
-        join_all(bystanders);
+        race_without_slots([|w, _: Process| w.read(); 2]);
     });
 }
 
 #[test]
 fn nested_unregistered_reader_that_repins() {
     check("nested unregistered reader", 2, 1, || {
-        let (world, bystanders) = full_world();
-        let reader = world.thread(|w| {
+        race_without_slots([|w, _: Process| {
             let mut outer = rcu::read_lock();
             let object = w.look();
             let inner = rcu::read_lock();
@@ -58,43 +38,31 @@ fn nested_unregistered_reader_that_repins() {
             drop(inner);
             outer.repin();
             w.look();
-        });
-        world.update(0, 1);
-        reader.join();
-        world.let_go(2);
-        join_all(bystanders);
+        }]);
     });
 }
 
 #[test]
 fn fenced_reader() {
     check("fenced reader", 3, 2, || {
-        let world = World::new(Domain::new().fenced());
-        let reader = world.registered(|w| {
-            w.read();
-            w.read();
-        });
-        world.domain.enter();
-        world.begin(1);
-        world.update(0, 1);
-        reader.join();
+        let reader = |w: &World, process| {
+            w.come();
+            reads_twice(w, process);
+        };
+        race(Domain::new().fenced(), nothing, [reader], 1);
     });
 }
 
 #[test]
 fn fenced_reader_that_registers_meanwhile() {
     check("fenced newcomer", 3, 2, || {
-        let world = World::new(Domain::new().fenced());
-        world.begin(0);
-        let reader = world.thread(|w| {
+        let reader = |w: &World, _: Process| {
             let mut guard = rcu::read_lock();
             w.look();
             guard.repin();
             w.look();
-        });
-        world.domain.enter();
-        world.update(0, 1);
-        reader.join();
+        };
+        race(Domain::new().fenced(), nothing, [reader], 0);
     });
 }
 
@@ -103,10 +71,7 @@ fn the_mode_changes_while_a_reader_registers() {
     check("change of the mode", 2, 3, || {
         let world = World::new(Domain::new());
         world.begin(0);
-        let reader = world.thread(|w| {
-            w.read();
-            w.read();
-        });
+        let reader = world.thread(|w| reads_twice(w, Process));
         world.domain.enter();
         let _ = Options::new().fence(FenceMode::Fenced).apply(); // refused if the reader was first
         world.update(0, 1);
@@ -118,8 +83,8 @@ fn the_mode_changes_while_a_reader_registers() {
 #[test]
 fn fenced_reader_beyond_the_nesting_limit() {
     check("beyond the limit", 2, 2, || {
-        let world = World::new(Domain::new().fenced());
-        let reader = world.registered(|w| {
+        let reader = |w: &World, _: Process| {
+            w.come();
             branching(false); // only the end is explored
             let guards: Vec<_> = (0..rcu::check::NEST_LIMIT)
                 .map(|_| rcu::read_lock())
@@ -129,10 +94,7 @@ fn fenced_reader_beyond_the_nesting_limit() {
             branching(true);
             w.look();
             drop(last);
-        });
-        world.domain.enter();
-        world.begin(1);
-        world.update(0, 1);
-        reader.join();
+        };
+        race(Domain::new().fenced(), nothing, [reader], 1);
     });
 }

@@ -5,59 +5,33 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::common::{World, check, join_all};
-use quiescent_models::explorer::branching;
+use crate::common::races::{
+    Side, has_read, is_known, leave_and_come_back, nothing, notify_the_worker, race,
+    race_without_slots, reads,
+};
+use crate::common::{World, check};
 use quiescent_on_explorer as rcu;
-use rcu::Srcu;
 use rcu::check::Model as Domain;
+use rcu::{Counted, Srcu};
 
-/// A section that reads once.
-fn read(world: &World, srcu: &Srcu) {
-    let _guard = srcu.read_lock();
-    world.look();
-}
-
-/// A thread that has read here before.
-fn known(world: &World, srcu: &Srcu) {
-    drop(srcu.read_lock());
-    world.pass_on();
-}
-
-/// The usual updater.
-fn update(world: &World, srcu: &Srcu) {
-    world.publish(1);
-    srcu.synchronize();
-    world.free(0);
-}
+type Own = &'static Srcu;
 
 #[test]
 fn reader_against_updater() {
     check("srcu: reader", 2, 2, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        let reader = world.thread(|w| {
-            known(w, srcu);
-            read(w, srcu);
-        });
-        world.domain.enter();
-        world.begin(1);
-        update(&world, srcu);
-        reader.join();
+        race(Domain::new(), nothing, [reads::<Own>], 1);
     });
 }
 
 #[test]
 fn newcomer_while_the_only_thread_updates() {
     check("srcu: newcomer", 2, 2, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        world.domain.enter();
-        drop(srcu.read_lock());
-        world.begin(0);
-        let reader = world.thread(|w| read(w, srcu));
-        update(&world, srcu);
-        reader.join();
-        world.domain.leave();
+        race(
+            Domain::new(),
+            has_read,
+            [|w, srcu: Own| srcu.read_once(w)],
+            0,
+        );
     });
 }
 
@@ -65,39 +39,23 @@ fn newcomer_while_the_only_thread_updates() {
 #[test]
 fn newcomer_who_stays_while_the_only_thread_updates() {
     check("srcu: newcomer that stays", 2, 2, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        world.domain.enter();
-        drop(srcu.read_lock());
-        let reader = world.thread(|w| {
-            known(w, srcu);
-            read(w, srcu);
-        });
-        world.begin(1);
-        update(&world, srcu);
-        reader.join();
-        world.domain.leave();
+        race(Domain::new(), has_read, [reads::<Own>], 1);
     });
 }
 
 #[test]
 fn reader_that_comes_back_at_once() {
     check("srcu: two sections", 2, 1, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        let reader = world.thread(|w| {
-            known(w, srcu);
+        let reader = |w: &World, srcu: Own| {
+            is_known(w, srcu);
             let first = srcu.read_lock_send();
             w.look();
             let second = srcu.read_lock(); // perhaps in the other count
             drop(first);
             w.look();
             drop(second);
-        });
-        world.domain.enter();
-        world.begin(1);
-        update(&world, srcu);
-        reader.join();
+        };
+        race(Domain::new(), nothing, [reader], 1);
     });
 }
 
@@ -105,23 +63,17 @@ fn reader_that_comes_back_at_once() {
 #[test]
 fn two_readers_one_of_which_ends_while_sums_are_taken() {
     check("srcu: two readers", 2, 1, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        let long = world.thread(|w| {
-            known(w, srcu);
+        let long = |w: &World, srcu: Own| {
+            is_known(w, srcu);
             let _guard = srcu.read_lock_send(); // sums have both kinds
             let object = w.look();
             w.use_object(object);
-        });
-        let short = world.thread(|w| {
-            known(w, srcu);
-            read(w, srcu);
-            read(w, srcu);
-        });
-        world.domain.enter();
-        world.begin(2);
-        update(&world, srcu);
-        join_all([long, short]);
+        };
+        let short = |w: &World, srcu: Own| {
+            reads(w, srcu);
+            srcu.read_once(w);
+        };
+        race(Domain::new(), nothing, [long, short], 2);
     });
 }
 
@@ -129,20 +81,12 @@ fn two_readers_one_of_which_ends_while_sums_are_taken() {
 #[test]
 fn two_that_end_at_the_same_time() {
     check("srcu: the last two", 2, 1, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        let last = || {
-            world.thread(|w| {
-                let _guard = srcu.read_lock();
-                w.look();
-                w.pass_on();
-            })
+        let last = |w: &World, srcu: Own| {
+            let _guard = srcu.read_lock();
+            w.look();
+            w.pass_on();
         };
-        let readers = [last(), last()];
-        world.domain.enter();
-        world.begin(2);
-        update(&world, srcu);
-        join_all(readers);
+        race(Domain::new(), nothing, [last, last], 2);
     });
 }
 
@@ -155,67 +99,34 @@ fn section_that_ends_on_another_thread() {
         let guard = srcu.read_lock_send();
         let object = world.look();
         let other = world.thread(move |w| {
-            known(w, srcu);
+            is_known(w, srcu);
             w.use_object(object);
             drop(guard);
         });
         world.begin(1);
-        update(&world, srcu);
+        srcu.update(&world);
         other.join();
         world.domain.leave();
     });
 }
 
-/// Its number, and the counters with it, then belong to another thread: the note must be dropped.
+/// Its number, and the counters with it, then belong to another thread.
 #[test]
 fn a_thread_that_left_and_comes_back() {
-    check("srcu: left and back", 2, 1, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        world.domain.enter();
-        drop(srcu.read_lock());
-        drop(srcu.read_lock()); // by now it has noted its tally
-        world.domain.leave();
-        let reader = world.thread(|w| {
-            known(w, srcu);
-            read(w, srcu);
-        });
-        world.begin(1); // the reader has the number
-        drop(srcu.read_lock());
-        update(&world, srcu);
-        reader.join();
-        world.domain.leave();
-    });
+    check("srcu: left and back", 2, 1, leave_and_come_back::<Own>);
 }
 
 #[test]
 fn fenced_mode() {
     check("srcu: fenced", 2, 2, || {
-        let world = World::new(Domain::new().fenced());
-        let srcu = world.domain.srcu();
-        let reader = world.thread(|w| {
-            known(w, srcu);
-            read(w, srcu);
-        });
-        world.domain.enter();
-        world.begin(1);
-        update(&world, srcu);
-        reader.join();
+        race(Domain::new().fenced(), nothing, [reads::<Own>], 1);
     });
 }
 
 #[test]
 fn readers_without_a_slot() {
     check("srcu: unregistered reader", 2, 1, || {
-        let world = World::new(Domain::new());
-        let srcu = world.domain.srcu();
-        let bystanders = [world.bystander(), world.bystander()];
-        let reader = world.thread(|w| read(w, srcu));
-        world.domain.enter();
-        world.begin(2);
-        update(&world, srcu);
-        reader.join();
-        join_all(bystanders);
+        race_without_slots([|w, srcu: Own| srcu.read_once(w)]);
     });
 }
 
@@ -226,8 +137,7 @@ fn the_worker_looks_after_two() {
         let world = World::new(Domain::deferring(8));
         let srcus = [world.domain.srcu(), world.domain.srcu()];
         let reader = world.thread(move |w| {
-            known(w, srcus[0]);
-            read(w, srcus[0]);
+            reads(w, srcus[0]);
         });
         world.domain.enter();
         world.begin(1);
@@ -239,7 +149,7 @@ fn the_worker_looks_after_two() {
         }
         let has_run = |ran: &Arc<AtomicBool>| ran.load(Relaxed);
         loop {
-            world.domain.care_together(srcus);
+            world.domain.care_for(srcus);
             if ran.iter().all(has_run) {
                 break;
             }
@@ -250,33 +160,7 @@ fn the_worker_looks_after_two() {
     });
 }
 
-/// The worker finds a reader inside, and is notified when the section has ended.
 #[test]
 fn the_worker_is_notified() {
-    check("srcu: worker", 2, 1, || {
-        let world = World::new(Domain::patient(8));
-        let srcu = world.domain.srcu();
-        let reader = world.thread(|w| {
-            let _guard = srcu.read_lock();
-            w.pass_on();
-        });
-        world.domain.enter();
-        world.ready(1);
-        branching(false);
-        let ran = Arc::new(AtomicBool::new(false));
-        let seen = ran.clone();
-        srcu.defer_hurry(move || seen.store(true, Relaxed));
-        world.domain.sleep(); // that kick ends the sleep
-        world.let_go(1);
-        branching(true);
-        while !ran.load(Relaxed) {
-            world.domain.care(srcu);
-            if ran.load(Relaxed) {
-                break;
-            }
-            world.domain.sleep(); // for ever, unless it is kicked
-        }
-        branching(false);
-        reader.join();
-    });
+    check("srcu: worker", 2, 1, notify_the_worker::<Counted>);
 }

@@ -1,7 +1,7 @@
 //! A queue's owner against a taker: pushes and pops with plain stores, while a sweep takes everything.
 
 use crate::common::check;
-use crate::common::reclaim::reclaiming;
+use crate::common::reclaim::owner;
 use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
@@ -9,15 +9,9 @@ use rcu::check::Model as Domain;
 #[test]
 fn pushes_against_a_take_over() {
     check("push", 2, 2, || {
-        let world = reclaiming(Domain::deferring(4));
-        world.domain.enter();
+        let world = owner(Domain::deferring(4));
         world.retire([0]); // the slow path; from here on the owner has credit
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([1]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| world.retire([1]));
     });
 }
 
@@ -25,30 +19,18 @@ fn pushes_against_a_take_over() {
 #[test]
 fn pushes_after_the_owner_interrupted_a_take_over() {
     check("push on", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4));
-        world.domain.enter();
+        let world = owner(Domain::deferring(4));
         world.retire([0]);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([1, 2]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| world.retire([1, 2]));
     });
 }
 
 #[test]
 fn pops_against_a_take_over() {
     check("pop", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2));
-        world.domain.enter();
+        let world = owner(Domain::deferring(2));
         world.retire([0, 1]); // a batch, and its grace period
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([2, 3]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| world.retire([2, 3]));
     });
 }
 
@@ -56,18 +38,12 @@ fn pops_against_a_take_over() {
 #[test]
 fn pops_by_twos_against_a_take_over() {
     check("pop two", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1));
-        world.domain.enter();
+        let world = owner(Domain::deferring(1));
         let guard = rcu::read_lock();
         world.retire(0..5);
         drop(guard);
         world.retire([5]); // five are ready now
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([6, 7]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| world.retire([6, 7]));
     });
 }
 
@@ -75,15 +51,9 @@ fn pops_by_twos_against_a_take_over() {
 #[test]
 fn the_first_push_of_a_lane_against_a_take_over() {
     check("first of a lane", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4));
-        world.domain.enter();
+        let world = owner(Domain::deferring(4));
         world.call(0);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([1]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| world.retire([1]));
     });
 }
 
@@ -91,50 +61,38 @@ fn the_first_push_of_a_lane_against_a_take_over() {
 #[test]
 fn both_lanes_against_a_take_over() {
     check("both lanes", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4));
-        world.domain.enter();
+        let world = owner(Domain::deferring(4));
         world.retire([0]);
         world.call(1);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire_code(2);
-        world.retire([3]);
-        world.call(4);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.retire_code(2);
+            world.retire([3]);
+            world.call(4);
+        });
     });
 }
 
 #[test]
 fn an_owner_that_hurries_against_a_take_over() {
     check("hurry", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4));
-        world.domain.enter();
+        let world = owner(Domain::deferring(4));
         world.retire([0]);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire_hurry(1);
-        world.retire([2]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.retire_hurry(1);
+            world.retire([2]);
+        });
     });
 }
 
 #[test]
 fn an_owner_that_ends_during_a_take_over() {
     check("exit", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2));
-        world.domain.enter();
+        let world = owner(Domain::deferring(2));
         world.retire([0, 1]);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([2]);
-        world.domain.leave();
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.retire([2]);
+            world.domain.leave();
+        });
     });
 }
 
@@ -142,25 +100,20 @@ fn an_owner_that_ends_during_a_take_over() {
 #[test]
 fn a_queue_is_inherited_during_a_take_over() {
     check("inherited", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2));
-        world.domain.enter();
+        let world = owner(Domain::deferring(2));
         world.retire([0, 1, 2]);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.domain.leave();
-        world.domain.enter(); // as another thread
-        world.retire([3, 4]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.domain.leave();
+            world.domain.enter(); // as another thread
+            world.retire([3, 4]);
+        });
     });
 }
 
 #[test]
 fn two_sweeps_at_once() {
     check("two sweeps", 2, 1, || {
-        let world = reclaiming(Domain::deferring(4));
-        world.domain.enter();
+        let world = owner(Domain::deferring(4));
         world.retire([0]);
         world.call(1);
         let worker = world.worker(1);
@@ -177,8 +130,7 @@ fn two_sweeps_at_once() {
 #[test]
 fn two_owners_and_one_sweep() {
     check("two owners", 1, 1, || {
-        let world = reclaiming(Domain::deferring(2));
-        world.domain.enter();
+        let world = owner(Domain::deferring(2));
         world.retire([0]);
         let other = world.thread(|w| {
             w.retire([1]);
@@ -199,8 +151,7 @@ fn two_owners_and_one_sweep() {
 #[test]
 fn a_queue_that_was_not_taken_is_emptied() {
     check("emptied in passing", 2, 1, || {
-        let world = reclaiming(Domain::patient(2));
-        world.domain.enter();
+        let world = owner(Domain::patient(2));
         let guard = rcu::read_lock();
         world.call(0);
         world.call(1); // a batch: waits for a grace period that no thread drives
@@ -220,18 +171,14 @@ fn a_queue_that_was_not_taken_is_emptied() {
 #[test]
 fn pushes_in_fenced_mode_against_a_sweep() {
     check("fenced pushes", 2, 1, || {
-        let world = reclaiming(Domain::deferring(2).fenced());
-        world.domain.enter();
+        let world = owner(Domain::deferring(2).fenced());
         world.retire([0]);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.retire([1, 2]);
-        world.call(3);
-        world.retire_code(4);
-        world.domain.leave();
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.retire([1, 2]);
+            world.call(3);
+            world.retire_code(4);
+            world.domain.leave();
+        });
     });
 }
 
@@ -240,18 +187,14 @@ fn pushes_in_fenced_mode_against_a_sweep() {
 #[test]
 fn an_owner_that_ends_with_nothing_left() {
     check("empty exit", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1));
-        world.domain.enter();
+        let world = owner(Domain::deferring(1));
         world.retire([0, 1]); // a batch each, and freed by the next
-        let worker = world.worker(1);
-        world.begin(0);
-        world.domain.leave();
-        world.domain.enter(); // as another thread
-        world.call(2);
-        world.retire([3]);
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.domain.leave();
+            world.domain.enter(); // as another thread
+            world.call(2);
+            world.retire([3]);
+        });
     });
 }
 
@@ -259,18 +202,14 @@ fn an_owner_that_ends_with_nothing_left() {
 #[test]
 fn an_inline_owner_that_ends_during_a_take_over() {
     check("inline exit", 2, 1, || {
-        let world = reclaiming(Domain::deferring(1).inline());
-        world.domain.enter();
+        let world = owner(Domain::deferring(1).inline());
         let guard = rcu::read_lock();
         world.call_long(0);
         world.call_long(1);
         drop(guard);
-        let worker = world.worker(1);
-        world.begin(0);
-        world.call_long(2);
-        world.domain.leave();
-        branching(false);
-        worker.join();
-        world.finish();
+        world.beside_worker(|world| {
+            world.call_long(2);
+            world.domain.leave();
+        });
     });
 }

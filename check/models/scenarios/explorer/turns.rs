@@ -1,9 +1,8 @@
 //! Two workers: the overflow worker runs callbacks beside the first one. At most one of them serves a queue
 //! at a time, so that its order is kept, and no entry is lost between the two.
 
-use crate::common::reclaim::reclaiming;
+use crate::common::reclaim::owner;
 use crate::common::{check, join_all};
-use quiescent_models::explorer::branching;
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
 
@@ -11,8 +10,7 @@ use rcu::check::Model as Domain;
 #[test]
 fn two_workers_at_one_queue() {
     check("two workers, one queue", 2, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         world.call_in_turn(0);
         world.call_in_turn(1);
         rcu::synchronize();
@@ -28,19 +26,14 @@ fn two_workers_at_one_queue() {
 #[test]
 fn what_the_worker_passes_by_is_not_forgotten() {
     check("passed by", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         world.call_in_turn(0);
         rcu::synchronize();
         let second = world.second();
-        let worker = world.serving();
-        world.begin(0);
-        world.call_in_turn_hurry(1);
-        world.await_gone(1);
-        branching(false);
-        second.join();
-        worker.end(&world);
-        world.finish_patient();
+        world.serve_beside([second], 0, |world| {
+            world.call_in_turn_hurry(1);
+            world.await_gone(1);
+        });
     });
 }
 
@@ -48,20 +41,15 @@ fn what_the_worker_passes_by_is_not_forgotten() {
 #[test]
 fn a_barrier_beside_two_workers() {
     check("barrier, two workers", 1, 1, || {
-        let world = reclaiming(Domain::patient(4));
-        world.domain.enter();
+        let world = owner(Domain::patient(4));
         world.call_long(0);
         world.call_long(1);
         rcu::synchronize();
         let second = world.second();
-        let worker = world.serving();
-        world.begin(0);
-        rcu::barrier();
-        world.expect_returned(0);
-        world.expect_returned(1);
-        branching(false);
-        second.join();
-        worker.end(&world);
-        world.finish_patient();
+        world.serve_beside([second], 0, |world| {
+            rcu::barrier();
+            world.expect_returned(0);
+            world.expect_returned(1);
+        });
     });
 }

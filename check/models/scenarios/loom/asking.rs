@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::common::deferred::{Shelf, shelf};
-use crate::common::{check, join};
+use crate::common::{check_unfenced, join};
 use quiescent_models::loom::Ordering::Relaxed;
-use quiescent_models::loom::{AtomicU32, light_fence, thread, with_membarrier};
+use quiescent_models::loom::{AtomicU32, light_fence, thread};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
 
@@ -32,8 +32,8 @@ fn section() {
 }
 
 /// A reader and an asker each store a word and then load the other's: one of them sees the other. `asks`:
-/// the number of questions before the word is stored.
-fn litmus(asks: u32, body: fn(&Words) -> u32) {
+/// the number of questions before the word is stored. `registered`: the reader registers first.
+fn litmus(asks: u32, registered: bool, body: fn(&Words) -> u32) {
     let domain = Domain::new().asking();
     let words = Arc::new(Words {
         readers: AtomicU32::new(0),
@@ -42,7 +42,9 @@ fn litmus(asks: u32, body: fn(&Words) -> u32) {
     let read = words.clone();
     let reader = thread::spawn(move || {
         domain.enter();
-        domain.register();
+        if registered {
+            domain.register();
+        }
         body(&read)
     });
     domain.enter();
@@ -58,45 +60,41 @@ fn litmus(asks: u32, body: fn(&Words) -> u32) {
 /// seen.
 #[test]
 fn an_answer_to_two_askers() {
-    with_membarrier(|| {
-        check("asking: two askers", 4, || {
-            let domain = Domain::new().asking();
-            let words = Arc::new(Words {
-                readers: AtomicU32::new(0),
-                updaters: AtomicU32::new(0),
-            });
-            let read = words.clone();
-            let reader = thread::spawn(move || {
-                domain.enter();
-                section();
-                read.store();
-                read.load()
-            });
-            let other = thread::spawn(move || {
-                domain.enter();
-                domain.ask();
-            });
-            domain.enter();
-            words.updaters.store(1, Relaxed);
-            domain.ask();
-            let seen = words.readers.load(Relaxed);
-            let saw = reader.join().expect("it does not panic");
-            assert!(saw == 1 || seen == 1, "neither saw the other");
-            join(other);
+    check_unfenced("asking: two askers", 4, || {
+        let domain = Domain::new().asking();
+        let words = Arc::new(Words {
+            readers: AtomicU32::new(0),
+            updaters: AtomicU32::new(0),
         });
+        let read = words.clone();
+        let reader = thread::spawn(move || {
+            domain.enter();
+            section();
+            read.store();
+            read.load()
+        });
+        let other = thread::spawn(move || {
+            domain.enter();
+            domain.ask();
+        });
+        domain.enter();
+        words.updaters.store(1, Relaxed);
+        domain.ask();
+        let seen = words.readers.load(Relaxed);
+        let saw = reader.join().expect("it does not panic");
+        assert!(saw == 1 || seen == 1, "neither saw the other");
+        join(other);
     });
 }
 
 /// What comes after the answer sees what came before the question.
 #[test]
 fn a_thread_that_answers_before() {
-    with_membarrier(|| {
-        check("asking: before", 3, || {
-            litmus(0, |words| {
-                section();
-                words.store();
-                words.load()
-            });
+    check_unfenced("asking: before", 3, || {
+        litmus(0, true, |words| {
+            section();
+            words.store();
+            words.load()
         });
     });
 }
@@ -104,13 +102,11 @@ fn a_thread_that_answers_before() {
 /// An answer to an earlier question does not count.
 #[test]
 fn an_answer_counts_for_its_own_question() {
-    with_membarrier(|| {
-        check("asking: twice", 3, || {
-            litmus(1, |words| {
-                section();
-                words.store();
-                words.load()
-            });
+    check_unfenced("asking: twice", 3, || {
+        litmus(1, true, |words| {
+            section();
+            words.store();
+            words.load()
         });
     });
 }
@@ -118,14 +114,12 @@ fn an_answer_counts_for_its_own_question() {
 /// `[ASK-2]`: what came before the answer is seen by who asked.
 #[test]
 fn a_thread_that_answers_after() {
-    with_membarrier(|| {
-        check("asking: after", 3, || {
-            litmus(0, |words| {
-                words.store();
-                let saw = words.load();
-                section();
-                saw
-            });
+    check_unfenced("asking: after", 3, || {
+        litmus(0, true, |words| {
+            words.store();
+            let saw = words.load();
+            section();
+            saw
         });
     });
 }
@@ -133,26 +127,11 @@ fn a_thread_that_answers_after() {
 /// A thread that registers meanwhile: `[REG-1]` and the asker's full fence.
 #[test]
 fn a_thread_that_registers_meanwhile() {
-    with_membarrier(|| {
-        check("asking: newcomer", 3, || {
-            let domain = Domain::new().asking();
-            let words = Arc::new(Words {
-                readers: AtomicU32::new(0),
-                updaters: AtomicU32::new(0),
-            });
-            let read = words.clone();
-            let reader = thread::spawn(move || {
-                domain.enter();
-                let _guard = rcu::read_lock();
-                read.store();
-                read.load()
-            });
-            domain.enter();
-            words.updaters.store(1, Relaxed);
-            domain.ask();
-            let seen = words.readers.load(Relaxed);
-            let saw = reader.join().expect("it does not panic");
-            assert!(saw == 1 || seen == 1, "neither saw the other");
+    check_unfenced("asking: newcomer", 3, || {
+        litmus(0, false, |words| {
+            let _guard = rcu::read_lock();
+            words.store();
+            words.load()
         });
     });
 }
@@ -160,38 +139,34 @@ fn a_thread_that_registers_meanwhile() {
 /// A thread retires in passing beside one that reads.
 #[test]
 fn nothing_is_freed_under_a_reader_that_answers() {
-    with_membarrier(|| {
-        check("asking: reclaim", 3, || {
-            let shelf = shelf(Domain::deferring(1).asking());
-            shelf.domain.enter();
-            shelf.retire_hurry(2);
-            shelf.domain.work();
-            let reader = shelf.thread(|s| {
-                s.read();
-                section();
-            });
-            shelf.publish(1);
-            shelf.retire(0);
-            shelf.retire(3);
-            join(reader);
-            shelf.finish([0, 2, 3]);
+    check_unfenced("asking: reclaim", 3, || {
+        let shelf = shelf(Domain::deferring(1).asking());
+        shelf.domain.enter();
+        shelf.retire_hurry(2);
+        shelf.domain.work();
+        let reader = shelf.thread(|s| {
+            s.read();
+            section();
         });
+        shelf.publish(1);
+        shelf.retire(0);
+        shelf.retire(3);
+        join(reader);
+        shelf.finish([0, 2, 3]);
     });
 }
 
 /// The owner of a queue answers at a push, in the middle of a take-over.
 #[test]
 fn a_push_against_a_taker_that_asks() {
-    with_membarrier(|| {
-        check("asking: push", 2, || {
-            let shelf = shelf(Domain::deferring(4).asking());
-            shelf.domain.enter();
-            shelf.retire_hurry(0);
-            let worker = shelf.thread(|s: &Shelf| s.domain.work());
-            shelf.retire(1);
-            shelf.retire(2);
-            join(worker);
-            shelf.finish([0, 1, 2]);
-        });
+    check_unfenced("asking: push", 2, || {
+        let shelf = shelf(Domain::deferring(4).asking());
+        shelf.domain.enter();
+        shelf.retire_hurry(0);
+        let worker = shelf.thread(|s: &Shelf| s.domain.work());
+        shelf.retire(1);
+        shelf.retire(2);
+        join(worker);
+        shelf.finish([0, 1, 2]);
     });
 }

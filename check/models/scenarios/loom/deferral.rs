@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::common::deferred::{Shelf, shelf};
-use crate::common::{check, join};
+use crate::common::{check, check_unfenced, join};
 use quiescent_models::loom::Ordering::Relaxed;
 use quiescent_models::loom::{AtomicU32, UnsafeCell, thread, with_membarrier};
 use quiescent_on_loom as rcu;
@@ -17,56 +17,50 @@ use rcu::check::Model as Domain;
 /// `[RET-1]` and `[RET-2]`: entries, and the contents of the objects, are visible with the end.
 #[test]
 fn a_push_against_a_taker() {
-    with_membarrier(|| {
-        check("deferral: push", 3, || {
-            let shelf = shelf(Domain::deferring(4));
-            shelf.domain.enter();
-            shelf.retire_hurry(0);
-            let worker = shelf.thread(|s| s.domain.work());
-            shelf.retire(1);
-            shelf.retire(2);
-            join(worker);
-            shelf.finish([0, 1, 2]);
-        });
+    check_unfenced("deferral: push", 3, || {
+        let shelf = shelf(Domain::deferring(4));
+        shelf.domain.enter();
+        shelf.retire_hurry(0);
+        let worker = shelf.thread(|s| s.domain.work());
+        shelf.retire(1);
+        shelf.retire(2);
+        join(worker);
+        shelf.finish([0, 1, 2]);
     });
 }
 
 /// `[RET-2]`: an entry popped by the owner is not taken as well.
 #[test]
 fn a_pop_against_a_taker() {
-    with_membarrier(|| {
-        check("deferral: pop", 3, || {
-            let shelf = shelf(Domain::deferring(2));
-            shelf.domain.enter();
-            shelf.retire_hurry(0);
-            shelf.domain.work();
-            shelf.retire(1);
-            shelf.retire(2);
-            shelf.retire(3);
-            let worker = shelf.thread(|s| s.domain.work());
-            shelf.retire(4);
-            join(worker);
-            shelf.finish(0..5);
-        });
+    check_unfenced("deferral: pop", 3, || {
+        let shelf = shelf(Domain::deferring(2));
+        shelf.domain.enter();
+        shelf.retire_hurry(0);
+        shelf.domain.work();
+        shelf.retire(1);
+        shelf.retire(2);
+        shelf.retire(3);
+        let worker = shelf.thread(|s| s.domain.work());
+        shelf.retire(4);
+        join(worker);
+        shelf.finish(0..5);
     });
 }
 
 /// `[SNAP-1]`: for an owner that is the only registered thread this is the only fence of a grace period.
 #[test]
 fn an_owner_that_frees_against_a_newcomer() {
-    with_membarrier(|| {
-        check("deferral: newcomer", 4, || {
-            let shelf = shelf(Domain::deferring(1));
-            shelf.domain.enter();
-            shelf.retire_hurry(2);
-            shelf.domain.work();
-            let reader = shelf.thread(Shelf::read);
-            shelf.publish(1);
-            shelf.retire(0);
-            shelf.retire(3);
-            join(reader);
-            shelf.finish([0, 2, 3]);
-        });
+    check_unfenced("deferral: newcomer", 4, || {
+        let shelf = shelf(Domain::deferring(1));
+        shelf.domain.enter();
+        shelf.retire_hurry(2);
+        shelf.domain.work();
+        let reader = shelf.thread(Shelf::read);
+        shelf.publish(1);
+        shelf.retire(0);
+        shelf.retire(3);
+        join(reader);
+        shelf.finish([0, 2, 3]);
     });
 }
 
@@ -165,17 +159,15 @@ fn a_node_is_seen_whole() {
 /// A second thread links the node that it found, and a third finds it there: the contents are visible.
 #[test]
 fn a_node_that_another_thread_links_is_seen_whole() {
-    with_membarrier(|| {
-        check("pointer: linked again", 3, || {
-            links([
-                |l| l[0].store(Node::boxed(1)),
-                |l| {
-                    let guard = rcu::read_lock();
-                    // SAFETY: nothing is retired.
-                    unsafe { l[1].store_shared(l[0].load_shared(&guard)) };
-                },
-                |l| read(&l[1]),
-            ]);
-        });
+    check_unfenced("pointer: linked again", 3, || {
+        links([
+            |l| l[0].store(Node::boxed(1)),
+            |l| {
+                let guard = rcu::read_lock();
+                // SAFETY: nothing is retired.
+                unsafe { l[1].store_shared(l[0].load_shared(&guard)) };
+            },
+            |l| read(&l[1]),
+        ]);
     });
 }

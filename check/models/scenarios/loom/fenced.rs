@@ -1,41 +1,34 @@
 //! The fenced mode under C11, with the product's own orderings: see `docs/ordering.md`.
 
-use crate::common::{World, check, join};
+use crate::common::{
+    World, check, has_waited, join, race, race_with_poller, race_with_waiter, race_without_slots,
+    read, registers,
+};
+use crate::side::{Process, Side, nothing};
 use quiescent_models::loom::UnsafeCell;
 use quiescent_on_loom as rcu;
 use rcu::RcuCell;
 use rcu::check::Model as Domain;
 
+fn reads_twice(world: &World, process: Process) {
+    process.read_once(world);
+    process.read_once(world);
+}
+
 #[test]
 fn reader_against_updater() {
-    check("reader", 6, || {
-        let world = World::new(Domain::new());
-        let reader = world.thread(World::read);
-        world.domain.enter();
-        world.update(0, 1);
-        join(reader);
-    });
+    check("reader", 6, || race(nothing, [read::<Process>]));
 }
 
 #[test]
 fn reader_that_comes_back_at_once() {
-    check("two sections", 5, || {
-        let world = World::new(Domain::new());
-        let reader = world.thread(|w| {
-            w.read();
-            w.read();
-        });
-        world.domain.enter();
-        world.update(0, 1);
-        join(reader);
-    });
+    check("two sections", 5, || race(nothing, [reads_twice]));
 }
 
 #[test]
 fn nested_reader_that_repins() {
     check("nested and repin", 4, || {
-        let world = World::new(Domain::new());
-        let reader = world.thread(|w| {
+        let reader = |w: &World, _: Process| {
             let mut outer = rcu::read_lock();
             let object = w.look();
             let inner = rcu::read_lock();
@@ -43,107 +36,53 @@ fn nested_reader_that_repins() {
             drop(inner);
             outer.repin();
             w.look();
-        });
-        world.domain.enter();
-        world.update(0, 1);
-        join(reader);
+        };
+        race(nothing, [reader]);
     });
 }
 
 #[test]
 fn registered_updater_against_a_newcomer() {
-    check("sole updater", 6, || {
-        let world = World::new(Domain::new());
-        world.domain.enter();
-        world.domain.register();
-        let reader = world.thread(World::read);
-        world.update(0, 1);
-        join(reader);
-        world.domain.leave();
-    });
+    check("sole updater", 6, || race(registers, [read]));
 }
 
 #[test]
 fn one_call_against_a_newcomer() {
-    check("one call", 6, || {
-        let world = World::new(Domain::new());
-        world.domain.enter();
-        world.domain.register();
-        rcu::synchronize(); // brings the tree
-        let reader = world.thread(World::read);
-        world.update(0, 1);
-        join(reader);
-        world.domain.leave();
-    });
+    check("one call", 6, || race(has_waited, [read]));
 }
 
 #[test]
 fn two_updates_in_a_row() {
     check("two updates", 4, || {
         let world = World::new(Domain::new());
-        let reader = world.thread(|w| {
-            w.read();
-            w.read();
-        });
+        let reader = world.thread(|w| reads_twice(w, Process));
         world.domain.enter();
-        world.update(0, 1);
-        world.update(1, 2);
+        Process.update(&world);
+        world.publish(2);
+        rcu::synchronize();
+        world.free(1);
         join(reader);
     });
 }
 
 #[test]
 fn two_readers() {
-    check("two readers", 3, || {
-        let world = World::new(Domain::new());
-        let readers = [world.thread(World::read), world.thread(World::read)];
-        world.domain.enter();
-        world.update(0, 1);
-        readers.into_iter().for_each(join);
-    });
+    check("two readers", 3, || race(nothing, [read::<Process>; 2]));
 }
 
 #[test]
 fn a_waiter_is_satisfied_by_another_who_drives() {
-    check("waiter", 3, || {
-        let world = World::new(Domain::new());
-        let reader = world.thread(World::read);
-        let driver = world.thread(|_| rcu::synchronize());
-        world.domain.enter();
-        world.update(0, 1);
-        join(reader);
-        join(driver);
-    });
+    check("waiter", 3, race_with_waiter);
 }
 
 #[test]
 fn a_poller_frees_what_another_waited_for() {
-    check("poller", 3, || {
-        let world = World::new(Domain::new());
-        let reader = world.thread(World::read);
-        world.domain.enter();
-        world.publish(1);
-        let cookie = rcu::start_grace_period();
-        let driver = world.thread(|_| rcu::synchronize());
-        while !cookie.is_done() {
-            quiescent_models::loom::yield_now();
-        }
-        world.free(0);
-        join(reader);
-        join(driver);
-    });
+    check("poller", 3, race_with_poller);
 }
 
 #[test]
 fn unregistered_reader() {
-    check("unregistered reader", 6, || {
-        let world = World::new(Domain::new());
-        world.fill_slots();
-        let reader = world.thread(World::read);
-        world.domain.enter();
-        world.update(0, 1);
-        join(reader);
-    });
+    check("unregistered reader", 6, race_without_slots);
 }
 
 #[test]

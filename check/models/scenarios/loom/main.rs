@@ -1,6 +1,10 @@
 //! The loom models: the library under the C11 memory model.
 
+use quiescent_on_loom as rcu;
+
 mod common;
+#[path = "../side.rs"]
+mod side;
 
 mod asking;
 mod deferral;

@@ -1,77 +1,42 @@
 //! Counted readers under C11, with the product's own orderings: see `docs/ordering.md`.
 
-use crate::common::{World, check, join};
-use quiescent_models::loom::with_membarrier;
-use quiescent_on_loom as rcu;
-use rcu::check::Model as Domain;
+use crate::common::{check, check_unfenced, race, race_inside, read};
+use crate::side::{Side, has_read, nothing};
+use quiescent_on_loom::Srcu;
 
-/// A section that reads once.
-fn read(world: &World) {
-    let _guard = world.srcu().read_lock();
-    world.look();
-}
-
-/// The usual updater.
-fn update(world: &World) {
-    world.publish(1);
-    world.srcu().synchronize();
-    world.free(0);
-}
+type Own = &'static Srcu;
 
 #[test]
 fn reader_against_updater() {
-    check("srcu: reader", 3, || {
-        let world = World::counted(Domain::new());
-        let reader = world.thread(read);
-        world.domain.enter();
-        update(&world);
-        join(reader);
-    });
+    check("srcu: reader", 3, || race(nothing, [read::<Own>]));
 }
 
 #[test]
 fn newcomer_while_the_only_thread_updates() {
-    check("srcu: newcomer", 3, || {
-        let world = World::counted(Domain::new());
-        world.domain.enter();
-        drop(world.srcu().read_lock());
-        let reader = world.thread(read);
-        update(&world);
-        join(reader);
-    });
+    check("srcu: newcomer", 3, || race(has_read, [read::<Own>]));
 }
 
 #[test]
 fn a_section_s_reads_come_before_what_follows_the_grace_period() {
-    with_membarrier(|| {
-        check("srcu, membarrier: unlock", 3, || {
-            let world = World::counted(Domain::new());
-            let reader = world.thread(|w| {
-                drop(w.srcu().read_lock()); // it is known, and takes the fast path from here on
-                let _guard = w.srcu().read_lock();
-                w.arrive();
-                w.use_object(0);
-            });
-            world.domain.enter();
-            world.wait_for_arrival();
-            update(&world);
-            join(reader);
+    check_unfenced("srcu, membarrier: unlock", 3, || {
+        race_inside(|w, srcu: Own| {
+            drop(srcu.read_lock()); // it is known, and takes the fast path from here on
+            let _guard = srcu.read_lock();
+            w.arrive();
+            w.use_object(0);
         });
     });
 }
 
 #[test]
 fn reader_that_goes_the_fast_way() {
-    with_membarrier(|| {
-        check("srcu, membarrier: reader", 3, || {
-            let world = World::counted(Domain::new());
-            let reader = world.thread(|w| {
-                drop(w.srcu().read_lock());
-                read(w);
-            });
-            world.domain.enter();
-            update(&world);
-            join(reader);
-        });
+    check_unfenced("srcu, membarrier: reader", 3, || {
+        race(
+            nothing,
+            [|w, srcu: Own| {
+                drop(srcu.read_lock());
+                srcu.read_once(w);
+            }],
+        );
     });
 }

@@ -4,18 +4,42 @@
 //! The clock passes the timer's time only where a scenario says so ([`pass_time`]), after
 //! [`allow_timer`]. Setting the timer clears an expiry that no thread has seen, as it does in the kernel.
 
-use super::exec::{Op, State};
+use super::exec::{Execution, Op, State};
 use super::runtime::{Plan, blocking, visible, with};
 
 /// The timer and the event of an execution.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Events {
     /// Setting the timer is a step that other threads can notice.
-    timed: bool,
+    pub(crate) timed: bool,
     /// 0: the timer is not set.
     deadline: u64,
     fired: bool,
     rung: bool,
+}
+
+impl Events {
+    /// The time at which the timer fires, if it is set.
+    pub(crate) fn deadline(self) -> Option<u64> {
+        Some(self.deadline).filter(|&deadline| deadline != 0)
+    }
+}
+
+impl Execution {
+    /// The timer fires, if its time has come.
+    pub(crate) fn fire(&mut self) {
+        if self
+            .events
+            .deadline()
+            .is_some_and(|deadline| deadline <= self.clock)
+        {
+            self.note(|| "the timer fires".into());
+            self.events.deadline = 0;
+            self.events.fired = true;
+            self.wake(|state| state == State::Events);
+            self.progress += 1;
+        }
+    }
 }
 
 /// From now on in this execution the timer counts; before, setting it has no effect.
@@ -38,15 +62,8 @@ pub fn pass_time(ns: u64) {
     let _ = visible(
         |_| Plan::Visit(Op::Other),
         |e| {
-            let Events { deadline, .. } = e.events;
-            let fires = deadline != 0 && deadline <= e.clock;
-            e.note(|| if fires { "the timer fires" } else { "no timer" }.into());
-            if fires {
-                e.events.deadline = 0;
-                e.events.fired = true;
-                e.wake(|state| state == State::Events);
-                e.progress += 1;
-            }
+            e.note(|| "the timer may fire".into());
+            e.fire();
         },
     );
 }
@@ -61,14 +78,9 @@ pub fn set_timer(deadline: u64) {
         },
         |e| {
             e.drain(e.current);
-            let fires = deadline != 0 && deadline <= e.clock;
             e.note(|| format!("sets the timer to {deadline}"));
-            e.events.deadline = if fires { 0 } else { deadline };
-            e.events.fired = fires;
-            if fires {
-                e.wake(|state| state == State::Events);
-                e.progress += 1;
-            }
+            (e.events.deadline, e.events.fired) = (deadline, false);
+            e.fire();
         },
     );
 }

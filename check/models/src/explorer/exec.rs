@@ -51,6 +51,11 @@ pub(crate) enum State {
     /// Sleeps until the timer fires or the event is raised.
     Events,
     Join(usize),
+    /// Sleeps until this time of a timed execution, or until the address is woken, if there is one.
+    Timed {
+        address: Option<usize>,
+        until: u64,
+    },
     Finished,
 }
 
@@ -95,6 +100,8 @@ pub(crate) struct Execution {
     pub(crate) progress: u64,
     pub(crate) clock: u64,
     pub(crate) timeouts: bool,
+    /// Sleepers wake up at their times: see [`long`](super::long).
+    pub(crate) timed: bool,
     pub(crate) events: Events,
     /// No choices for now: the scenario sets up.
     pub(crate) held: bool,
@@ -126,6 +133,7 @@ impl Execution {
             progress: 0,
             clock: 0,
             timeouts: false,
+            timed: false,
             events: Events::default(),
             held: false,
             steps: 0,
@@ -159,6 +167,7 @@ impl Execution {
         ) = (0, 0, 0, 0, 0);
         (self.timeouts, self.held, self.over, self.pruned) = (false, false, false, false);
         self.events = Events::default();
+        self.events.timed = self.timed;
         self.failure = None;
     }
 
@@ -217,8 +226,14 @@ impl Execution {
             |t: &Thread| t.state == State::Runnable && t.spun.is_none_or(|spun| acts > spun.acts);
         candidates
             .extend((0..self.threads.len()).filter(|&t| t != me && may_run(&self.threads[t])));
+        if let Policy::Random(random) = &mut self.choices.policy {
+            candidates.retain(|&t| t == me || random.stopped != Some(t));
+            if candidates.len() > 1 && random.stops(me) {
+                candidates.remove(0);
+            }
+        }
         let next = match candidates.len() {
-            1 => me,
+            1 => candidates[0],
             _ => self.choices.choose_thread(Kind::Preempt, &candidates),
         };
         self.candidates = candidates;
@@ -279,6 +294,9 @@ impl Execution {
     /// Another thread's turn.
     fn hand_over(&mut self) -> Control {
         let me = self.current;
+        if let Policy::Random(random) = &mut self.choices.policy {
+            random.stopped = random.stopped.filter(|&stopped| stopped != me);
+        }
         match self.next_thread() {
             Some(next) if next == me => {
                 self.threads[me].spun = None;
@@ -313,6 +331,9 @@ impl Execution {
         {
             return Some(next);
         }
+        if self.lets_stopped_go_on(true) {
+            return self.next_thread();
+        }
         let runnable = |e: &Execution, t: usize| e.threads[t].state == State::Runnable;
         let others = |e: &Execution, t: usize| t != e.current && runnable(e, t);
         if let Some(next) = self
@@ -320,6 +341,9 @@ impl Execution {
             .or_else(|| self.choose_among(runnable))
         {
             return Some(next);
+        }
+        if self.timed {
+            return self.next_sleeper();
         }
         let timed = |e: &Execution, t: usize| {
             e.timeouts
@@ -337,12 +361,71 @@ impl Execution {
         Some(next)
     }
 
+    /// A stopped thread goes on, if other threads may `spin` until it has made a step, or if none can run.
+    fn lets_stopped_go_on(&mut self, spin: bool) -> bool {
+        let able = |t: usize| self.threads[t].state == State::Runnable;
+        let spins = self
+            .threads
+            .iter()
+            .any(|t| t.state == State::Runnable && t.spun.is_some());
+        match &mut self.choices.policy {
+            Policy::Random(random) if random.stopped.is_some_and(able) && (spins || !spin) => {
+                random.stopped = None;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// No thread can run, except a stopped one: the time of the first sleeper comes, or the stopped thread
+    /// goes on.
+    fn next_sleeper(&mut self) -> Option<usize> {
+        let until = |t: &Thread| match t.state {
+            State::Timed { until, .. } => Some(until),
+            State::Events => self.events.deadline(),
+            _ => None,
+        };
+        let sleepers = self.threads.iter().enumerate();
+        let sleepers = sleepers.filter_map(|(t, thread)| Some((until(thread)?, t)));
+        let first = sleepers
+            .min()
+            .filter(|&(until, _)| match &mut self.choices.policy {
+                Policy::Random(random) if random.stopped.is_some() => {
+                    until != u64::MAX && random.may_jump()
+                }
+                _ => true,
+            });
+        if first.is_none() && self.lets_stopped_go_on(false) {
+            return self.next_thread();
+        }
+        let (until, next) = first?;
+        match until {
+            u64::MAX => self.threads[next].state = State::Runnable,
+            _ => self.pass(until),
+        }
+        self.progress += 1;
+        self.next_thread()
+    }
+
+    /// The clock is at this time, unless it is later: whatever waits for it goes on.
+    pub(crate) fn pass(&mut self, ns: u64) {
+        self.clock = self.clock.max(ns);
+        let clock = self.clock;
+        if self.timed {
+            self.wake(|state| matches!(state, State::Timed { until, .. } if until <= clock));
+            self.fire();
+        }
+    }
+
     fn choose_among(&mut self, wanted: impl Fn(&Execution, usize) -> bool) -> Option<usize> {
         let count = self.threads.len();
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
         let in_turn = (1..=count).map(|i| (self.current + i) % count);
         candidates.extend(in_turn.filter(|&t| wanted(self, t)));
+        if let Policy::Random(random) = &self.choices.policy {
+            candidates.retain(|&t| random.stopped != Some(t));
+        }
         let next = match candidates.len() {
             0 => None,
             1 => Some(candidates[0]),
@@ -434,6 +517,7 @@ impl Execution {
                 State::Futex { .. } => "sleeps on a futex",
                 State::Events => "sleeps until the timer or the event",
                 State::Join(_) => "joins another",
+                State::Timed { .. } => "sleeps for a time",
                 State::Finished => return format!("T{t} has ended"),
             };
             thread.at.map_or_else(

@@ -11,6 +11,8 @@ use super::storage::Model;
 
 /// The number of trace lines that are kept: the last ones.
 const TRACE_LINES: usize = 400;
+/// A long execution with more steps counts as a livelock.
+const LONG_STEPS: u64 = 3_000_000;
 
 /// Limits of a systematic search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +160,29 @@ pub fn random_walk(
         executions,
         Rc::new(scenario),
     )
+}
+
+/// Runs one random execution of a long scenario, with a clock; returns the number of its steps. The same seed
+/// gives the same one.
+///
+/// Reading the clock takes 100 ns; otherwise no time passes while any thread can run. When none can, the
+/// clock advances to the time-out of the first sleeper, or to the time of the timer. So time-outs fire in
+/// both ways. Time-outs of a second and more do not fire: a lost wake-up is not hidden.
+///
+/// Half of the executions are walks, and in half of those a thread is stopped now and then, until no other
+/// thread can run. The random numbers of the scenario ([`random`](super::random)) belong to the seed.
+///
+/// # Errors
+/// The message of the failure: a panic, a deadlock, an execution of more than three million steps.
+pub fn long(model: Model, seed: u64, scenario: impl Fn() + 'static) -> Result<u64, String> {
+    let mut execution = Execution::new(model, Policy::Random(Random::long(seed)), LONG_STEPS);
+    execution.timed = true;
+    let scenario: Rc<dyn Fn()> = Rc::new(scenario);
+    let mut execution = run(execution, &scenario);
+    match execution.failure.take() {
+        None => Ok(execution.steps),
+        Some(failure) => Err(format!("{failure}, after {} steps", execution.steps)),
+    }
 }
 
 /// Runs the one execution that a [`Failure::schedule`] describes, with a trace.

@@ -39,7 +39,8 @@
 //! # The explorer
 //! [`explore`] enumerates all schedules with at most so many preemptions and delays, depth first.
 //! [`random_walk`] samples larger scenarios. Both stop at the first failed assertion, deadlock or livelock,
-//! and return a schedule as text that [`replay`] runs again, with a trace.
+//! and return a schedule as text that [`replay`] runs again, with a trace. [`long`] runs one execution of a
+//! hundred thousand steps, with a clock; its seed names it.
 //!
 //! A preemption after which no operation of another thread conflicts with the preempted thread's next access
 //! equals the same preemption one access later; such executions are counted as *pruned* and not branched any
@@ -80,11 +81,11 @@ pub use atomics::{AtomicPtr, AtomicU32, AtomicU64};
 pub use events::{allow_timer, pass_time, ring, set_timer, wait_for_events};
 #[doc(hidden)]
 pub use explore::explore_unpruned;
-pub use explore::{Bounds, Failure, Report, explore, random_walk, replay};
+pub use explore::{Bounds, Failure, Report, explore, long, random_walk, replay};
 pub use mutex::{Mutex, MutexGuard};
 pub use ops::{
-    allow_timeouts, branching, doze, fence, futex_wait, futex_wake, heavy_fence, light_fence,
-    now_ns, register_heavy_fence, tls_get, tls_set,
+    allow_timeouts, branching, clock, doze, fence, futex_wait, futex_wake, heavy_fence,
+    light_fence, nap, now_ns, random, register_heavy_fence, tls_get, tls_set,
 };
 pub use runtime::{JoinHandle, at_end, spawn, thread_index, yield_now};
 pub use std::sync::atomic::Ordering;

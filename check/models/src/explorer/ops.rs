@@ -5,10 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::AtomicU32;
+use super::choice::Policy;
 use super::exec::{Op, State};
 use super::runtime::{Plan, blocking, visible, with, yield_now};
 use crate::{CELLS, TICK_NS};
 
+/// The length of a moment of a timed execution.
+const DOZE_NS: u64 = 1_000;
+/// Longer time-outs count as none in a timed execution: the library has some only as a precaution.
+const LONG_NS: u64 = 1_000_000_000;
 /// Longer time-outs count as none: a year.
 const NEVER_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
@@ -91,8 +96,9 @@ pub fn register_heavy_fence() -> Result<(), i32> {
     Ok(())
 }
 
-/// Sleeps while `word` holds `expected`, until [`futex_wake`]. Time-outs fire only where the scenario called
-/// [`allow_timeouts`] and nothing else can run. Returns at once outside an exploration.
+/// Sleeps while `word` holds `expected`, until [`futex_wake`]. Time-outs fire only in a
+/// [`long`](super::long) execution, and where the scenario called [`allow_timeouts`] and nothing else can
+/// run. Returns at once outside an exploration.
 #[track_caller]
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let address = std::ptr::from_ref(word).addr();
@@ -104,6 +110,7 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
             return Ok(());
         }
         slept = true;
+        let timed = timeout_ns.filter(|&ns| e.timed && ns < LONG_NS);
         let loc = word.locate(e);
         e.drain(e.current);
         let value = e.load(loc);
@@ -114,13 +121,16 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
                 if sleeps { "sleeps" } else { "no" }
             )
         });
-        if sleeps {
-            Err(State::Futex {
+        match timed {
+            _ if !sleeps => Ok(()),
+            Some(ns) => Err(State::Timed {
+                address: Some(address),
+                until: e.clock + ns,
+            }),
+            None => Err(State::Futex {
                 address,
                 timeout_ns,
-            })
-        } else {
-            Ok(())
+            }),
         }
     });
 }
@@ -133,7 +143,11 @@ pub fn futex_wake(word: *const AtomicU32) {
         |_| Plan::Visit(Op::Other),
         |e| {
             e.drain(e.current);
-            let sleeps = |state| matches!(state, State::Futex { address, .. } if address == key);
+            let sleeps = |state| match state {
+                State::Futex { address, .. } => address == key,
+                State::Timed { address, .. } => address == Some(key),
+                _ => false,
+            };
             let sleeper = e.threads.iter().position(|t| sleeps(t.state));
             e.note(|| {
                 sleeper.map_or("futex wake: no sleeper".into(), |t| {
@@ -160,16 +174,50 @@ pub fn branching(on: bool) {
     let _ = with(|e| e.held = !on);
 }
 
-/// Lets other threads run first.
+/// Sleeps until this time of a [`long`](super::long) execution. With `u64::MAX`: until no other thread can
+/// ever run; sleepers with a time come first.
+#[track_caller]
+pub fn nap(until: u64) {
+    let mut slept = false;
+    let _ = blocking(Op::Other, |e| {
+        if std::mem::replace(&mut slept, true) || until <= e.clock {
+            return Ok(());
+        }
+        e.drain(e.current);
+        Err(State::Timed {
+            address: None,
+            until,
+        })
+    });
+}
+
+/// The time, without the cost of a reading: for code outside the model.
+pub fn clock() -> u64 {
+    with(|e| e.clock).unwrap_or(0)
+}
+
+/// A random number of a random execution, the same when its seed is run again; 0 in another one.
+pub fn random() -> u64 {
+    let drawn = with(|e| match &mut e.choices.policy {
+        Policy::Random(random) => random.draw(),
+        _ => 0,
+    });
+    drawn.unwrap_or(0)
+}
+
+/// Lets other threads run first; in a [`long`](super::long) execution, for a moment.
 #[track_caller]
 pub fn doze() {
-    yield_now();
+    match with(|e| e.timed.then_some(e.clock)).flatten() {
+        Some(clock) => nap(clock + DOZE_NS),
+        None => yield_now(),
+    }
 }
 
 /// A clock that advances a little at each reading.
 pub fn now_ns() -> u64 {
     with(|e| {
-        e.clock += TICK_NS;
+        e.pass(e.clock + TICK_NS);
         e.clock
     })
     .unwrap_or(0)

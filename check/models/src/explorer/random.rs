@@ -11,6 +11,8 @@ use crate::chance::Rng;
 
 /// The largest number of lowered priorities an execution.
 const DROPS: usize = 4;
+/// How often time may advance while a thread is stopped.
+const JUMPS: u32 = 6;
 
 /// The state of a random policy.
 #[derive(Debug)]
@@ -24,6 +26,13 @@ pub(crate) struct Random {
     made: usize,
     switch: u64,
     delay: u64,
+    /// For [`long`](super::long) executions.
+    long: bool,
+    /// In 65 536 choices, how often the running thread is stopped.
+    stops: u64,
+    /// This thread does not run, for as long as another one can.
+    pub(crate) stopped: Option<usize>,
+    jumps: u32,
 }
 
 impl Random {
@@ -37,8 +46,20 @@ impl Random {
             made: 0,
             switch: 0,
             delay: 0,
+            long: false,
+            stops: 0,
+            stopped: None,
+            jumps: 0,
         };
         random.next_execution(100);
+        random
+    }
+
+    /// For one long execution: of unknown length, and with stopped threads in half of the walks.
+    pub(crate) fn long(seed: u64) -> Random {
+        let mut random = Random::new(seed);
+        random.by_priority = random.rng.chance(1, 2);
+        random.long = true;
         random
     }
 
@@ -46,11 +67,40 @@ impl Random {
     pub(crate) fn next_execution(&mut self, length: usize) {
         self.priorities.clear();
         self.by_priority = !self.by_priority;
-        self.drops = std::array::from_fn(|_| self.rng.below(length.max(16)));
+        let length = match self.long {
+            true => 100 << self.rng.below(10),
+            false => length.max(16),
+        };
+        self.drops = std::array::from_fn(|_| self.rng.below(length));
         self.lowest = 1 << 32;
         self.made = 0;
         self.switch = [128, 48, 12, 4][self.rng.below(4)];
         self.delay = [0, 24, 128, 232][self.rng.below(4)];
+        self.stopped = None;
+        if self.long && !self.by_priority {
+            self.stops = [0, 0, 16, 96][self.rng.below(4)];
+        }
+    }
+
+    /// A number for the scenario.
+    pub(crate) fn draw(&mut self) -> u64 {
+        self.rng.next_u64()
+    }
+
+    /// Is the running thread stopped here, while others can run?
+    pub(crate) fn stops(&mut self, me: usize) -> bool {
+        let may = self.stops > 0 && self.stopped.is_none();
+        if may && self.rng.chance(self.stops, 65_536) {
+            (self.stopped, self.jumps) = (Some(me), JUMPS);
+        }
+        self.stopped == Some(me)
+    }
+
+    /// May time advance once more while a thread is stopped?
+    pub(crate) fn may_jump(&mut self) -> bool {
+        let may = self.jumps > 0;
+        self.jumps = self.jumps.saturating_sub(1);
+        may
     }
 
     pub(crate) fn flush(&mut self, count: usize) -> usize {

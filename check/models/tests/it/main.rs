@@ -2,6 +2,7 @@
 
 mod explorer_blocking;
 mod explorer_litmus;
+mod explorer_long;
 mod explorer_pruning;
 mod loom_litmus;
 mod shuttle_model;

@@ -8,16 +8,18 @@ fn all_that_are_part_of_the_program_are_right_and_say_what_they_stress() {
         let scenario = Scenario::named(name).unwrap_or_else(|why| panic!("{why}"));
         assert!(!scenario.about.is_empty() && !scenario.stresses.is_empty());
         for role in Role::ALL {
-            seen.set(role, seen.of(role) + scenario.cast.of(role));
+            seen.set(role, seen.of(role) + scenario.options.cast.of(role));
         }
-        let lazy = scenario.kinds.iter().any(|kind| kind.is_lazy());
+        let lazy = scenario.options.kinds.iter().any(|kind| kind.is_lazy());
         let writers = [Role::Writer, Role::SrcuWriter, Role::DomainWriter];
-        let writes = writers.into_iter().any(|it| scenario.cast.of(it) > 0);
+        let writes = writers
+            .into_iter()
+            .any(|it| scenario.options.cast.of(it) > 0);
         assert!(
-            scenario.cast.of(Role::Lazy) > 0 || (writes && lazy),
+            scenario.options.cast.of(Role::Lazy) > 0 || (writes && lazy),
             "{name}: nothing in it is lazy"
         );
-        kinds += scenario.kinds.len();
+        kinds += scenario.options.kinds.len();
     }
     for role in Role::ALL {
         assert!(seen.of(role) > 0, "no scenario has a {}", role.name());

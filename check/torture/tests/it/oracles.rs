@@ -37,7 +37,7 @@ fn a_good_run_finds_nothing_and_says_what_it_did() {
 
 /// Checks what every run must print; returns the names of what this one has not tried.
 fn good_run(seconds: &str) -> String {
-    let (output, text) = output(&["--seconds", seconds, "--seed", "1", "--json"]);
+    let (output, text) = output(&["--duration", seconds, "--seed", "1", "--json"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{text}\n{errors}");
     let report = Report::from_json(&text).expect("the shape that every command shares");
@@ -92,7 +92,7 @@ fn every_actor_acts() {
     let path = file.to_str().expect("a plain name");
     // Long enough that a missing action is waited for, and found missing; the common pause is after two.
     let (output, text) = output(&[
-        "--seconds",
+        "--duration",
         "3",
         "--seed",
         "1",
@@ -124,7 +124,7 @@ fn every_actor_acts() {
 
 /// Runs the program with a misuse; it must end with code 1 and find at least one of these.
 fn must_find(broken: Broken, seconds: &str, stall: &str, expected: &[Finding]) {
-    let more = ["--seconds", seconds, "--stall", stall, "--seed", "1"];
+    let more = ["--duration", seconds, "--stall", stall, "--seed", "1"];
     found_in(broken, &more, expected);
 }
 
@@ -201,7 +201,7 @@ fn a_cookie_that_is_done_inside_its_section_is_found() {
 
 #[test]
 fn stalls_that_are_not_reported_or_too_early_are_found() {
-    let run = ["--scenario", "STALL01", "--seed", "1", "--seconds", "20"];
+    let run = ["--scenario", "STALL01", "--seed", "1", "--duration", "20"];
     let deaf = [&run[..], &["--stall", "10"]].concat();
     found_in(Broken::DeafToStalls, &deaf, &[Finding::StallUnreported]);
     found_in(Broken::EarlyStall, &run, &[Finding::StallTooEarly]);
@@ -210,7 +210,7 @@ fn stalls_that_are_not_reported_or_too_early_are_found() {
 #[test]
 fn a_child_in_which_a_callback_runs_twice_is_found() {
     needs!(fork);
-    let run = ["--scenario", "FORK01", "--seed", "1", "--seconds", "20"];
+    let run = ["--scenario", "FORK01", "--seed", "1", "--duration", "20"];
     found_in(Broken::ChildTwice, &run, &[Finding::ForkedChild]);
 }
 
@@ -226,7 +226,7 @@ fn a_run_in_which_nothing_is_lazy_is_found() {
         "TREE05",
         "--seed",
         "1",
-        "--seconds",
+        "--duration",
         "2",
         "--stall",
         "10",
@@ -237,7 +237,7 @@ fn a_run_in_which_nothing_is_lazy_is_found() {
 /// The same oracles under `Srcu`s.
 #[test]
 fn misuses_of_srcus_are_found() {
-    let run = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "20"];
+    let run = ["--scenario", "SRCU-N", "--seed", "1", "--duration", "20"];
     let early = [Finding::TooShort, Finding::Poisoned];
     let inside = [Finding::InsideSection, Finding::TooShort];
     for (broken, expected) in [
@@ -256,8 +256,8 @@ fn misuses_of_srcus_are_found() {
 
 #[test]
 fn what_is_lost_under_srcus_is_found() {
-    let run = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "60"];
-    let brief = ["--scenario", "SRCU-N", "--seed", "1", "--seconds", "2"];
+    let run = ["--scenario", "SRCU-N", "--seed", "1", "--duration", "60"];
+    let brief = ["--scenario", "SRCU-N", "--seed", "1", "--duration", "2"];
     let within = |run: [&'static str; 6], stall| [&run[..], &["--stall", stall]].concat();
     found_in(Broken::NeverRun, &within(brief, "10"), &[Finding::NeverRan]);
     found_in(Broken::Leak, &within(brief, "10"), &[Finding::Leaked]);
@@ -273,8 +273,8 @@ fn what_is_lost_under_srcus_is_found() {
 
 #[test]
 fn what_is_lost_under_domains_is_found() {
-    let run = ["--scenario", "DOMAIN-N", "--seed", "1", "--seconds", "60"];
-    let brief = ["--scenario", "DOMAIN-N", "--seed", "1", "--seconds", "2"];
+    let run = ["--scenario", "DOMAIN-N", "--seed", "1", "--duration", "60"];
+    let brief = ["--scenario", "DOMAIN-N", "--seed", "1", "--duration", "2"];
     let within = |run: [&'static str; 6], stall| [&run[..], &["--stall", stall]].concat();
     let expected = [Finding::TooShort, Finding::Poisoned];
     found_in(Broken::NoGracePeriod, &run, &expected);
@@ -291,8 +291,8 @@ fn what_is_lost_under_domains_is_found() {
 #[test]
 fn nonsense_is_refused() {
     for arguments in [
-        ["--readers", "0"],
-        ["--seconds", "-1"],
+        ["--threads", "0"],
+        ["--duration", "-1"],
         ["--broken", "honest"],
         ["--stall", "0"],
         ["--scenario", "TREE99"],
@@ -304,7 +304,7 @@ fn nonsense_is_refused() {
 
 #[test]
 fn an_interrupt_ends_the_run_with_the_summary() {
-    let mut child = torture(&["--seconds", "3600"])
+    let mut child = torture(&["--duration", "3600"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -202,8 +202,11 @@ impl State {
             return;
         }
         if self.env().threads.in_any_section(&local) {
-            let owes = self.env().pass_on(&local);
-            return local.gives_way.store(owes, Relaxed);
+            if let Some(word) = local.noted_section() {
+                word.owe();
+                local.gives_way.store(true, Relaxed);
+            }
+            return;
         }
         count(&self.counters.gave_way);
         #[cfg(not(quiescent_model))]

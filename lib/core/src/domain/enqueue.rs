@@ -97,7 +97,15 @@ impl State {
         self.consume(queue, OWN, if lane == OWN { kept } else { others });
     }
 
-    /// Queues a parcel under the lock.
+    /// Queues code under the lock.
+    #[cold]
+    #[inline(never)]
+    pub fn deliver_code(&'static self, parcel: Parcel, terms: Terms) {
+        run::note_code();
+        self.deliver(parcel, terms);
+    }
+
+    /// Queues memory under the lock; also code, if that is [noted](run::note_code).
     #[cold]
     #[inline(never)]
     pub fn deliver(&'static self, parcel: Parcel, terms: Terms) {
@@ -112,6 +120,7 @@ impl State {
         terms: Terms,
         asks: bool,
     ) -> Result<(), Fullness> {
+        debug_assert!(matches!(parcel, Parcel::Entry(PLAIN, ..)) || run::runs_code().is_some());
         let own = self.own_queue_or_new();
         let queue = own.unwrap_or_else(|| {
             count(&self.counters.unregistered_queued);
@@ -363,7 +372,7 @@ impl Domain {
         };
         let (object, what) = kind::called(empty, Urgency::Lazy);
         let parcel = Parcel::Entry(CODE, Entry { object, what }, bytes);
-        self.env().state.deliver(parcel, Terms::LAZY);
+        self.env().state.deliver_code(parcel, Terms::LAZY);
     }
 }
 
@@ -389,6 +398,9 @@ pub unsafe fn plain(queue: &'static Queue, entry: Entry, bytes: u64, large: bool
 #[inline(always)]
 pub unsafe fn only(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64) {
     if queue.lanes[lane].push_only(entry, bytes) {
+        if lane != PLAIN {
+            run::note_code();
+        }
         help_only(queue, lane, entry, bytes);
     }
 }
@@ -425,7 +437,9 @@ pub(super) fn help_code(
     popped: Popped,
     urgency: Urgency,
 ) {
-    State::of(queue).help(queue, lane, pushed, popped, Terms::of(urgency));
+    let state = State::of(queue);
+    run::note_code();
+    state.help(queue, lane, pushed, popped, Terms::of(urgency));
 }
 
 /// Queues code for a lane, and runs none: the fast path, and its fall-backs.
@@ -433,7 +447,7 @@ pub(super) fn help_code(
 pub fn push_code(queue: &'static Queue, lane: usize, entry: Entry, bytes: u64, urgency: Urgency) {
     if urgency == Urgency::Prompt && queue.lanes[CODE].prompt.load(Ordering::Relaxed) == 0 {
         let parcel = Parcel::Entry(lane, entry, bytes);
-        return State::of(queue).deliver(parcel, Terms::of(urgency));
+        return State::of(queue).deliver_code(parcel, Terms::of(urgency));
     }
     if queue.lanes[lane].push_only(entry, bytes) {
         help_code(queue, lane, (entry, bytes), Popped::NOTHING, urgency);

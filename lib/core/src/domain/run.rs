@@ -33,10 +33,9 @@
 //! A thread that retires inside a section *owes* the destructors that it would have run outside: one or two
 //! for each call, and a yield of its CPU if the budget asks for one. When it owes [`FEW_OWED`] of them, it
 //! marks the word of an open section, beside the flag that each unlock tests. The end of the outermost
-//! section of that word, or its `repin`, pays ([`settle`](Env::settle)): it pops under the lock, once for
-//! several entries, so no take-over comes in between. If the thread is in a section of another domain then,
-//! the mark goes to that section's word. An `Srcu`'s section has no word: the debt is forgotten, the entries
-//! stay queued.
+//! section of that word, or its `repin`, pays (`settle`): it pops several entries at once, with one check of
+//! the limit, as a push pops one. If the thread is in a section of another domain then, the mark goes to that
+//! section's word. An `Srcu`'s section has no word: the debt is forgotten, the entries stay queued.
 //!
 //! The mark contains the generation of its section. So a signal handler that reads between the end of the
 //! section and the test of the flag does not pay; nor does a thread that unwinds, or that ends.
@@ -52,6 +51,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 
@@ -79,6 +79,42 @@ use crate::reader::local::Local;
 
 /// Largest number of nested panic payloads that are dropped.
 const PAYLOADS: u32 = 16;
+
+/// What runs code of the program, for the callers that each program links: the end of a section, a refill,
+/// the worker. Known from the first code that is queued on: a program that queues none links nothing of it.
+pub(super) struct RunsCode {
+    pub(super) settle: fn(&'static Env, &Local),
+    pub(super) popped: fn(&Local, &'static Queue, [Option<Entry>; 2]),
+    pub(super) lane: fn(&'static State, &'static Queue, Lane, u64, Until) -> u64,
+    pub(super) turn: fn(&'static State, &'static Queue, TurnId, Until) -> u64,
+    relieve: fn(&'static State, TurnId),
+}
+
+static RUNS_CODE: RunsCode = RunsCode {
+    settle: Env::settle,
+    popped: run_popped,
+    lane: State::run_code,
+    turn: State::run_turn,
+    relieve: State::relieve,
+};
+
+/// Null as long as no code was queued.
+static KNOWN: AtomicPtr<RunsCode> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Before code is queued. (No edge of its own: who sees the code sees this.)
+#[inline]
+pub fn note_code() {
+    if KNOWN.load(Relaxed).is_null() {
+        KNOWN.store(std::ptr::from_ref(&RUNS_CODE).cast_mut(), Relaxed);
+    }
+}
+
+/// None: no code was queued before anything that the caller has seen.
+#[inline]
+pub(super) fn runs_code() -> Option<&'static RunsCode> {
+    // SAFETY: null, or `RUNS_CODE`.
+    unsafe { KNOWN.load(Relaxed).as_ref() }
+}
 
 impl State {
     /// Runs a callback. The thread is marked meanwhile, and a panic does not propagate.
@@ -283,9 +319,12 @@ impl Env {
 
     /// The overflow worker's work after a call: processes the domains that have called.
     pub fn relieve(&'static self, who: TurnId) {
+        let Some(runs) = runs_code() else {
+            return;
+        };
         for state in self.states() {
             if state.lock().engine.overflow_is_on_duty() {
-                state.relieve(who);
+                (runs.relieve)(state, who);
             }
             if self.host.is_dismissed() {
                 return;
@@ -301,17 +340,17 @@ pub(super) const SLOW_NS: u64 = 10_000_000;
 /// Queues code that its owner runs, and runs one or two done entries, if the thread may do that here.
 #[inline(never)]
 pub fn own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
-    if !local.may_run() {
-        return own_inside(local, queue, entry, bytes);
+    match local.may_run() {
+        true => push_own(local, queue, entry, bytes),
+        false => own_inside(local, queue, entry, bytes), // no frame until here
     }
-    push_own(local, queue, entry, bytes);
 }
 
-#[inline(always)]
+#[inline(never)]
 fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
     let lane = &queue.lanes[OWN];
     let help = |popped| help_own(queue, entry, bytes, popped);
-    let pop = |at| run_popped(local, queue, [Some(lane.popped(at)), None]);
+    let pop = |at| run_popped_one(local, queue, lane.popped(at));
     let pop_last = |at, next| run_popped(local, queue, lane.popped_last(at, next));
     lane.push::<true>(entry, bytes, true, help, pop, pop_last);
 }
@@ -320,12 +359,11 @@ fn push_own(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
 /// it owes what it would have run outside.
 #[inline(never)]
 fn own_inside(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
-    let reader = local.reader();
-    if local.in_callback() || !reader.is_plainly_inside() {
+    let Some(open) = local.noted_section().filter(|_| !local.in_callback()) else {
         return own_elsewhere(local, queue, entry, bytes);
-    }
+    };
     if owes_enough(local, queue) {
-        reader.owe();
+        open.owe();
     }
     if queue.lanes[OWN].push_only(entry, bytes) {
         help_own(queue, entry, bytes, Popped::NOTHING); // last, so that it needs no frame
@@ -380,10 +418,10 @@ pub fn deliver_own(state: &'static State, entry: Entry, bytes: u64, terms: Terms
     {
         state.attach(queue, &mut queue.lock());
     }
-    state.deliver(Parcel::Entry(OWN, entry, bytes), terms);
+    state.deliver_code(Parcel::Entry(OWN, entry, bytes), terms);
 }
 
-/// Not in a section of the process's domain.
+/// Not in a section that the thread has noted.
 #[cold]
 #[inline(never)]
 fn own_elsewhere(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64) {
@@ -404,7 +442,7 @@ fn own_elsewhere(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64)
 #[inline(always)]
 fn owes_enough(local: &Local, queue: &'static Queue) -> bool {
     let lane = &queue.lanes[OWN];
-    lane.has_done() && local.owe(queue, lane.step.load(Ordering::Relaxed)) >= FEW_OWED
+    lane.has_done() && local.owe(queue, lane.step.load(Ordering::Relaxed))
 }
 
 /// Queues a closure that its owner runs.
@@ -418,10 +456,10 @@ pub fn own_call(local: &Local, queue: &'static Queue, entry: Entry, bytes: u64, 
 }
 
 impl Env {
-    /// A section that is open now makes its thread run what it owes, at its end. False: there is none that
-    /// could, and the debt is forgotten.
+    /// A section that is open now makes its thread run what it owes, at its end. If none could, the debt is
+    /// forgotten.
     #[inline(never)]
-    pub fn pass_on(&self, local: &Local) -> bool {
+    fn pass_on(&self, local: &Local) {
         let open = local.noted_section().or_else(|| {
             let record = self.threads.own_slot(local)?.open_record()?;
             Some(&record.words.reader)
@@ -430,14 +468,11 @@ impl Env {
             Some(word) => word.owe(),
             None => forget_debt(local),
         }
-        open.is_some()
     }
 
     /// The outermost section of a word has ended, and its thread owes destructors: it runs them, unless it is
     /// in another section. While the thread unwinds it runs none: no code of the program is expected then.
-    #[cold]
-    #[inline(never)]
-    pub fn settle(&'static self, local: &Local) {
+    fn settle(&'static self, local: &Local) {
         if !local.may_run() && (local.in_callback() || self.threads.in_any_section(local)) {
             self.pass_on(local);
             return;
@@ -451,11 +486,8 @@ impl Env {
         self.pay(local);
     }
 
+    #[inline(always)] // each call costs as much as a destructor
     fn pay(&'static self, local: &Local) {
-        if local.gives_way.load(Relaxed) {
-            local.gives_way.store(false, Relaxed);
-            self.state.give_way();
-        }
         while let Some((queue, mut owed)) = local.take_owing() {
             while owed > 0 {
                 match run_owed(local, queue, owed) {
@@ -474,18 +506,13 @@ pub fn forget_debt(local: &Local) {
     local.gives_way.store(false, Relaxed);
 }
 
-/// Runs done entries of the thread's own queue, up to `most`; returns how many. The lock is taken once for
-/// several, and not held while they run.
+/// Runs done entries of the thread's own queue, up to `most`; returns how many.
 fn run_owed(local: &Local, queue: &'static Queue, most: u32) -> u32 {
-    let mut places = [Entry::NONE; 2 * FEW_OWED as usize];
+    let mut places = [Entry::NONE; 1 + FEW_OWED as usize]; // the last call may have added two
     let most = places.len().min(most as usize);
-    let count = queue.pop_code(&queue.lock(), places.get_mut(..most).unwrap_or_default());
+    let count = queue.pop_owed(places.get_mut(..most).unwrap_or_default());
     if count > 0 {
-        local.enter_callback();
-        for entry in places.iter().take(count) {
-            run_next(queue, *entry);
-        }
-        finish_run(local, queue);
+        run_all(local, queue, places.get(..count).unwrap_or_default());
     }
     count as u32
 }
@@ -493,15 +520,30 @@ fn run_owed(local: &Local, queue: &'static Queue, most: u32) -> u32 {
 /// Runs the entries that the owner of `queue` has popped from its own lane, on the owner's thread, inside a
 /// call that retires. The thread is marked with plain stores; no lock is taken, unless a taker has asked for
 /// a report.
-#[inline]
 fn run_popped(local: &Local, queue: &'static Queue, popped: [Option<Entry>; 2]) {
-    let [Some(first), second] = popped else {
-        return;
-    };
+    match popped {
+        [Some(only), None] => run_popped_one(local, queue, only),
+        [Some(first), Some(second)] => run_all(local, queue, &[first, second]),
+        [None, _] => {}
+    }
+}
+
+#[inline(always)]
+fn run_popped_one(local: &Local, queue: &'static Queue, entry: Entry) {
     local.enter_callback();
-    run_one(queue, first);
-    if let Some(second) = second {
-        run_next(queue, second);
+    run_one(queue, entry);
+    finish_run(local, queue);
+}
+
+/// Unless one of them forks, and this is the child then: the parent runs the others.
+#[inline(always)]
+fn run_all(local: &Local, queue: &'static Queue, entries: &[Entry]) {
+    local.enter_callback();
+    for entry in entries {
+        if queue.lanes[OWN].running().is_empty() {
+            break;
+        }
+        run_one(queue, *entry);
     }
     finish_run(local, queue);
 }
@@ -512,14 +554,6 @@ fn finish_run(local: &Local, queue: &'static Queue) {
     local.leave_callback();
     if queue.lanes[OWN].end_running() {
         State::of(queue).report_run(queue); // [RUN-1]
-    }
-}
-
-/// Unless one before it has forked, and this is the child: the parent runs it.
-#[inline(never)]
-fn run_next(queue: &'static Queue, entry: Entry) {
-    if !queue.lanes[OWN].running().is_empty() {
-        run_one(queue, entry);
     }
 }
 
@@ -567,7 +601,11 @@ impl State {
         popped: [Option<Entry>; 2],
     ) {
         match lane {
-            OWN => run_popped(&self.env().local(), queue, popped),
+            OWN => {
+                if let Some(runs) = runs_code() {
+                    (runs.popped)(&self.env().local(), queue, popped);
+                }
+            }
             _ => free(popped),
         }
     }

@@ -145,9 +145,7 @@ impl Domain {
                 None => reader.flag.store(FLAG_CLEAR, Ordering::Release),
             }
         }
-        if reader.settles() {
-            self.env().settle(local);
-        }
+        self.env().settle_if_owing(local, reader);
     }
 }
 
@@ -162,8 +160,20 @@ impl Env {
         if let Some(reader) = self.threads.close(local, reader) {
             self.state.wake_driver(reader);
         }
-        if reader.settles() {
-            self.settle(local);
+        self.settle_if_owing(local, reader);
+    }
+
+    /// A section of this word has ended: its thread does what it was to do at this end.
+    fn settle_if_owing(&'static self, local: &Local, reader: &Reader) {
+        if !reader.settles() {
+            return;
+        }
+        if local.gives_way.load(Relaxed) {
+            local.gives_way.store(false, Relaxed);
+            self.state.give_way();
+        }
+        if let Some(runs) = run::runs_code() {
+            (runs.settle)(self, local);
         }
     }
 

@@ -199,8 +199,8 @@ impl State {
                 break;
             }
             ran += self.run_queue(queue, u64::MAX, until, &[]);
-            if code {
-                ran += self.run_turn(queue, self.env().host.turn(), until);
+            if code && let Some(runs) = run::runs_code() {
+                ran += (runs.turn)(self, queue, self.env().host.turn(), until);
             }
         }
         ran
@@ -217,7 +217,10 @@ impl State {
         let ready = self.ready(queue);
         let mut ran = self.free_plain(queue, ready[PLAIN].min(most), until);
         for &lane in code {
-            ran += self.run_code(queue, lane, ready[lane as usize].min(most - ran), until);
+            if let Some(runs) = run::runs_code() {
+                let ready = ready[lane as usize].min(most - ran);
+                ran += (runs.lane)(self, queue, lane, ready, until);
+            }
         }
         ran
     }

@@ -7,7 +7,7 @@
 //! | std | the product | the real primitives |
 //! | explorer | `check/models/packages/explorer` | a store-buffer machine (TSO, PSO) |
 //! | loom | `check/models/packages/loom` | the C11 model, in fenced mode: loom has no membarrier |
-//! | shuttle | `check/models/packages/shuttle` | random schedules of long executions, all accesses SeqCst |
+//! | shuttle | `check/models/packages/shuttle` | random schedules, all accesses SeqCst: models of programs |
 //! | virtual | `tools/virtual/core` | fibers on virtual time: the machine of threads in `sim` |
 //!
 //! The explorer's `heavy_fence` drains every store buffer, as membarrier does. The packages of models compile

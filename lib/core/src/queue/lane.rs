@@ -368,27 +368,48 @@ impl LaneWords {
         entries
     }
 
+    /// Pops up to `most` done entries of code, which the owner then runs; pushes none. True: they are the
+    /// owner's. False: the limit is reached or lowered, and they may belong to a taker: the owner takes the
+    /// lock to see. `[RUN-1]`
+    #[inline(always)]
+    pub fn pop_only(&self, most: u64) -> (Popped, bool) {
+        let at = self.head.load(Ordering::Relaxed);
+        let count = most.min(self.until.load(Ordering::Relaxed).saturating_sub(at));
+        if count == 0 {
+            return (Popped::NOTHING, true);
+        }
+        self.pop_to::<true>(at, count);
+        light_fence(); // [RET-2]
+        let limit = self.limit.load(Ordering::Relaxed);
+        let is_own = self.end.load(Ordering::Relaxed) < limit;
+        (Popped { at, count }, is_own)
+    }
+
+    /// Copies the entries popped; then moves to the next block, if this one is used up. Returns how many.
+    #[inline(always)]
+    pub fn copy_popped(&self, popped: Popped, places: &mut [Entry]) -> usize {
+        let next = popped.at + popped.count;
+        let block = self.head_block.load(Ordering::Relaxed);
+        for (place, at) in places.iter_mut().zip(popped.at..next) {
+            // SAFETY: as in `popped`; all of them are in the block of the last one.
+            *place = unsafe { (*block).get(at) };
+        }
+        if popped.count > 0 && next == self.until.load(Ordering::Relaxed) {
+            self.next_block(next);
+        }
+        popped.count as usize
+    }
+
     /// Pops as many done entries as `places` and the block of `head` allow; returns how many. Only the owner
     /// calls this, under the queue's lock, for a lane that is not taken over: no take-over is completed
     /// meanwhile, so what is popped is the owner's. (What is code, it then notes as running, under the lock.)
     #[inline(never)]
     pub fn pop_many(&self, places: &mut [Entry]) -> usize {
-        let head = self.head.load(Ordering::Relaxed);
-        let until = self.until.load(Ordering::Relaxed);
-        let count = places.len().min(until.saturating_sub(head) as usize);
-        let block = self.head_block.load(Ordering::Relaxed);
-        for (place, at) in places.iter_mut().zip(head..head + count as u64) {
-            // SAFETY: as in `popped`; `until` is in the block of `head`, or at its end.
-            *place = unsafe { (*block).get(at) };
-        }
-        let next = head + count as u64;
-        if count != 0 {
-            self.head.store(next, Ordering::Release);
-            if next == until {
-                self.next_block(next);
-            }
-        }
-        count
+        let at = self.head.load(Ordering::Relaxed);
+        let done = self.until.load(Ordering::Relaxed).saturating_sub(at);
+        let count = done.min(places.len() as u64);
+        self.head.store(at + count, Ordering::Release);
+        self.copy_popped(Popped { at, count }, places)
     }
 
     /// `head` has reached `until`: the end of its block, or of what is done.

@@ -39,6 +39,7 @@ use std::alloc::{Layout, alloc};
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use quiescent_engine::Pos;
 use quiescent_engine::budget::Held;
@@ -62,6 +63,9 @@ use crate::queue::parcel::{Callback, Parcel};
 /// A destructor that its owner has been seen in for so long (nanoseconds) is reported.
 pub const STUCK_NS: u64 = 1_000_000_000;
 
+/// [`Queue::owed`] of an owner that owes nothing.
+pub const NOTHING_OWED: i32 = -(FEW_OWED as i32);
+
 /// A queue.
 #[derive(Debug)]
 #[repr(C)]
@@ -83,8 +87,9 @@ pub struct Queue {
     of_slot: List<Queue, OfSlot>,
     /// How its owner looks at the memory of the process.
     pub look: Look,
-    /// Destructors that its owner is to run when its sections are over. Only the owner changes these two.
-    pub owed: std::sync::atomic::AtomicU32,
+    /// Destructors that its owner is to run when its sections are over, less [`FEW_OWED`]: from 0 on they are
+    /// worth the slow path of an unlock. Only the owner changes these two.
+    pub owed: AtomicI32,
     /// The next queue out of which its owner is to run some.
     pub next_owing: std::sync::atomic::AtomicPtr<Queue>,
     pub common: Fixed<Common>,
@@ -222,7 +227,7 @@ impl Queue {
                 others: List::new(),
                 of_slot: List::new(),
                 look: Look::new(),
-                owed: std::sync::atomic::AtomicU32::new(0),
+                owed: AtomicI32::new(NOTHING_OWED),
                 next_owing: std::sync::atomic::AtomicPtr::new(ptr::null_mut()),
                 // SAFETY: the caller's promise.
                 common: unsafe { Fixed::new(common) },
@@ -292,13 +297,31 @@ impl Queue {
         true
     }
 
-    /// The popped entries that are the owner's: all of them, unless they were taken over before.
-    pub fn keep(&self, core: &QueueCore, lane: usize, popped: Popped) -> [Option<Entry>; 2] {
+    /// True if the popped entries are the owner's. If not, they were taken over before.
+    fn keeps(&self, core: &QueueCore, lane: usize, popped: Popped) -> bool {
         let chain = &core.chains[lane];
         let kept = popped.count > 0 && !(chain.taken && popped.at >= chain.seen);
         if lane == OWN && popped.count > 0 && !kept {
             self.lanes[OWN].end_running(); // it never began
         }
+        kept
+    }
+
+    /// The owner pops as many of its own done entries as there are places; returns how many. It runs them
+    /// next. Without the lock, unless the limit is reached.
+    pub fn pop_owed(&self, places: &mut [Entry]) -> usize {
+        debug_assert!(places.len() <= MOST_RUN);
+        let words = &self.lanes[OWN];
+        let (popped, is_own) = words.pop_only(places.len() as u64);
+        if !is_own && !self.keeps(&self.lock(), OWN, popped) {
+            return 0;
+        }
+        words.copy_popped(popped, places)
+    }
+
+    /// The popped entries that are the owner's: all of them, unless they were taken over before.
+    pub fn keep(&self, core: &QueueCore, lane: usize, popped: Popped) -> [Option<Entry>; 2] {
+        let kept = self.keeps(core, lane, popped);
         std::array::from_fn(|n| {
             let at = popped.at + n as u64;
             (kept && (n as u64) < popped.count).then(|| self.lanes[lane].popped(at))
@@ -318,8 +341,7 @@ impl Queue {
                 freed_to: (!chain.taken).then(|| words.head.load(Ordering::Relaxed)),
                 credit: core.owned,
                 grown: lane == OWN && self.look.has_grown(),
-                owes: lane == OWN
-                    && self.owed.load(std::sync::atomic::Ordering::Relaxed) >= FEW_OWED,
+                owes: lane == OWN && self.owed.load(Relaxed) >= 0,
                 offload: hands_off || (lane == OWN && core.workers_run),
                 reach: (u64::from(words.ahead.load(Ordering::Relaxed)) + 1) * BLOCK as u64,
                 running: 0,

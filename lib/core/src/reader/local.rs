@@ -11,13 +11,16 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::queue::common::Common;
-use crate::queue::per_thread::Queue;
+use crate::queue::per_thread::{NOTHING_OWED, Queue};
 use crate::reader::counted::Counted;
 use crate::reader::registration::Threads;
 use crate::reader::table::ReaderRecord;
 use crate::reader::tally::Tally;
 use crate::reader::unregistered::OpenSections;
 use crate::reader::word::Reader;
+
+/// The largest debt that is counted.
+const MOST_OWED: i32 = i32::MAX / 2;
 
 /// The data of a thread. Only its thread changes it.
 #[derive(Debug)]
@@ -114,18 +117,24 @@ impl Local {
     }
 
     /// The thread is to run so many destructors more out of `queue`, its own, when its sections are over.
-    /// Returns how many these are now.
-    pub fn owe(&self, queue: &'static Queue, more: u32) -> u32 {
-        let owed = queue.owed.load(Ordering::Relaxed);
-        let now = owed.saturating_add(more);
+    /// True if these are enough now: then the queue is in the list.
+    #[inline(always)]
+    pub fn owe(&self, queue: &'static Queue, more: u32) -> bool {
+        let before = queue.owed.load(Ordering::Relaxed);
+        let now = before.wrapping_add(more as i32);
         queue.owed.store(now, Ordering::Relaxed);
-        if owed == 0 {
+        if now < 0 {
+            return false;
+        }
+        if before < 0 {
             let first = self.owing.load(Ordering::Relaxed);
             queue.next_owing.store(first, Ordering::Relaxed);
             let queue = std::ptr::from_ref(queue).cast_mut();
             self.owing.store(queue, Ordering::Relaxed);
+        } else if now > MOST_OWED {
+            queue.owed.store(MOST_OWED, Ordering::Relaxed);
         }
-        now
+        true
     }
 
     /// Takes a queue out of the list, with the number of its destructors.
@@ -135,8 +144,8 @@ impl Local {
         let next = queue.next_owing.load(Ordering::Relaxed);
         self.owing.store(next, Ordering::Relaxed);
         let owed = queue.owed.load(Ordering::Relaxed);
-        queue.owed.store(0, Ordering::Relaxed);
-        Some((queue, owed))
+        queue.owed.store(NOTHING_OWED, Ordering::Relaxed);
+        Some((queue, owed.wrapping_sub(NOTHING_OWED).cast_unsigned()))
     }
 
     /// The word of a section that is open on this thread, if the thread has noted it: the process's, or that
@@ -144,8 +153,11 @@ impl Local {
     pub fn noted_section(&self) -> Option<&'static Reader> {
         // SAFETY: a record; records live forever.
         let record: &'static ReaderRecord = unsafe { &*self.record.load(Ordering::Relaxed) };
-        let words = [self.reader(), &record.words.reader];
-        words.into_iter().find(|word| word.is_plainly_inside())
+        let (own, noted) = (self.reader(), &record.words.reader);
+        match own.is_plainly_inside() {
+            true => Some(own),
+            false => noted.is_plainly_inside().then_some(noted),
+        }
     }
 
     /// The tally that the thread has noted, if it belongs to these counts. (The niche of a reference would

@@ -114,6 +114,7 @@ impl ReaderRecords {
             return Some(known);
         }
         let new = self.claim(domain, slot)?;
+        slot.records.all.add(new); // before a section can be open there
         let order = (Ordering::AcqRel, Ordering::Acquire);
         let raw = std::ptr::from_ref(new).cast_mut();
         match cell.compare_exchange(std::ptr::null_mut(), raw, order.0, order.1) {

@@ -211,7 +211,7 @@ impl Slot {
     pub fn set_fenced(&self, fenced: bool) {
         if self.words.reader.is_fenced() != fenced {
             self.words.reader.set_fenced(fenced);
-            let records = self.records.records();
+            let records = self.records.all.iter();
             records.for_each(|record| record.words.reader.set_fenced(fenced));
         }
     }

@@ -1,4 +1,4 @@
-//! A reader record, and the table of a slot: its records, by the numbers of their domains.
+//! A reader record, and the table of a slot: its records, by the numbers of their domains, and in a list.
 //!
 //! The table's cells grow behind a pointer, which is null for a slot that reads in no domain of the program.
 //! Only the slot's threads, and handlers on them, write here; other threads only read (a fork, the end of a
@@ -7,6 +7,7 @@
 use quiescent_engine::CpuId;
 
 use crate::prim::growing::{Growing, made};
+use crate::prim::linked::{Linked, List, OfSlot};
 use crate::prim::{self, AtomicPtr, AtomicU32, Ordering};
 use crate::queue::per_thread::QueuePlace;
 use crate::reader::words::ReaderWords;
@@ -28,6 +29,14 @@ pub struct ReaderRecord {
     pub(super) cpu: AtomicU32,
     /// The queue of its slot's threads here.
     pub queue: QueuePlace,
+    /// The records of its slot that are older.
+    of_slot: List<ReaderRecord, OfSlot>,
+}
+
+impl Linked<OfSlot> for ReaderRecord {
+    fn rest(&self) -> &List<ReaderRecord, OfSlot> {
+        &self.of_slot
+    }
 }
 
 impl ReaderRecord {
@@ -45,6 +54,7 @@ impl ReaderRecord {
                 slot: AtomicU32::new(0),
                 cpu: AtomicU32::new(0),
                 queue: QueuePlace::new(),
+                of_slot: List::new(),
             }
         }
     }
@@ -97,24 +107,28 @@ type Cells = Growing<Cell, FIRST, LEAVES>;
 
 /// The table.
 #[derive(Debug)]
-pub struct Table(AtomicPtr<Cells>);
+pub struct Table {
+    cells: AtomicPtr<Cells>,
+    /// The same records: what looks at all of them does not look at the cells of other domains.
+    pub all: List<ReaderRecord, OfSlot>,
+}
 
 impl Table {
     const_new! {
         pub fn new() -> Table {
-            Table(AtomicPtr::new(std::ptr::null_mut()))
+            Table { cells: AtomicPtr::new(std::ptr::null_mut()), all: List::new() }
         }
     }
 
     fn cells(&self) -> Option<&Cells> {
         // SAFETY: null, or cells; they live forever.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+        unsafe { self.cells.load(Ordering::Acquire).as_ref() }
     }
 
     /// The cell of this number; creates it. `None`: no memory for it.
     pub(crate) fn cell(&self, number: u32) -> Option<&Cell> {
         // SAFETY: zeros are cells without a leaf.
-        let cells = made(&self.0, || unsafe { prim::zeroes(1, Cells::new) })?;
+        let cells = made(&self.cells, || unsafe { prim::zeroes(1, Cells::new) })?;
         let empty = || AtomicPtr::new(std::ptr::null_mut());
         // SAFETY: cells live forever; zeros are empty ones.
         unsafe { (*cells).add(number, empty) }
@@ -123,12 +137,6 @@ impl Table {
     /// The record of this number, if there is one.
     pub fn record(&self, number: u32) -> Option<&'static ReaderRecord> {
         record(self.cells()?.find(number)?)
-    }
-
-    /// All records.
-    pub fn records(&self) -> impl Iterator<Item = &'static ReaderRecord> {
-        let cells = self.cells().into_iter().flat_map(Growing::iter);
-        cells.filter_map(|(_, cell)| record(cell))
     }
 }
 

@@ -110,7 +110,7 @@ impl Slot {
     /// A record of its thread in whose domain a section is open. O(domains in which it has read).
     #[inline(never)]
     pub fn open_record(&self) -> Option<&'static ReaderRecord> {
-        let mut records = self.records.records();
+        let mut records = self.records.all.iter();
         records.find(|record| record.words.is_inside())
     }
 

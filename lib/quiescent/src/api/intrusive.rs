@@ -118,5 +118,5 @@ unsafe fn deliver(
 ) {
     // SAFETY: the caller's promise.
     let callback = unsafe { Callback::new(head, run) };
-    to.deliver(Parcel::Head(callback), Terms::of(urgency));
+    to.deliver_code(Parcel::Head(callback), Terms::of(urgency));
 }

@@ -227,6 +227,9 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     }
 
     /// Inserts a value as the first element. Allocates.
+    ///
+    /// # Panics
+    /// If this thread is changing this list already: in a closure that a change of it calls.
     #[track_caller]
     pub fn push_front(&self, value: T) {
         let writer = self.write("RcuList::push_front");
@@ -242,6 +245,9 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     /// }
     /// quiescent::read(|guard| assert!(list.iter(guard).eq(&[1, 2, 3])));
     /// ```
+    ///
+    /// # Panics
+    /// If this thread is changing this list already: in a closure that a change of it calls.
     #[track_caller]
     pub fn insert_before(&self, value: T, stop: impl FnMut(&T) -> bool) {
         let writer = self.write("RcuList::insert_before");
@@ -252,6 +258,9 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     ///
     /// # Errors
     /// Returns the value if there is no such element.
+    ///
+    /// # Panics
+    /// If this thread is changing this list already: in a closure that a change of it calls.
     #[track_caller]
     pub fn replace(&self, value: T, which: impl FnMut(&T) -> bool) -> Result<(), T> {
         let mut removed = Removed::of(self);
@@ -265,6 +274,9 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     }
 
     /// Removes the first element for which `which` returns true, and returns it.
+    ///
+    /// # Panics
+    /// If this thread is changing this list already: in a closure that a change of it calls.
     #[track_caller]
     pub fn remove_first(&self, which: impl FnMut(&T) -> bool) -> Option<Retired<ListNode<T>, D>> {
         let writer = self.write("RcuList::remove_first");
@@ -281,12 +293,18 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     /// assert_eq!(list.pop_front().map(|node| **node), Some(1));
     /// assert_eq!(list.len(), 1);
     /// ```
+    ///
+    /// # Panics
+    /// If this thread is changing this list already: in a closure that a change of it calls.
     #[track_caller]
     pub fn pop_front(&self) -> Option<Retired<ListNode<T>, D>> {
         self.remove_first(|_| true)
     }
 
     /// Removes every element for which `keep` returns false, one after the other. Returns how many.
+    ///
+    /// # Panics
+    /// If this thread is changing this list already: in a closure that a change of it calls.
     #[track_caller]
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) -> usize {
         let mut removed = Removed::of(self);
@@ -303,6 +321,9 @@ impl<T: Send + Sync + 'static, D: Handle> RcuList<T, D> {
     }
 
     /// Removes all elements at once: an iteration that begins later sees none. Returns how many.
+    ///
+    /// # Panics
+    /// If this thread is changing this list already: in a closure that a change of it calls.
     #[track_caller]
     pub fn clear(&self) -> usize {
         let mut removed = Removed::of(self);

@@ -155,8 +155,9 @@ impl<T: Send + 'static> Boxed<T> {
         let Some(queue) = own_queue(domain, terms.urgency) else {
             let state = domain.core_domain(INSIDE).state();
             return match lane {
+                PLAIN => state.deliver(Parcel::Entry(PLAIN, entry, bytes), terms),
                 OWN => run::deliver_own(state, entry, bytes, terms),
-                _ => state.deliver(Parcel::Entry(lane, entry, bytes), terms),
+                _ => state.deliver_code(Parcel::Entry(lane, entry, bytes), terms),
             };
         };
         match (terms.hands_off, lane) {
@@ -199,6 +200,9 @@ impl<T: Send + 'static> Boxed<T> {
         let Some((lane, entry, bytes)) = (unsafe { self.pack() }) else {
             return Ok(());
         };
+        if lane != PLAIN {
+            run::note_code();
+        }
         match (state.try_deliver(lane, entry, bytes), wait) {
             (Err(Refusal::Full(_)), Some(limit)) => {
                 state.deliver_when_room(lane, entry, bytes, Until::after(limit))
@@ -262,7 +266,7 @@ pub(crate) fn defer<F: FnOnce() + Send + 'static>(domain: &impl Handle, f: F, ur
     let inline = state.has(INLINE);
     let lane = if inline { OWN } else { CODE };
     match queue {
-        None => state.deliver(Parcel::Entry(lane, entry, bytes), Terms::of(urgency)),
+        None => state.deliver_code(Parcel::Entry(lane, entry, bytes), Terms::of(urgency)),
         Some(queue) if inline => {
             with_local(|local| run::own_call(local, queue, entry, bytes, urgency));
         }

@@ -303,14 +303,15 @@ fn a_destructor_that_does_not_return_is_reported() {
         let returned = flag();
         thread::scope(|scope| {
             let (gate, owner) = stuck_owner(scope, returned);
-            until("it is reported", || {
+            let reported = || {
                 let reports = REPORTS.lock().expect("no panic");
-                let is_it = |text: &String| text.contains("Waits") && text.contains("on_worker");
-                reports.iter().any(is_it)
-            });
-            let reports = REPORTS.lock().expect("no panic").len();
+                let parts = ["has been in the destructor", "Waits", "on_worker"];
+                let is_it = |text: &&String| parts.iter().all(|part| text.contains(part));
+                reports.iter().filter(is_it).count()
+            };
+            until("it is reported", || reported() > 0);
             thread::sleep(SHORT * 50);
-            assert_eq!(REPORTS.lock().expect("no panic").len(), reports, "once");
+            assert_eq!(reported(), 1, "once");
             gate.open();
             until("it returns", || returned.load(Ordering::Acquire));
             owner.thread().unpark();

@@ -6,6 +6,7 @@
 pub mod bench;
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod metrics;
 pub mod sim;
 pub mod trace;
 #[cfg_attr(
@@ -26,6 +27,7 @@ use values::*;
 #[derive(Debug, Parser)]
 #[command(
     name = "quiescent",
+    arg = metrics::option(),
     bin_name = "quiescent",
     version,
     max_term_width = 100

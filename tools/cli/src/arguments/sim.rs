@@ -20,8 +20,15 @@ pub struct Sim {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// The workload: a name, or the path of a file (`--list` shows the names)
-    #[arg(required_unless_present = "list")]
+    #[arg(required_unless_present_any = ["list", "experiment"])]
     pub workload: Option<PathBuf>,
+    /// Run an experiment in place of a workload: a name such as `flood`, or the path of a file or of a folder
+    /// of files
+    #[arg(long, value_name = "PATH", conflicts_with_all = [
+        "workload", "list", "set", "recorded", "sweep", "compare", "cpus", "hz", "kernel", "seeds", "seconds",
+        "trace",
+    ])]
+    pub experiment: Option<PathBuf>,
     /// List the workloads with their parameters, and the settings of a machine
     #[arg(long, conflicts_with_all = ["workload", "set", "sweep", "trace"])]
     pub list: bool,

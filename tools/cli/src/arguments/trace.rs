@@ -18,7 +18,7 @@ Examples:
 
 Without --from and --to the part between the marks WORKLOAD_START and WORKLOAD_END is counted
 (write them to trace_marker), or the whole trace. Warnings about the trace are printed above the
-tables. docs/tools.md explains every column.
+tables. --help-metrics explains every column.
 
 Exit codes: 0 done; 1 lines of the file could not be read (the rest was counted), or the timeline
 not written; 2 usage, or no trace at all; 130 stopped by Ctrl-C (what was counted is printed).";

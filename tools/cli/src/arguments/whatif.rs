@@ -17,7 +17,7 @@ grace periods,
 and whether these report early; --as gives what it does not show (`sim --list` has all settings). \
 Read the column
 `ratio` first: if the model differs from the recording by more than 15 %, its figures for the change are not
-reliable. docs/tools.md explains every column.
+reliable. --help-metrics explains every column.
 
 Exit codes: 0 done; 1 the model does not fit this trace, a thread ran out of it, or lines of it could not be
 read (everything is printed); 2 usage, no trace, no window in it, or records out of

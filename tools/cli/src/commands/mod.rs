@@ -6,6 +6,7 @@
 mod bench;
 #[cfg(target_os = "linux")]
 mod linux;
+pub mod metrics;
 mod sim;
 mod trace;
 mod whatif;

@@ -16,6 +16,7 @@ use crate::show::interrupt::stop_flag;
 use crate::show::output::{self, DONE, Printed};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Report, Row};
+use quiescent_sim::experiments::{self, Script};
 use quiescent_sim::{MachineKind, Plan, Stats, Workload, batch, report, settings};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,9 @@ const MOST_VARIANTS: usize = 10_000;
 
 /// Runs the command; returns the exit code.
 pub fn run(options: &Sim) -> Result<u8, Error> {
+    if let Some(path) = &options.experiment {
+        return experiment(options, path);
+    }
     let Some(name) = options.workload.as_deref().filter(|_| !options.list) else {
         let listed = match options.json {
             true => Printed::json(&text::list_json()),
@@ -78,6 +82,29 @@ pub fn run(options: &Sim) -> Result<u8, Error> {
     };
     output::print(&printed)?;
     Ok(code(&stop))
+}
+
+/// The experiments of this path, with verdicts.
+fn experiment(options: &Sim, path: &Path) -> Result<u8, Error> {
+    let scripts = Script::named(path).map_err(usage)?;
+    let stop = stop_flag()?;
+    let jobs = jobs(options);
+    let bar = Bar::new(options.quiet);
+    let modelled = experiments::of(&scripts, options.seed, jobs, Control::new(&stop, &bar));
+    let modelled = modelled.map_err(usage)?;
+    let mut report = Report::new("sim", options.seed);
+    experiments::show::report(&modelled, &mut report);
+    report.option("stopped", stop.load(Ordering::Relaxed));
+    output::print(&match options.json {
+        true => Printed::json(&report),
+        false => Printed::text(experiments::show::text(&modelled)),
+    })?;
+    Ok(code(&stop))
+}
+
+fn jobs(options: &Sim) -> usize {
+    let given = options.jobs.map(|jobs| jobs as usize);
+    given.unwrap_or_else(batch::processors)
 }
 
 fn usage(why: quiescent_sim::Error) -> Error {
@@ -169,8 +196,7 @@ fn seeded(options: &Sim, plan: &Plan, index: u64) -> Plan {
 /// Every variant with every seed, as far as runs were finished.
 fn all(options: &Sim, variants: &[Variant], control: Control<'_>) -> Vec<Vec<Stats>> {
     let seeds = options.seeds as usize;
-    let given = options.jobs.map(|jobs| jobs as usize);
-    let jobs = given.unwrap_or_else(batch::processors);
+    let jobs = jobs(options);
     let bar = control.progress;
     bar.begin("runs", (variants.len() * seeds) as u64);
     let stop = control.flag();

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::load::{ALWAYS, Load};
 use quiescent_report::Control;
 use quiescent_sim::chance::Chance;
-use quiescent_sim::{Hog, IdleLoop, Machine, Options, Queued, Rounds, Smp, Stats, Turns};
+use quiescent_sim::{Hog, IdleLoop, Machine, Op, Options, Smp, Stats, Steps, Time};
 use std::collections::BTreeMap;
 
 /// Calls of each configuration, and one before them that does not count.
@@ -218,19 +218,15 @@ fn run(options: Options, caller: u32, load: LoadKind, calls: &CallPattern, facts
     if load == LoadKind::Measured {
         spawn_measured(&mut machine, calls, facts, seed);
     }
-    let work = Rounds {
-        rounds: 1,
-        calls: CALLS + 1,
-        awaits: 0,
-        callback: Queued::of(0),
-        pause: calls.pause_ns,
-        compute: calls.gap_ns,
-        rest: 0,
-        vary: false,
-        chance: Chance::new(seed),
-        at: Default::default(),
+    let call = |it: Steps| match calls.gap_ns {
+        0 => it.op(Op::Synchronize),
+        gap => it.op(Op::Compute(gap)).op(Op::Synchronize),
     };
-    machine.spawn("caller", caller, 500_000, work);
+    let paused = Steps::default().repeat(Some(CALLS), |it| match calls.pause_ns {
+        0 => call(it),
+        pause => call(it).pause(Time::of(pause)),
+    });
+    machine.spawn("caller", caller, 500_000, call(paused));
     // Ten seconds a call: no call takes so long, and a model that does not end must not block the command.
     machine.run_tasks((CALLS + 1) * (10_000_000_000 + calls.pause_ns));
     machine.stats()
@@ -254,13 +250,12 @@ fn spawn_measured(machine: &mut Machine, calls: &CallPattern, facts: &Facts, see
             machine.spawn_endless(&name, index, 0, Hog);
             continue;
         }
-        let work = Turns {
-            compute: compute as u64,
-            sleep: (compute * (1.0 - busy) / busy) as u64,
+        let [compute, sleep] = [compute, compute * (1.0 - busy) / busy].map(|mean| Time {
+            mean: mean as u64,
             vary: true,
-            chance: Chance::new(chance.next()),
-            computed: false,
-        };
+        });
+        let turns = Steps::default().repeat(None, |it| it.run(compute).pause(sleep));
+        let work = turns.of(Vec::new(), Chance::new(chance.next()));
         machine.spawn_endless(&name, index, u64::from(index), work);
     }
 }

@@ -133,7 +133,7 @@ fn requests_that_make_no_sense() {
 fn spoiled(folder: &std::path::Path, name: &str, after: usize, lines: &str) -> String {
     use std::io::Read;
     let mut text = String::new();
-    let mut trace = quiescent_trace::open(TRACE).unwrap().text();
+    let mut trace = lzma_rust2::XzReader::new(fs::File::open(TRACE).unwrap(), true);
     trace.read_to_string(&mut text).unwrap();
     let mut all: Vec<&str> = text.lines().collect();
     let time = |it: &&str| {

@@ -25,8 +25,10 @@ pub enum Error {
     NotAnAssignment(String),
     /// The machine cannot be: the settings do not go together.
     Machine(String),
-    /// No workload has this name, and there is no such file.
-    NoWorkload {
+    /// No file of the program has this name, and there is no such file.
+    NotFound {
+        /// What was looked for, in a word.
+        what: &'static str,
         /// The name.
         name: String,
         /// Why it cannot be read as a file.
@@ -55,6 +57,12 @@ impl Error {
             allowed: allowed.into(),
         }
     }
+
+    /// The file that the key's value names cannot be read.
+    pub(crate) fn no_file(key: &str, name: &str, why: &str, known: &str) -> Error {
+        let allowed = format!("`none`, one of {known}, or the path of a file (as a file: {why})");
+        Error::value(key, name, allowed)
+    }
 }
 
 impl fmt::Display for Error {
@@ -77,9 +85,14 @@ impl fmt::Display for Error {
                 "`{text}`: give a setting as key=value, such as early_qs=off"
             ),
             Error::Machine(why) => f.write_str(why),
-            Error::NoWorkload { name, why, known } => write!(
+            Error::NotFound {
+                what,
+                name,
+                why,
+                known,
+            } => write!(
                 f,
-                "`{name}`: no such workload, and as a file: {why}; give one of {known}, or the path of a file"
+                "`{name}`: no such {what}, and as a file: {why}; give one of {known}, or the path of a file"
             ),
             Error::File {
                 file,

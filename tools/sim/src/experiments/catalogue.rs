@@ -3,78 +3,115 @@
 //! They run in virtual time: nothing here is timed, and the figures are the same on every machine.
 
 use crate::base::batch;
+use crate::base::error::Error;
 use quiescent_report::Control;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Comparison, Listing, Outcome, Shown};
-use super::{
-    android, bridge, chromeos_idle, early_qs, fast_no_hz, flood, idle, loads, memory_pressure,
-    nohz_full, percpu_ref, pipeline, replays, survives, swipe, synchronize, waits, what_if,
-};
+use super::{Comparison, Listing, Outcome, Script, Shown};
+use super::{android, chromeos_idle, early_qs, pipeline, replays, synchronize, what_if};
 
 /// An experiment as it is run.
-struct Experiment {
-    name: &'static str,
-    what: &'static str,
-    run: fn(u64) -> Outcome,
+enum Experiment {
+    /// What no file can say.
+    Code(&'static str, fn(u64) -> Outcome, &'static str),
+    /// The file of this name in `data/experiments`.
+    File(&'static str),
 }
+use Experiment::{Code, File};
 
-macro_rules! experiments {
-    ($($name:literal, $run:expr => $what:literal;)+) => {
-        &[$(Experiment { name: $name, what: $what, run: $run }),+]
-    };
+const EXPERIMENTS: &[Experiment] = &[
+    Code(
+        "kernel synchronize",
+        |_| synchronize::all(),
+        "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)",
+    ),
+    Code(
+        "kernel callbacks",
+        |_| replays::all(),
+        "callbacks on Linux 6.12, eight traces replayed (measured)",
+    ),
+    Code(
+        "whatif as recorded",
+        |_| what_if::as_recorded(),
+        "the same traces as `whatif` replays them, with all threads (measured)",
+    ),
+    Code(
+        "whatif",
+        |_| what_if::changed(),
+        "changes predicted from the trace without them, held against the trace with them (measured)",
+    ),
+    Code(
+        "early-qs-v2",
+        early_qs::v2,
+        "the early report, 32 CPUs (published)",
+    ),
+    Code(
+        "early-qs-rfc",
+        early_qs::rfc,
+        "the same, first version (published)",
+    ),
+    File("accelerate"),
+    File("tab-switch"),
+    File("bridge"),
+    File("cpu-overhead"),
+    File("fast-no-hz"),
+    File("boot-selinux"),
+    File("ftrace-start-stop"),
+    File("percpu-ref"),
+    File("memory-pressure"),
+    File("lazy-side-effects"),
+    File("real-time"),
+    File("nohz-full"),
+    File("flood"),
+    File("local-video"),
+    File("lazy-power"),
+    File("jiffies-power"),
+    Code(
+        "display-pipeline",
+        pipeline::display_pipeline,
+        "buffers closed at every frame: each callback and the system call that queued it (statements)",
+    ),
+    File("home-screen-swipe"),
+    Code(
+        "chromeos-idle",
+        chromeos_idle::chromeos_idle,
+        "callbacks by function, queued and executed in five idle seconds (published)",
+    ),
+    Code(
+        "android-static-image",
+        android::static_image,
+        "who is woken how often while a still image is shown and a daemon logs (published)",
+    ),
+    Code(
+        "android-batches",
+        android::android_batches,
+        "batches of callbacks in the same: how far apart, and what is owed (published)",
+    ),
+];
+
+impl Experiment {
+    fn run(&self, seed: u64) -> Part {
+        match *self {
+            Code(name, run, what) => Part {
+                name,
+                what,
+                outcome: run(seed),
+            },
+            File(name) => {
+                let script = &Script::named(name.as_ref()).expect("a test reads them all")[0];
+                let nothing = |why: Error| Part {
+                    name: script.name,
+                    what: script.about,
+                    outcome: Outcome {
+                        notes: vec![why.to_string()],
+                        ..Outcome::default()
+                    },
+                };
+                script.part(seed).unwrap_or_else(nothing)
+            }
+        }
+    }
 }
-
-const EXPERIMENTS: &[Experiment] = experiments! {
-    "kernel synchronize", |_| synchronize::all()
-        => "synchronize_rcu on Linux 6.12, idle, 108 configurations (measured)";
-    "kernel callbacks", |_| replays::all()
-        => "callbacks on Linux 6.12, eight traces replayed (measured)";
-    "whatif as recorded", |_| what_if::as_recorded()
-        => "the same traces as `whatif` replays them, with all threads (measured)";
-    "whatif", |_| what_if::changed()
-        => "changes predicted from the trace without them, held against the trace with them (measured)";
-    "early-qs-v2", early_qs::v2 => "the early report, 32 CPUs (published)";
-    "early-qs-rfc", early_qs::rfc => "the same, first version (published)";
-    "accelerate", loads::accelerate
-        => "stamping asks only for what is new, ten runs of five seconds (published)";
-    "tab-switch", loads::tab_switch => "jiffies from 3 to 32, a switch (published)";
-    "bridge", bridge::bridge => "variants over the default, 64 CPUs (published)";
-    "cpu-overhead", bridge::cpu_overhead
-        => "CPU time of the same with the early report (published)";
-    "fast-no-hz", fast_no_hz::fast_no_hz => "how often an idle CPU looks at its callbacks (statements)";
-    "boot-selinux", waits::boot_selinux
-        => "a boot that waits again and again, jiffies raised, and expedited (statements)";
-    "ftrace-start-stop", waits::ftrace_start_stop
-        => "the same of starting and stopping the function tracer (statements)";
-    "percpu-ref", percpu_ref::percpu_ref
-        => "the mode switch before a runtime suspend: raised jiffies, lazy, hurried (statements)";
-    "memory-pressure", memory_pressure::memory_pressure => "lazy callbacks and the shrinker (statements)";
-    "lazy-side-effects", survives::lazy_side_effects
-        => "lazy callbacks beside barriers, CPUs that go or change sides, and floods (statements)";
-    "real-time", survives::real_time
-        => "a task that computes beside expedited grace periods (statement)";
-    "nohz-full", nohz_full::nohz_full
-        => "CPUs that run without a tick, and who turns it on (the rules)";
-    "flood", flood::flood
-        => "CPU time of RCU where callbacks are frequent, offloaded and not (statements)";
-    "local-video", idle::local_video
-        => "wake-ups and package states while a video is played, in sentences (published)";
-    "lazy-power", idle::lazy_power
-        => "lazy callbacks on top of offloading, the screen off (published)";
-    "jiffies-power", idle::jiffies_power
-        => "power that raised jiffies save while a video is played (published)";
-    "display-pipeline", pipeline::display_pipeline
-        => "buffers closed at every frame: each callback and the system call that queued it (statements)";
-    "home-screen-swipe", swipe::home_screen_swipe
-        => "power that lazy callbacks save while a phone's home screen is swiped (published)";
-    "chromeos-idle", chromeos_idle::chromeos_idle
-        => "callbacks by function, queued and executed in five idle seconds (published)";
-    "android-static-image", android::static_image
-        => "who is woken how often while a still image is shown and a daemon logs (published)";
-    "android-batches", android::android_batches
-        => "batches of callbacks in the same: how far apart, and what is owed (published)";
-};
 
 /// What the experiments have shown.
 #[derive(Debug, Clone, Default)]
@@ -95,20 +132,38 @@ pub struct Part {
 
 /// Runs all experiments on so many threads, or as many as there is time for.
 pub fn run(seed: u64, jobs: usize, control: Control<'_>) -> Modelled {
+    Modelled::of(each(EXPERIMENTS, |it| it.run(seed), jobs, control))
+}
+
+/// Runs these in the same way.
+///
+/// # Errors
+/// If a run does not have a figure that its file names.
+pub fn of(
+    scripts: &[Script],
+    seed: u64,
+    jobs: usize,
+    control: Control<'_>,
+) -> Result<Modelled, Error> {
+    let parts = each(scripts, |it| it.part(seed), jobs, control);
+    parts
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map(Modelled::of)
+}
+
+fn each<T: Sync, R: Send>(
+    all: &[T],
+    run: impl Fn(&T) -> R + Sync,
+    jobs: usize,
+    control: Control<'_>,
+) -> Vec<R> {
     let stop = control.flag();
-    let one = |place: usize| {
-        let it = &EXPERIMENTS[place];
-        (!stop.load(Relaxed)).then(|| Part {
-            name: it.name,
-            what: it.what,
-            outcome: (it.run)(seed),
-        })
-    };
-    let n = EXPERIMENTS.len();
-    control.progress.begin("the model", n as u64);
-    let parts = batch::run(jobs, n, one, || control.progress.advance(1));
+    let one = |place: usize| (!stop.load(Relaxed)).then(|| run(&all[place]));
+    control.progress.begin("the model", all.len() as u64);
+    let done = batch::run(jobs, all.len(), one, || control.progress.advance(1));
     control.progress.end();
-    Modelled::of(parts.into_iter().map(|(_, part)| part).collect())
+    done.into_iter().map(|(_, it)| it).collect()
 }
 
 impl Modelled {
@@ -166,9 +221,13 @@ mod tests {
     use crate::experiments::sources::Places;
     use quiescent_report::{Report, Row};
 
-    /// `docs/model.md` has this table between two marks of its name; `QUIESCENT_BLESS=1` writes it there.
+    /// `data/published-verdicts.md` has this table between two marks of its name; `QUIESCENT_BLESS=1` writes
+    /// it there.
     fn docs_have(name: &str, table: &str) {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../data/published-verdicts.md"
+        );
         let text = std::fs::read_to_string(path).unwrap();
         let (begin, end) = (
             format!("<!-- {name} -->\n"),
@@ -182,7 +241,7 @@ mod tests {
         }
         assert_eq!(
             found, table,
-            "docs/model.md: QUIESCENT_BLESS=1 cargo test -p quiescent-sim --lib catalogue"
+            "data/published-verdicts.md: QUIESCENT_BLESS=1 cargo test -p quiescent-sim --lib catalogue"
         );
     }
 

@@ -25,7 +25,8 @@ use super::data::published;
 use super::{Basis, Judged, LATENCY_MS, Outcome, mean};
 use crate::base::chance::Chance;
 use crate::input::options::Options;
-use crate::input::work::{Caller, Queued, Queuer, Turns};
+use crate::input::steps::{Steps, Time};
+use crate::input::work::{Caller, Queued};
 use crate::kernel::machine::Machine;
 use crate::record::stats::Stats;
 
@@ -88,29 +89,22 @@ impl Others {
                     lazy: false,
                     ..Queued::of(machine.func("loading"))
                 };
-                let work = Queuer {
-                    every: 1_000_000,
+                let every = Time {
+                    mean: 1_000_000,
                     vary: true,
-                    times: 1,
-                    callbacks: vec![callback],
-                    work: 20_000,
-                    between: 0,
-                    stop: LOADING,
-                    chance: Chance::new(chance.next()),
-                    at: Default::default(),
                 };
+                let arrival = |it: Steps| it.due(every, LOADING).queue(1, 1, 20_000, 0);
+                let work = Steps::default().repeat(None, arrival);
+                let work = work.of(vec![callback], Chance::new(chance.next()));
                 machine.spawn_endless("loading", cpu, 0, work);
                 return LOADING / 2 + chance.below(LOADING / 2);
             }
             Others::Computing => {
                 for cpu in 0..machine.cpus() {
-                    let work = Turns {
-                        sleep: COMPUTES.0,
-                        compute: COMPUTES.1,
-                        vary: true,
-                        chance: Chance::new(chance.next()),
-                        computed: false,
-                    };
+                    let [sleep, compute] =
+                        [COMPUTES.0, COMPUTES.1].map(|mean| Time { mean, vary: true });
+                    let turns = Steps::default().repeat(None, |it| it.run(compute).pause(sleep));
+                    let work = turns.of(Vec::new(), Chance::new(chance.next()));
                     machine.spawn_endless(&format!("other/{cpu}"), cpu, cpu.into(), work);
                 }
             }

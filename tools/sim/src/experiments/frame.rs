@@ -3,7 +3,7 @@
 //! The frame is the first one after five seconds, which was chosen before it was seen.
 
 use super::Frame;
-use crate::load::workload::Workload;
+use crate::load::workload::Plan;
 
 /// When it begins, in nanoseconds.
 const BEGINS: u64 = 5_000_000_000;
@@ -11,17 +11,15 @@ const BEGINS: u64 = 5_000_000_000;
 /// So long it is watched after its end, so that what was under way is whole.
 const AFTER: u64 = 1_000_000;
 
-/// The first frame after five seconds, of a workload that is built in, with these settings; it takes so many
-/// nanoseconds. The case is what is set first.
-pub(super) fn first(workload: &str, sets: &[(&str, &str)], length: u64) -> Frame {
-    let workload = Workload::named(workload).expect("it is built in");
-    let plan = workload.plan(sets).expect("a test runs it");
+/// The first frame after five seconds; it takes so many nanoseconds.
+pub(super) fn first(case: &str, plan: &Plan, seed: u64, length: u64) -> Frame {
+    let mut plan = plan.clone();
+    plan.options.seed = seed;
     let mut machine = plan.machine();
     machine.film(BEGINS, BEGINS + length);
     machine.run(BEGINS + length + AFTER);
-    let (key, value) = sets.first().expect("something is compared");
     Frame {
-        case: format!("{key}={value}"),
+        case: case.to_owned(),
         film: machine.filmed().expect("the camera was on"),
     }
 }
@@ -29,11 +27,20 @@ pub(super) fn first(workload: &str, sets: &[(&str, &str)], length: u64) -> Frame
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::loads::plan;
     use crate::{Doing, Film};
 
     #[test]
     fn the_pictures_show_what_ten_seconds_show_on_average() {
-        let of = |rcu| first("local-video", &[("rcu", rcu)], 1_000_000_000 / 30).film;
+        let of = |rcu| {
+            first(
+                rcu,
+                &plan("local-video", &[("rcu", rcu)]),
+                1,
+                1_000_000_000 / 30,
+            )
+            .film
+        };
         let (before, after) = (of("default"), of("lazy"));
         let rcus = |film: &Film| {
             film.total(|it| matches!(it, Doing::GracePeriod | Doing::Callbacks | Doing::Softirq))

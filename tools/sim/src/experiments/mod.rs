@@ -7,57 +7,57 @@
 
 use serde::Deserialize;
 
+use crate::record::stats::Stats;
+
 pub mod android;
-pub mod bridge;
 mod catalogue;
 pub mod chromeos_idle;
 mod claims;
 mod data;
 pub mod early_qs;
-pub mod fast_no_hz;
-pub mod flood;
+mod expression;
 mod frame;
-pub mod idle;
 mod listing;
-pub mod loads;
-pub mod memory_pressure;
-pub mod nohz_full;
-pub mod percpu_ref;
+mod loads;
 pub mod pipeline;
 pub mod replays;
+mod script;
 pub mod show;
 mod sources;
-pub mod survives;
-pub mod swipe;
 pub mod synchronize;
 pub mod threads;
-pub mod waits;
 pub mod what_if;
 
 pub(crate) use crate::base::mean::{mean, median};
 
-pub use catalogue::{Modelled, Part, run};
+pub use catalogue::{Modelled, Part, of, run};
 pub use claims::{Bound, Claim, Shown};
 pub use listing::{Line, Listing};
+pub use script::Script;
 pub use sources::Found;
 
 /// Where a real figure comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Source {
     /// Measured on a real kernel, for this project.
     Kernel,
     /// Published by others.
+    #[default]
     Published,
     /// Measured on real threads in the same run.
+    #[serde(skip)]
     Threads,
 }
 
 /// What the model's figure is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// Nothing in the model was set by it.
     Predicted,
     /// Something that the publication leaves open was assumed.
+    #[default]
     Assumed,
     /// A parameter was set so that it comes out.
     Fitted,
@@ -218,6 +218,21 @@ pub struct States {
     pub package: Vec<(String, f64)>,
     /// A profile's name, whether anything in it was fitted, and watts, at least and at most.
     pub power: Option<(String, bool, f64, f64)>,
+}
+
+/// Where the package was; none of a machine without idle states.
+fn states(case: String, stats: &Stats) -> Option<States> {
+    let it = stats.idled.as_ref()?;
+    let share = |ns: u64| 100.0 * ns as f64 / it.ns as f64;
+    let package = it.package.iter();
+    Some(States {
+        case,
+        package: package.map(|it| (it.name.clone(), share(it.ns))).collect(),
+        power: it.energy.as_ref().map(|it| {
+            let (low, high) = it.watts();
+            (it.profile.clone(), it.fitted, low, high)
+        }),
+    })
 }
 
 pub(crate) fn parse<T: for<'a> Deserialize<'a>>(text: &'static str) -> T {

@@ -21,8 +21,8 @@ use std::collections::BTreeMap;
 
 use super::claims::Bound::{self, Between};
 use super::claims::{Named, Shown, shown};
-use super::idle::{idled, states, wakeups};
-use super::{Outcome, loads};
+use super::{Outcome, loads, states};
+use crate::idling::Idled;
 use crate::record::stats::Stats;
 use crate::record::syscalls::SysCall;
 use crate::record::syscalls::{JoinedCall, join};
@@ -209,10 +209,10 @@ pub fn display_pipeline(seed: u64) -> Outcome {
         }
         let held = shot.stats.held.most.1 as f64;
         shown! { outcome;
-            &case, ("wakeups_per_s", "1/s") => wakeups(&shot.stats);
+            &case, ("wakeups_per_s", "1/s") => shot.stats.totals.idle_entries as f64 / shot.stats.seconds();
             &case, ("held_bytes_max", "bytes") => held;
         }
-        outcome.states.push(states(setting.clone(), &shot.stats));
+        outcome.states.extend(states(setting.clone(), &shot.stats));
         outcome.notes.push(note(&setting, &shot));
     }
     loads::notes("display-pipeline", &mut outcome);
@@ -220,7 +220,11 @@ pub fn display_pipeline(seed: u64) -> Outcome {
 }
 
 fn note(setting: &str, shot: &Shot) -> String {
-    let it = idled(&shot.stats);
+    let it: &Idled = shot
+        .stats
+        .idled
+        .as_ref()
+        .expect("the workload has idle states");
     let callbacks: usize = shot
         .stats
         .syscalls

@@ -23,20 +23,16 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
 use super::shown::{Energy, Idled, Residency};
 use crate::base::error::Error;
 use crate::idling::Table;
-use crate::text::sheet::{BuiltIn, Form, Sheet, built_in, text_of};
+use crate::text::file::{BuiltIn, File, Text, built_in, names};
 
 /// The files that are part of the program.
 const BUILT_IN: BuiltIn = built_in!["power": "two-states" "video" "phone"];
-
-const FORM: Form = Form {
-    what: "a profile of power",
-    top: &["about", "origin"],
-    lists: &["assumes", "fitted"],
-    sections: &["package", "cpu"],
-};
 
 /// Any state without a figure of its own.
 const OTHER: &str = "other";
@@ -45,29 +41,38 @@ const OTHER: &str = "other";
 type Range = (u64, u64);
 
 /// A profile of power.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Its name, or the path of its file, as given.
+    #[serde(skip)]
     pub name: String,
     /// What it is a profile of.
     pub about: String,
     /// Where its figures come from.
     pub origin: String,
     /// What it assumes, in words.
+    #[serde(default)]
     pub assumes: Vec<String>,
     /// What was chosen so that a published figure comes out, in words.
+    #[serde(default)]
     pub fitted: Vec<String>,
+    #[serde(default)]
     package: Vec<Cost>,
+    #[serde(default)]
     cpu: Vec<Cost>,
 }
 
 /// What a state costs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Cost {
     state: String,
     /// Microwatts.
+    #[serde(rename = "mw", deserialize_with = "thousandth")]
     uw: Range,
     /// Nanojoules, each time that it is left.
+    #[serde(rename = "exit_uj", default, deserialize_with = "thousandth")]
     exit_nj: Range,
 }
 
@@ -83,8 +88,9 @@ impl Profile {
     /// # Errors
     /// If there is neither, or the file is wrong.
     pub fn named(name: &str) -> Result<Arc<Profile>, Error> {
-        let (file, text) = text_of("power", "power", name, BUILT_IN)?;
-        Profile::read(name, &file, &text).map(Arc::new)
+        let file = File::find("power", name.as_ref(), BUILT_IN);
+        let file = file.map_err(|why| Error::no_file("power", name, &why, &names(BUILT_IN)))?;
+        Profile::of(name, &file).map(Arc::new)
     }
 
     /// The names of those that are part of the program.
@@ -97,39 +103,20 @@ impl Profile {
     /// # Errors
     /// If it is wrong; with the line and the column.
     pub fn read(name: &str, file: &str, text: &str) -> Result<Profile, Error> {
-        let sheet = Sheet::read(file, text, &FORM)?;
-        let costs = |section: &str| -> Result<Vec<Cost>, Error> {
-            let mut all = Vec::new();
-            for it in sheet.of(section) {
-                it.check_names(&["state", "mw", "exit_uj"])?;
-                let range = |key: &str| -> Result<Option<Range>, Error> {
-                    let Some(text) = it.text(key)? else {
-                        return Ok(None);
-                    };
-                    let why = || it.wrong(format!("`{key} = {text}`: {key} takes {RANGE}"));
-                    range(&text).ok_or_else(why).map(Some)
-                };
-                all.push(Cost {
-                    state: it.need("state")?,
-                    uw: range("mw")?.ok_or_else(|| it.wrong("`mw` is missing here".into()))?,
-                    exit_nj: range("exit_uj")?.unwrap_or((0, 0)),
-                });
-            }
-            Ok(all)
-        };
-        let (package, cpu) = (costs("package")?, costs("cpu")?);
-        if package.is_empty() {
-            return Err(sheet.wrong("a profile has a state of the package: [[package]]".into()));
+        let (file, text) = (file.into(), text.into());
+        Profile::of(name, &File { name: file, text })
+    }
+
+    fn of(name: &str, file: &File) -> Result<Profile, Error> {
+        let it: Profile = file.read()?;
+        if it.package.is_empty() {
+            return Err(file.wrong(
+                0,
+                "a profile has a state of the package: [[package]]".into(),
+            ));
         }
-        Ok(Profile {
-            name: name.into(),
-            about: sheet.top().need("about")?,
-            origin: sheet.top().need("origin")?,
-            assumes: sheet.list("assumes"),
-            fitted: sheet.list("fitted"),
-            package,
-            cpu,
-        })
+        let name = name.into();
+        Ok(Profile { name, ..it })
     }
 
     /// Is there a figure for every state of the package, and a state for every figure? What is wrong, if not.
@@ -194,6 +181,11 @@ fn cost<'a>(costs: &'a [Cost], state: &str) -> Option<&'a Cost> {
 }
 
 const RANGE: &str = "a figure such as 62.5, or a range such as 37..88, of at most three decimals";
+
+fn thousandth<'de, D: Deserializer<'de>>(from: D) -> Result<Range, D::Error> {
+    let Text(given) = Text::deserialize(from)?;
+    range(&given).ok_or_else(|| D::Error::custom(format!("`{given}`: give {RANGE}")))
+}
 
 /// A figure or a range, in thousandths.
 fn range(text: &str) -> Option<Range> {
@@ -284,7 +276,7 @@ mod tests {
         assert!(why.unwrap_err().contains("no figure for PC2"));
         for (text, said) in [
             ("[[package]]\nstate = \"PC0\"\nmw = \"2..1\"\n", "62.5"),
-            ("[[package]]\nstate = \"PC0\"\n", "`mw` is missing"),
+            ("[[package]]\nstate = \"PC0\"\n", "missing field `mw`"),
             ("", "[[package]]"),
         ] {
             let text = format!("about = \"a\"\norigin = \"b\"\n{text}");

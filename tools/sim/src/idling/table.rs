@@ -28,8 +28,11 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+use toml::Spanned;
+
 use crate::base::error::Error;
-use crate::text::sheet::{BuiltIn, Form, Sheet, built_in, text_of};
+use crate::text::file::{BuiltIn, File, built_in, names, nanoseconds};
 
 /// The name of the package's state 0.
 pub const AWAKE: &str = "PC0";
@@ -45,12 +48,39 @@ const BUILT_IN: BuiltIn = built_in! {
     "granite-rapids" "sierra-forest" "sm8550" "gs101" "mt8195"
 };
 
-const FORM: Form = Form {
-    what: "a table of idle states",
-    top: &["about", "origin"],
-    lists: &["assumes"],
-    sections: &["kind", "state", "package"],
-};
+/// A file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sheet {
+    about: String,
+    origin: String,
+    #[serde(default)]
+    assumes: Vec<String>,
+    #[serde(default)]
+    kind: Vec<Spanned<CpuKind>>,
+    #[serde(default)]
+    state: Vec<Spanned<StateOfKind>>,
+    #[serde(default)]
+    package: Vec<Spanned<PackageState>>,
+}
+
+/// A state of the CPUs of a kind.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateOfKind {
+    #[serde(default)]
+    kind: String,
+    name: String,
+    #[serde(default, deserialize_with = "nanoseconds")]
+    exit: u64,
+    #[serde(default, deserialize_with = "nanoseconds")]
+    target: u64,
+    package: Option<String>,
+}
+
+const fn one() -> u32 {
+    1
+}
 
 /// A table of idle states.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,15 +100,19 @@ pub struct Table {
 }
 
 /// A kind of CPU.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuKind {
     /// Its name; empty if there is one kind only.
     pub name: String,
     /// So many CPUs one after the other are of it.
+    #[serde(default = "one")]
     pub count: u32,
     /// So many of them share a core.
+    #[serde(default = "one")]
     pub threads: u32,
     /// Its idle states, the shallowest first.
+    #[serde(skip)]
     pub states: Vec<IdleState>,
 }
 
@@ -96,15 +130,19 @@ pub struct IdleState {
 }
 
 /// An idle state of the package.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PackageState {
     /// Its name.
     pub name: String,
     /// How long all CPUs have to have been idle, in nanoseconds.
+    #[serde(default, deserialize_with = "nanoseconds")]
     pub dwell: u64,
     /// What the CPU that wakes first pays on top of its own exit, in nanoseconds.
+    #[serde(default, deserialize_with = "nanoseconds")]
     pub exit: u64,
     /// How far the next programmed timer has to be, in nanoseconds, when the last CPU goes idle.
+    #[serde(default, deserialize_with = "nanoseconds")]
     pub timer: u64,
 }
 
@@ -122,8 +160,10 @@ impl Table {
     /// # Errors
     /// If there is neither, or the file is wrong.
     pub fn named(name: &str) -> Result<Arc<Table>, Error> {
-        let (file, text) = text_of("idle_table", "idle", name, BUILT_IN)?;
-        Table::read(name, &file, &text).map(Arc::new)
+        let file = File::find("idle", name.as_ref(), BUILT_IN);
+        let file =
+            file.map_err(|why| Error::no_file("idle_table", name, &why, &names(BUILT_IN)))?;
+        Table::of(name, &file).map(Arc::new)
     }
 
     /// The names of those that are part of the program.
@@ -136,17 +176,20 @@ impl Table {
     /// # Errors
     /// If it is wrong; with the line and the column.
     pub fn read(name: &str, file: &str, text: &str) -> Result<Table, Error> {
-        let sheet = Sheet::read(file, text, &FORM)?;
-        sheet.top().check_names(FORM.top)?;
-        let package = package(&sheet)?;
-        let kinds = kinds(&sheet, &package)?;
+        let (file, text) = (file.into(), text.into());
+        Table::of(name, &File { name: file, text })
+    }
+
+    fn of(name: &str, file: &File) -> Result<Table, Error> {
+        let sheet: Sheet = file.read()?;
+        let package = package(file, &sheet)?;
         Ok(Table {
             name: name.into(),
-            about: sheet.top().need("about")?,
-            origin: sheet.top().need("origin")?,
-            assumes: sheet.list("assumes"),
-            kinds,
+            kinds: kinds(file, &sheet, &package)?,
             package,
+            about: sheet.about,
+            origin: sheet.origin,
+            assumes: sheet.assumes,
         })
     }
 
@@ -193,47 +236,34 @@ impl Table {
     }
 }
 
-fn package(sheet: &Sheet) -> Result<Vec<PackageState>, Error> {
+fn package(file: &File, sheet: &Sheet) -> Result<Vec<PackageState>, Error> {
     let mut all: Vec<PackageState> = Vec::new();
-    for it in sheet.of("package") {
-        it.check_names(&["name", "dwell", "exit", "timer"])?;
-        let state = PackageState {
-            name: it.need("name")?,
-            dwell: it.time("dwell", 0)?,
-            exit: it.time("exit", 0)?,
-            timer: it.time("timer", 0)?,
-        };
+    for it in &sheet.package {
+        let wrong = |why: String| Err(file.wrong(it.span().start, why));
+        let state = it.get_ref().clone();
         if state.name == AWAKE || all.iter().any(|it| it.name == state.name) {
-            return Err(it.wrong(format!("`{}`: there is one already", state.name)));
+            return wrong(format!("`{}`: there is one already", state.name));
         }
-        if all
-            .last()
-            .is_some_and(|it| it.dwell > state.dwell || it.timer > state.timer)
+        if let Some(last) = all.last()
+            && (last.dwell > state.dwell || last.timer > state.timer)
         {
-            let why = "the deepest state comes last, with the longest dwell and timer";
-            return Err(it.wrong(why.into()));
+            return wrong("the deepest state comes last, with the longest dwell and timer".into());
         }
         all.push(state);
     }
     Ok(all)
 }
 
-fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<CpuKind>, Error> {
+fn kinds(file: &File, sheet: &Sheet, package: &[PackageState]) -> Result<Vec<CpuKind>, Error> {
     let mut all: Vec<CpuKind> = Vec::new();
-    for it in sheet.of("kind") {
-        it.check_names(&["name", "count", "threads"])?;
-        let kind = CpuKind {
-            name: it.need("name")?,
-            count: it.count("count", 1)?.clamp(1, 1 << 20) as u32,
-            threads: it.count("threads", 1)?.clamp(1, 1 << 20) as u32,
-            states: Vec::new(),
-        };
+    for it in &sheet.kind {
+        let mut kind = it.get_ref().clone();
+        kind.count = kind.count.clamp(1, 1 << 20);
+        kind.threads = kind.threads.clamp(1, 1 << 20);
         if !kind.count.is_multiple_of(kind.threads) {
-            let why = format!(
-                "`count = {}` is no multiple of `threads = {}`",
-                kind.count, kind.threads
-            );
-            return Err(it.wrong(why));
+            let (count, threads) = (kind.count, kind.threads);
+            let why = format!("`count = {count}` is no multiple of `threads = {threads}`");
+            return Err(file.wrong(it.span().start, why));
         }
         all.push(kind);
     }
@@ -245,39 +275,37 @@ fn kinds(sheet: &Sheet, package: &[PackageState]) -> Result<Vec<CpuKind>, Error>
             states: Vec::new(),
         });
     }
-    for it in sheet.of("state") {
-        it.check_names(&["kind", "name", "exit", "target", "package"])?;
-        let kind = it.text("kind")?.unwrap_or_default();
-        let Some(kind) = all.iter_mut().find(|known| known.name == kind) else {
-            return Err(it.wrong(format!(
-                "`kind = {kind}`: there is no [[kind]] of this name"
-            )));
+    for it in &sheet.state {
+        let wrong = |why: String| file.wrong(it.span().start, why);
+        let it = it.get_ref();
+        let Some(kind) = all.iter_mut().find(|known| known.name == it.kind) else {
+            let why = format!("`kind = {}`: there is no [[kind]] of this name", it.kind);
+            return Err(wrong(why));
         };
-        let allows = match it.text("package")? {
+        let allows = match &it.package {
             None => 0,
             Some(name) => {
-                let known = package.iter().position(|it| it.name == name);
+                let known = package.iter().position(|it| it.name == *name);
                 let why = || format!("`package = {name}`: there is no [[package]] of this name");
-                1 + known.ok_or_else(|| it.wrong(why()))?
+                1 + known.ok_or_else(|| wrong(why()))?
             }
         };
-        let state = IdleState {
-            name: it.need("name")?,
-            exit: it.time("exit", 0)?,
-            target: it.time("target", 0)?,
-            allows,
-        };
-        if kind.states.last().is_some_and(|last| {
-            last.exit > state.exit || last.target > state.target || last.allows > allows
-        }) {
+        if let Some(last) = kind.states.last()
+            && (last.exit > it.exit || last.target > it.target || last.allows > allows)
+        {
             let why =
                 "the deepest state comes last, with the longest exit, target and package state";
-            return Err(it.wrong(why.into()));
+            return Err(wrong(why.into()));
         }
-        kind.states.push(state);
+        kind.states.push(IdleState {
+            name: it.name.clone(),
+            exit: it.exit,
+            target: it.target,
+            allows,
+        });
     }
     match all.iter().find(|it| it.states.is_empty()) {
-        Some(kind) => Err(sheet.wrong(format!("no [[state]] is of the kind `{}`", kind.name))),
+        Some(kind) => Err(file.wrong(0, format!("no [[state]] is of the kind `{}`", kind.name))),
         None => Ok(all),
     }
 }
@@ -337,7 +365,7 @@ mod tests {
         for (rest, said) in [
             ("[[stat]]\n", "did you mean `state`"),
             ("[[state]]\nname = \"C1\"\nexit = \"x\"\n", "line 5"),
-            ("[[state]]\nexit = \"1us\"\n", "`name` is missing"),
+            ("[[state]]\nexit = \"1us\"\n", "missing field `name`"),
             (
                 "[[state]]\nname = \"C1\"\npackage = \"PC6\"\n",
                 "no [[package]]",

@@ -1,20 +1,45 @@
-//! The actions of a workload's tasks.
-
-mod callers;
-mod closer;
-mod plugger;
-mod queuer;
-mod reader;
-mod switcher;
-
-pub use callers::{Rounds, Turns};
-pub use closer::Closer;
-pub use plugger::Plugger;
-pub use queuer::{Queued, Queuer};
-pub use reader::Reads;
-pub use switcher::{Reclaimer, Switcher};
+//! Work of tasks that is no list of steps, and the callbacks that tasks queue.
 
 use crate::input::op::{Op, Work};
+
+/// A callback that is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// Its function: an index that [`Machine::func`](crate::Machine::func) gave.
+    pub func: usize,
+    /// Without a waiter.
+    pub lazy: bool,
+    /// Interrupts are enabled where it is queued, so that threads can be woken from there.
+    pub can_wake: bool,
+}
+
+impl Queued {
+    /// A lazy callback of this function, queued where threads can be woken.
+    pub const fn of(func: usize) -> Queued {
+        Queued {
+            func,
+            lazy: true,
+            can_wake: true,
+        }
+    }
+
+    /// It is queued.
+    pub(crate) const fn call(self) -> Op {
+        Op::Call {
+            func: self.func,
+            lazy: self.lazy,
+            can_wake: self.can_wake,
+        }
+    }
+
+    /// It is queued, and waited for.
+    pub(crate) const fn awaited(self) -> Op {
+        Op::AwaitCallback {
+            func: self.func,
+            lazy: self.lazy,
+        }
+    }
+}
 
 /// Calls `synchronize_rcu` so many times, one after the other.
 #[derive(Clone, Debug)]

@@ -31,11 +31,12 @@ impl Machine {
     ///
     /// ```
     /// use quiescent_sim::chance::Chance;
-    /// use quiescent_sim::{Machine, Options, Turns};
+    /// use quiescent_sim::{Machine, Options, Steps, Time};
     ///
     /// let mut machine = Machine::new(Options::kernel_6_12(4, 1000));
     /// let chance = Chance::new(1);
-    /// let work = Turns { compute: 50_000, sleep: 5_000_000, vary: false, chance, computed: false };
+    /// let turn = |it: Steps| it.run(Time::of(50_000)).sleep(Time::of(5_000_000));
+    /// let work = Steps::default().repeat(None, turn);
     /// machine.spawn_endless("daemon", 1, 0, work);
     /// machine.roam(vec![1, 2, 3], chance);
     /// machine.keep_trace();

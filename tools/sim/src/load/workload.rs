@@ -24,6 +24,7 @@
 //! | `rounds` | `synchronize_rcu` calls in rounds | `rounds`, `calls`, `awaits`, `pause`, `compute`, `rest` |
 //! | `turns` | computes and sleeps by turns, for ever | `compute`, `sleep` |
 //! | `queue` | queues callbacks | `rate`, `times`, `compute`, `between`, `stop`, `callbacks` |
+//! | `steps` | the steps of a list | `steps`, `times` (0: for ever), `callbacks` |
 //! | `read` | one section after the other | `sections` (0: for ever), `inside`, `outside`, `sleeps` |
 //! | `switch` | queues one callback, waits for it, rests | `times`, `compute`, `rest`, `callbacks` |
 //! | `reclaim` | calls the shrinker | `every` (0: never), `above` (bytes), `lazy` |
@@ -32,9 +33,12 @@
 //!
 //! * `rounds`: `calls`, then `awaits` times its one callback, which is queued and waited for; `rest` follows
 //!   each round; `waits` is `normal`, `expedited` or `barrier`.
+//! * `steps`: such as `["run 200us", "call_rcu", "sleep 10ms"]`. A step is `run`, `kernel` or `sleep` with a
+//!   time (`sleep ~10ms` is drawn with that mean), `call_rcu` or `await` with the function of one of the
+//!   callbacks (the first when left out), `synchronize_rcu`, `lock` or `unlock`.
 //! * `queue`, `close`: nothing is queued from `stop` on. Each close is a system call of length `close`, and
 //!   it queues the callbacks, if the file names any.
-//! * All but `reclaim` have `vary`.
+//! * All but `reclaim` and `steps` have `vary`.
 //! * `plug`: with `offload` the CPUs take their callbacks back, and are offloaded again; they stay online.
 //! * `reclaim`: if callbacks hold more than `above` bytes, it asks the shrinker to flush `lazy` callbacks.
 //!
@@ -65,8 +69,7 @@ use crate::base::error::Error;
 use crate::input::options::Options;
 use crate::load::settings;
 use crate::text::fields::Fields;
-use crate::text::file::{Contents, Place};
-use crate::text::sheet::{BuiltIn, built_in};
+use crate::text::file::{BuiltIn, Contents, File, built_in, names};
 use plan::Group;
 use std::path::Path;
 
@@ -85,7 +88,7 @@ pub struct Workload {
     /// Its name.
     pub name: String,
     /// The file, for errors.
-    file: String,
+    file: File,
     contents: Contents,
 }
 
@@ -96,24 +99,14 @@ impl Workload {
     /// If there is neither, or the file is wrong.
     pub fn named(name: impl AsRef<Path>) -> Result<Workload, Error> {
         let path = name.as_ref();
-        let name = &path.to_string_lossy();
-        if let Some((name, text)) = BUILT_IN.iter().find(|it| it.0 == name) {
-            return Workload::read(name, &format!("data/workloads/{name}.toml"), text);
-        }
-        let text = quiescent_report::read_text(path).map_err(|why| Error::NoWorkload {
-            name: name.to_string(),
-            why: why.to_string(),
-            known: BUILT_IN
-                .iter()
-                .map(|it| it.0)
-                .collect::<Vec<_>>()
-                .join(", "),
+        let file = File::find("workloads", path, BUILT_IN).map_err(|why| Error::NotFound {
+            what: "workload",
+            name: path.display().to_string(),
+            why,
+            known: names(BUILT_IN),
         })?;
-        let stem = path
-            .file_stem()
-            .unwrap_or(path.as_os_str())
-            .to_string_lossy();
-        Workload::read(&stem, name, &text)
+        let stem = path.file_stem().unwrap_or(path.as_os_str());
+        Workload::of(&stem.to_string_lossy(), file)
     }
 
     /// Those that are part of the program.
@@ -127,10 +120,15 @@ impl Workload {
     /// # Errors
     /// If it is wrong; with the line and the column.
     pub fn read(name: &str, file: &str, text: &str) -> Result<Workload, Error> {
+        let (file, text) = (file.into(), text.into());
+        Workload::of(name, File { name: file, text })
+    }
+
+    fn of(name: &str, file: File) -> Result<Workload, Error> {
         let it = Workload {
             name: name.into(),
-            file: file.into(),
-            contents: crate::text::file::read(file, text)?,
+            contents: file.workload()?,
+            file,
         };
         for parameter in &it.contents.parameters {
             if settings::find(&parameter.name).is_some() {
@@ -138,7 +136,7 @@ impl Workload {
                     "`{}` is a setting of the machine: give the parameter another name",
                     parameter.name
                 );
-                return Err(parameter.place.wrong(file, why));
+                return Err(it.file.wrong(parameter.value.span().start, why));
             }
         }
         it.about()?;
@@ -177,14 +175,14 @@ impl Workload {
     pub fn plan(&self, sets: &[(&str, &str)]) -> Result<Plan, Error> {
         let own = |key: &str| self.contents.parameters.iter().any(|it| it.name == key);
         let mut options = Options::kernel_6_12(8, 1000);
-        for field in &self.contents.machine {
-            if settings::find(&field.key).is_none() {
-                let why = settings::unknown(&field.key, std::iter::empty()).to_string();
-                return Err(field.place.wrong(&self.file, why));
+        for (key, value) in &self.contents.machine {
+            if settings::find(key).is_none() {
+                let why = settings::unknown(key, std::iter::empty()).to_string();
+                return Err(self.file.wrong(value.span().start, why));
             }
         }
         let machine = self.contents.machine.iter();
-        let machine = machine.map(|it| (it.key.as_str(), it.value.as_str()));
+        let machine = machine.map(|(key, value)| (key.as_str(), value.get_ref().0.as_str()));
         let given = sets.iter().copied().filter(|it| !own(it.0));
         for (key, _) in given.clone() {
             if settings::find(key).is_none() {
@@ -200,7 +198,7 @@ impl Workload {
         let until = top.word("until", &["tasks", "time"])?;
         let parameters = self.contents.parameters.iter().map(|it| {
             let set = sets.iter().rev().find(|set| set.0 == it.name);
-            let value = set.map_or(it.value.as_str(), |set| set.1);
+            let value = set.map_or(it.value(), |set| set.1);
             (it.name.clone(), value.to_owned())
         });
         Ok(Plan {
@@ -217,7 +215,7 @@ impl Workload {
     fn top<'a>(&'a self, sets: &'a [(&'a str, &'a str)]) -> Fields<'a> {
         Fields {
             file: &self.file,
-            place: Place { line: 1, column: 1 },
+            at: 0,
             fields: &self.contents.top,
             parameters: &self.contents.parameters,
             sets,
@@ -235,15 +233,15 @@ impl Workload {
             _ => return why,
         };
         let mut given = sets.iter().filter_map(|it| setting(it.0));
-        let machine = &self.contents.machine;
-        let named = key.and_then(|key| machine.iter().rfind(|it| setting(&it.key) == Some(key)));
-        let field = match named {
+        let machine = || self.contents.machine.iter();
+        let is = |it: &(&String, _)| key.is_some() && setting(it.0) == key;
+        let field = match machine().rfind(is) {
             Some(field) if !given.any(|it| Some(it) == key) => Some(field),
             Some(_) => None,
-            None => machine.first().filter(|_| given.next().is_none()),
+            None => machine().next().filter(|_| given.next().is_none()),
         };
-        field.map_or(why.clone(), |field| {
-            field.place.wrong(&self.file, why.to_string())
+        field.map_or(why.clone(), |(_, value)| {
+            self.file.wrong(value.span().start, why.to_string())
         })
     }
 }

@@ -75,28 +75,20 @@ mod tests {
     use super::*;
     use crate::base::chance::Chance;
     use crate::record::stats::Func;
-    use crate::{Hog, Options, Queued, Queuer, Workload};
+    use crate::{Hog, Options, Queued, Steps, Time, Workload};
 
     const SECOND: u64 = 1_000_000_000;
 
     fn queuer(machine: &mut Machine, name: &str, lazy: bool, every: u64) {
         let func = machine.func(name);
-        let can_wake = true;
-        let work = Queuer {
-            every,
-            vary: false,
-            times: 1,
-            callbacks: vec![Queued {
-                func,
-                lazy,
-                can_wake,
-            }],
-            work: 1_000,
-            between: 0,
-            stop: u64::MAX,
-            chance: Chance::new(1),
-            at: Default::default(),
+        let callback = Queued {
+            lazy,
+            ..Queued::of(func)
         };
+        let every = Time::of(every);
+        let arrival = |it: Steps| it.due(every, u64::MAX).queue(1, 1, 1_000, 0);
+        let work = Steps::default().repeat(None, arrival);
+        let work = work.of(vec![callback], Chance::new(1));
         machine.spawn_endless(name, 1, machine.now(), work);
     }
 

@@ -217,6 +217,9 @@ fn totals(it: &mut Figures, stats: &Stats) {
     full::add(it, stats);
 }
 
+/// What each figure is; `quiescent sim --help-metrics` prints it.
+pub const METRICS: &str = include_str!("report/metrics.txt");
+
 /// The function of the callback that wakes callers of `synchronize_rcu`: it is no work of the workload's.
 const WAKES: &str = "wakeme_after_rcu";
 

@@ -3,16 +3,17 @@
 //! A wrong value that stands in the file is an error with its line and column; a wrong value of a parameter
 //! that the command line has set is an error about that parameter.
 
-use super::file::{Field, Parameter, Place};
+use super::file::{File, Parameter, Texts};
 use crate::base::error::{Error, nearest};
 use crate::text::values::{cpu_list, number, switch, time};
 use quiescent_kernel::CpuId;
 
 /// Some fields, and what is needed to understand them.
 pub(crate) struct Fields<'a> {
-    pub file: &'a str,
-    pub place: Place,
-    pub fields: &'a [Field],
+    pub file: &'a File,
+    /// Where they begin.
+    pub at: usize,
+    pub fields: &'a Texts,
     pub parameters: &'a [Parameter],
     /// Parameters that were set otherwise than the file says.
     pub sets: &'a [(&'a str, &'a str)],
@@ -31,16 +32,21 @@ pub(crate) enum Cpus {
 }
 
 impl Fields<'_> {
+    /// An error about this section.
+    pub fn wrong(&self, why: String) -> Error {
+        self.file.wrong(self.at, why)
+    }
+
     /// Refuses fields that are not among `known`.
     pub fn check_names(&self, known: &[&str]) -> Result<(), Error> {
         let other = self
             .fields
             .iter()
-            .find(|it| !known.contains(&it.key.as_str()));
-        other.map_or(Ok(()), |field| {
-            let near = nearest(&field.key, known.iter().copied());
-            let why = format!("`{}` is no field here; did you mean `{near}`?", field.key);
-            Err(field.place.wrong(self.file, why))
+            .find(|it| !known.contains(&it.0.as_str()));
+        other.map_or(Ok(()), |(key, value)| {
+            let near = nearest(key, known.iter().copied());
+            let why = format!("`{key}` is no field here; did you mean `{near}`?");
+            Err(self.file.wrong(value.span().start, why))
         })
     }
 
@@ -53,7 +59,7 @@ impl Fields<'_> {
     pub fn need(&self, key: &str) -> Result<String, Error> {
         let why = || format!("`{key}` is missing here");
         let text = self.text(key)?;
-        text.ok_or_else(|| self.place.wrong(self.file, why()))
+        text.ok_or_else(|| self.wrong(why()))
     }
 
     /// One of some words.
@@ -100,10 +106,7 @@ impl Fields<'_> {
             let thousandths = whole * 1000 + format!("{part:0<3}").parse::<u64>().ok()?;
             Some(1_000_000_000_000u64.checked_div(thousandths).unwrap_or(0))
         })?;
-        read.ok_or_else(|| {
-            self.place
-                .wrong(self.file, format!("`{key}` is missing here"))
-        })
+        read.ok_or_else(|| self.wrong(format!("`{key}` is missing here")))
     }
 
     /// Where tasks run.
@@ -120,6 +123,30 @@ impl Fields<'_> {
         Ok(read.unwrap_or(Cpus::Any))
     }
 
+    /// What a text stands for: the value of a parameter, if it is `$name`, or itself.
+    pub fn meant<'t>(&'t self, text: &'t str, at: usize) -> Result<&'t str, Error> {
+        let Some(name) = text.strip_prefix('$') else {
+            return Ok(text);
+        };
+        let it = self.parameter(name, at)?;
+        Ok(self.set(it).unwrap_or_else(|| it.value()))
+    }
+
+    /// What a parameter was set to.
+    fn set(&self, it: &Parameter) -> Option<&str> {
+        let last = self.sets.iter().rev().find(|set| set.0 == it.name);
+        last.map(|it| it.1)
+    }
+
+    fn parameter(&self, name: &str, at: usize) -> Result<&Parameter, Error> {
+        let found = self.parameters.iter().find(|it| it.name == name);
+        found.ok_or_else(|| {
+            let near = nearest(name, self.parameters.iter().map(|it| it.name.as_str()));
+            let why = format!("`${name}`: no such parameter; did you mean `${near}`?");
+            self.file.wrong(at, why)
+        })
+    }
+
     /// The field's value, if it is there; an error that says what is allowed if `read` makes nothing of it.
     fn read<T>(
         &self,
@@ -127,29 +154,21 @@ impl Fields<'_> {
         allowed: &str,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, Error> {
-        let Some(field) = self.fields.iter().find(|it| it.key == key) else {
+        let Some(field) = self.fields.get(key) else {
             return Ok(None);
         };
-        let (place, value) = match field.value.strip_prefix('$') {
-            None => (field.place, field.value.as_str()),
-            Some(name) => {
-                let Some(it) = self.parameters.iter().find(|it| it.name == name) else {
-                    let near = nearest(name, self.parameters.iter().map(|it| it.name.as_str()));
-                    let why = format!("`${name}`: no such parameter; did you mean `${near}`?");
-                    return Err(field.place.wrong(self.file, why));
-                };
-                if let Some((name, value)) = self.sets.iter().rev().find(|set| set.0 == it.name) {
-                    let wrong = || Error::value(name, value, allowed);
-                    return read(value).map(Some).ok_or_else(wrong);
-                }
-                (it.place, it.value.as_str())
+        let (mut at, mut value) = (field.span().start, field.get_ref().0.as_str());
+        if let Some(name) = value.strip_prefix('$') {
+            let it = self.parameter(name, at)?;
+            if let Some(value) = self.set(it) {
+                let wrong = || Error::value(name, value, allowed);
+                return read(value).map(Some).ok_or_else(wrong);
             }
-        };
+            (at, value) = (it.value.span().start, it.value());
+        }
         let wrong = || {
-            place.wrong(
-                self.file,
-                format!("`{key} = {value}`: {key} takes {allowed}"),
-            )
+            let why = format!("`{key} = {value}`: {key} takes {allowed}");
+            self.file.wrong(at, why)
         };
         read(value).map(Some).ok_or_else(wrong)
     }

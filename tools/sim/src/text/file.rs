@@ -1,109 +1,204 @@
-//! A workload's file: read, every value kept with its line and column.
+//! Files in TOML, read by `serde`; every error has the line and the column.
 //!
-//! The values stay text here. What a field may hold depends on the work it belongs to and on parameters that
-//! the command line may change, so that is looked at later ([`fields`](super::fields)), and an error can
-//! still say where.
+//! The values of a workload stay text here. What a field may hold depends on the work it belongs to and on
+//! parameters that the command line may change, so that is looked at later ([`fields`](super::fields)), and
+//! an error can still say where.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 use crate::base::error::{Error, nearest};
+use crate::text::values::time;
 
-/// A key with its value as text, and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
-    pub key: String,
-    pub value: String,
-    pub place: Place,
-}
-
-/// A line and a column, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub line: usize,
-    pub column: usize,
-}
+/// Fields by their names.
+pub(crate) type Texts = BTreeMap<String, Spanned<Text>>;
 
 /// A parameter of a workload: a name, its value, what it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Parameter {
     /// Its name: `--set name=…` changes it, and `$name` stands for it in the file.
+    #[serde(skip)]
     pub name: String,
-    /// Its value, as text.
-    pub value: String,
+    pub(crate) value: Spanned<Text>,
     /// What it is.
     pub about: String,
-    pub(crate) place: Place,
+}
+
+impl Parameter {
+    /// Its value, as text.
+    pub fn value(&self) -> &str {
+        &self.value.get_ref().0
+    }
 }
 
 /// A task, or several of a kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Section {
-    pub place: Place,
-    pub fields: Vec<Field>,
-    pub callbacks: Vec<Vec<Field>>,
-}
-
-/// What stands in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub fields: Texts,
+    pub callbacks: Vec<Spanned<Texts>>,
+    pub steps: Vec<Spanned<Text>>,
+}
+
+/// What stands in a workload's file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Contents {
-    pub top: Vec<Field>,
+    about: Option<Spanned<Text>>,
+    seconds: Option<Spanned<Text>>,
+    until: Option<Spanned<Text>>,
+    warm_up: Option<Spanned<Text>>,
+    /// The same four, as far as they are there.
+    #[serde(skip)]
+    pub top: Texts,
+    #[serde(default)]
     pub assumes: Vec<String>,
+    #[serde(default)]
     pub fitted: Vec<String>,
-    pub machine: Vec<Field>,
+    #[serde(default)]
+    pub machine: Texts,
+    #[serde(default, deserialize_with = "named")]
     pub parameters: Vec<Parameter>,
-    pub tasks: Vec<Section>,
+    #[serde(default, rename = "task")]
+    pub tasks: Vec<Spanned<Section>>,
 }
 
-const TOP: [&str; 9] = [
-    "about",
-    "assumes",
-    "fitted",
-    "seconds",
-    "until",
-    "warm_up",
-    "machine",
-    "parameters",
-    "task",
-];
-
-/// Reads `text`, which is the file `name`.
-pub(crate) fn read(name: &str, text: &str) -> Result<Contents, Error> {
-    Reader { name, text }.contents()
+/// Parameters, in the order of the file.
+fn named<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Parameter>, D::Error> {
+    let all = BTreeMap::<String, Parameter>::deserialize(from)?.into_iter();
+    let mut all: Vec<Parameter> = all.map(|(name, it)| Parameter { name, ..it }).collect();
+    all.sort_by_key(|it| it.value.span().start);
+    Ok(all)
 }
 
-pub(crate) struct Reader<'a> {
-    pub name: &'a str,
-    pub text: &'a str,
+impl<'de> Deserialize<'de> for Section {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Section, D::Error> {
+        struct Task;
+        impl<'de> Visitor<'de> for Task {
+            type Value = Section;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a section: [[task]]")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Section, A::Error> {
+                let mut it = Section::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "callbacks" => it.callbacks = map.next_value()?,
+                        "steps" => it.steps = map.next_value()?,
+                        _ => drop(it.fields.insert(key, map.next_value()?)),
+                    }
+                }
+                Ok(it)
+            }
+        }
+        from.deserialize_map(Task)
+    }
 }
 
-impl Reader<'_> {
-    pub fn parse(&self) -> Result<Spanned<DeTable<'_>>, Error> {
-        DeTable::parse(self.text).map_err(|why| {
+/// A text, a number or a switch, as text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Text(pub String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Text, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("something else: give a text or a number")
+            }
+
+            fn visit_bool<E>(self, it: bool) -> Result<Text, E> {
+                Ok(Text(u8::from(it).to_string()))
+            }
+
+            fn visit_i64<E>(self, it: i64) -> Result<Text, E> {
+                Ok(Text(it.to_string()))
+            }
+
+            fn visit_f64<E>(self, it: f64) -> Result<Text, E> {
+                Ok(Text(it.to_string()))
+            }
+
+            fn visit_str<E>(self, it: &str) -> Result<Text, E> {
+                Ok(Text(it.to_owned()))
+            }
+        }
+        from.deserialize_any(Any)
+    }
+}
+
+/// A time such as `10ms`, in nanoseconds.
+pub(crate) fn nanoseconds<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let Text(given) = Text::deserialize(from)?;
+    let read = if given == "0" { Some(0) } else { time(&given) };
+    read.filter(|it| *it <= 86_400_000_000_000).ok_or_else(|| {
+        D::Error::custom(format!("`{given}`: give a time such as 10ms, up to a day"))
+    })
+}
+
+/// A file: its name, for errors, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    pub name: String,
+    pub text: String,
+}
+
+impl File {
+    /// The file of this name that is part of the program, or the file of this path.
+    ///
+    /// # Errors
+    /// If it is neither: why the path cannot be read.
+    pub fn find(folder: &str, path: &Path, built_in: BuiltIn) -> Result<File, String> {
+        let name = path.to_string_lossy();
+        let (name, text) = match built_in.iter().find(|it| it.0 == name) {
+            Some(it) => (format!("data/{folder}/{name}.toml"), it.1.to_owned()),
+            None => {
+                let text = quiescent_report::read_text(path).map_err(|why| why.to_string())?;
+                (name.into_owned(), text)
+            }
+        };
+        Ok(File { name, text })
+    }
+
+    /// Its contents.
+    ///
+    /// # Errors
+    /// If it is no TOML, or something else.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        toml::from_str(&self.text).map_err(|why| {
             let at = why.span().map_or(0, |it| it.start);
-            self.wrong(at, why.message().to_owned())
+            let said = why.message();
+            // `serde` says which names there are, in backquotes.
+            let names: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
+            let near = match &names[..] {
+                [wrong, known @ ..] if said.starts_with("unknown field") && !known.is_empty() => {
+                    format!(
+                        "; did you mean `{}`?",
+                        nearest(wrong, known.iter().copied())
+                    )
+                }
+                _ if said.ends_with("map, expected a sequence") => {
+                    "; write [[…]], and not […]".into()
+                }
+                _ => String::new(),
+            };
+            self.wrong(at, format!("{said}{near}"))
         })
     }
 
-    fn contents(&self) -> Result<Contents, Error> {
-        let table = self.parse()?;
-        let mut it = Contents::default();
-        for (key, value) in table.get_ref() {
-            let at = value.span().start;
-            match key.get_ref().as_ref() {
-                "assumes" => it.assumes = self.sentences("assumes", value)?,
-                "fitted" => it.fitted = self.sentences("fitted", value)?,
-                "machine" => it.machine = self.fields(self.table("machine", value)?)?,
-                "parameters" => it.parameters = self.parameters(value)?,
-                "task" => it.tasks = self.tasks(value)?,
-                name if TOP.contains(&name) => it.top.push(self.field(key, value)?),
-                name => {
-                    let near = nearest(name, TOP.into_iter());
-                    let why = format!("`{name}` is no part of a workload; did you mean `{near}`?");
-                    return Err(self.wrong(key.span().start.min(at), why));
-                }
-            }
-        }
+    /// The contents of a workload.
+    ///
+    /// # Errors
+    /// If it is no TOML, or something else.
+    pub fn workload(&self) -> Result<Contents, Error> {
+        let mut it: Contents = self.read()?;
         if it.assumes.is_empty() {
             let why = "a workload says what it assumes: assumes = [\"…\"]";
             return Err(self.wrong(0, why.into()));
@@ -111,166 +206,46 @@ impl Reader<'_> {
         if it.tasks.is_empty() {
             return Err(self.wrong(0, "a workload has a task: [[task]]".into()));
         }
+        let top = [
+            ("about", it.about.take()),
+            ("seconds", it.seconds.take()),
+            ("until", it.until.take()),
+            ("warm_up", it.warm_up.take()),
+        ];
+        let given = top
+            .into_iter()
+            .filter_map(|(key, it)| Some((key.to_owned(), it?)));
+        it.top = given.collect();
         Ok(it)
     }
 
-    fn parameters(&self, value: &Spanned<DeValue<'_>>) -> Result<Vec<Parameter>, Error> {
-        let mut found = Vec::new();
-        for (key, value) in self.table("parameters", value)? {
-            let name = key.get_ref().to_string();
-            let fields = self.fields(self.table(&name, value)?)?;
-            let field = |name: &str| fields.iter().find(|it| it.key == name);
-            let (Some(set), Some(about)) = (field("value"), field("about")) else {
-                let why = format!("write {name} = {{ value = …, about = \"…\" }}");
-                return Err(self.wrong(value.span().start, why));
-            };
-            if let Some(other) = fields
-                .iter()
-                .find(|it| !["value", "about"].contains(&it.key.as_str()))
-            {
-                let why = format!(
-                    "`{}` is no part of a parameter: value and about are",
-                    other.key
-                );
-                return Err(self.wrong(value.span().start, why));
-            }
-            found.push(Parameter {
-                name,
-                value: set.value.clone(),
-                about: about.value.clone(),
-                place: set.place,
-            });
-        }
-        found.sort_by_key(|it| (it.place.line, it.place.column));
-        Ok(found)
-    }
-
-    fn tasks(&self, value: &Spanned<DeValue<'_>>) -> Result<Vec<Section>, Error> {
-        let mut found = Vec::new();
-        for task in self.array("task", value, "write [[task]]")? {
-            let mut section = Section {
-                place: self.place(task.span().start),
-                fields: Vec::new(),
-                callbacks: Vec::new(),
-            };
-            for (key, value) in self.table("task", task)? {
-                if key.get_ref() != "callbacks" {
-                    section.fields.push(self.field(key, value)?);
-                    continue;
-                }
-                let advice = "write callbacks = [{ func = \"…\" }]";
-                for callback in self.array("callbacks", value, advice)? {
-                    let fields = self.fields(self.table("callbacks", callback)?)?;
-                    section.callbacks.push(fields);
-                }
-            }
-            found.push(section);
-        }
-        Ok(found)
-    }
-
-    pub fn fields(&self, table: &DeTable<'_>) -> Result<Vec<Field>, Error> {
-        let field = |(key, value): (&Spanned<_>, &_)| self.field(key, value);
-        table.iter().map(field).collect()
-    }
-
-    pub fn field(
-        &self,
-        key: &Spanned<std::borrow::Cow<'_, str>>,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<Field, Error> {
-        let text = match value.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
-            DeValue::Float(number) => number.as_str().to_owned(),
-            DeValue::Boolean(switch) => u8::from(*switch).to_string(),
-            other => {
-                let why = format!(
-                    "`{}` is {}: give a text or a number",
-                    key.get_ref(),
-                    a(other)
-                );
-                return Err(self.wrong(value.span().start, why));
-            }
-        };
-        Ok(Field {
-            key: key.get_ref().to_string(),
-            value: text,
-            place: self.place(value.span().start),
-        })
-    }
-
-    pub fn sentences(
-        &self,
-        name: &str,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<Vec<String>, Error> {
-        let advice = format!("write {name} = [\"…\"]");
-        let mut all = Vec::new();
-        for sentence in self.array(name, value, &advice)? {
-            let Some(text) = sentence.get_ref().as_str() else {
-                let why = format!("`{name}` has {} in it: {advice}", a(sentence.get_ref()));
-                return Err(self.wrong(sentence.span().start, why));
-            };
-            all.push(text.to_owned());
-        }
-        Ok(all)
-    }
-
-    pub fn table<'t, 'i>(
-        &self,
-        name: &str,
-        value: &'t Spanned<DeValue<'i>>,
-    ) -> Result<&'t DeTable<'i>, Error> {
-        value.get_ref().as_table().ok_or_else(|| {
-            let why = format!("`{name}` is {} and not a table", a(value.get_ref()));
-            self.wrong(value.span().start, why)
-        })
-    }
-
-    pub fn array<'t, 'i>(
-        &self,
-        name: &str,
-        value: &'t Spanned<DeValue<'i>>,
-        advice: &str,
-    ) -> Result<impl Iterator<Item = &'t Spanned<DeValue<'i>>>, Error> {
-        let array = value.get_ref().as_array().ok_or_else(|| {
-            let why = format!("`{name}` is {}: {advice}", a(value.get_ref()));
-            self.wrong(value.span().start, why)
-        })?;
-        Ok(array.iter())
-    }
-
-    pub fn place(&self, at: usize) -> Place {
-        let before = self.text.get(..at).unwrap_or(self.text);
+    /// The error at this byte.
+    pub fn wrong(&self, at: usize, why: String) -> Error {
+        let before = self.text.get(..at).unwrap_or(&self.text);
         let begin = before.rfind('\n').map_or(0, |it| it + 1);
-        Place {
+        Error::File {
+            file: self.name.clone(),
             line: before.matches('\n').count() + 1,
             column: before[begin..].chars().count() + 1,
-        }
-    }
-
-    pub fn wrong(&self, at: usize, why: String) -> Error {
-        self.place(at).wrong(self.name, why)
-    }
-}
-
-/// What a value is, in words.
-fn a(value: &DeValue<'_>) -> String {
-    match value.type_str() {
-        name if name.starts_with(['a', 'i']) => format!("an {name}"),
-        name => format!("a {name}"),
-    }
-}
-
-impl Place {
-    /// The error at this place.
-    pub fn wrong(self, file: &str, why: String) -> Error {
-        Error::File {
-            file: file.into(),
-            line: self.line,
-            column: self.column,
             why,
         }
     }
 }
+
+/// Files of `data` that are part of the program: names and texts.
+pub(crate) type BuiltIn = &'static [(&'static str, &'static str)];
+
+/// Their names, for errors.
+pub(crate) fn names(all: BuiltIn) -> String {
+    all.iter().map(|it| it.0).collect::<Vec<_>>().join(", ")
+}
+
+/// Files of a folder of `data`, by their names.
+macro_rules! built_in {
+    ($folder:literal: $($name:literal)+) => {
+        &[$(($name, include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"), "/../../data/", $folder, "/", $name, ".toml"
+        )))),+]
+    };
+}
+pub(crate) use built_in;

@@ -2,5 +2,4 @@
 
 pub(crate) mod fields;
 pub(crate) mod file;
-pub(crate) mod sheet;
 pub(crate) mod values;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::chance::Chance;
-use crate::{Options, Queued, Queuer, Reads, Rounds, Stats, Workload};
+use crate::{Op, Options, Queued, Stats, Steps, Time, Workload};
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -10,52 +10,24 @@ const MS: u64 = 1_000_000;
 /// A producer that hands over so many a second for ever.
 fn producer(machine: &mut Threads, verb: Verb, bytes: u64, rate: u64) {
     let func = machine.func("block", bytes, verb);
-    let work = Queuer {
-        every: SECOND / rate,
-        vary: false,
-        times: 1,
-        callbacks: vec![Queued {
-            func,
-            lazy: true,
-            can_wake: true,
-        }],
-        work: 0,
-        between: 0,
-        stop: u64::MAX,
-        chance: Chance::new(1),
-        at: Default::default(),
-    };
+    let every = Time::of(SECOND / rate);
+    let work = Steps::default().repeat(None, |it| it.due(every, u64::MAX).call(0));
+    let work = work.of(vec![Queued::of(func)], Chance::new(1));
     machine.spawn_endless("producer", 0, true, work);
 }
 
 /// A reader whose sections last so long, one every second.
 fn reader(machine: &mut Threads, start: u64, inside: u64) {
-    let work = Reads {
-        sections: 0,
-        inside,
-        outside: SECOND,
-        sleeps_inside: true,
-        sleeps_outside: true,
-        vary: false,
-        chance: Chance::new(1),
-        at: Default::default(),
-    };
+    let work = Steps::default().repeat(None, |it| {
+        let it = it.op(Op::Lock).sleep(Time::of(inside));
+        it.op(Op::Unlock).sleep(Time::of(SECOND))
+    });
     machine.spawn_endless("reader", start, true, work);
 }
 
 fn caller(machine: &mut Threads, name: &str, start: u64, calls: u64) {
-    let work = Rounds {
-        rounds: 1,
-        calls,
-        awaits: 0,
-        callback: Queued::of(0),
-        pause: 1000,
-        compute: 0,
-        rest: 0,
-        vary: false,
-        chance: Chance::new(1),
-        at: Default::default(),
-    };
+    let call = |it: Steps| it.op(Op::Synchronize).sleep(Time::of(1000));
+    let work = Steps::default().repeat(Some(calls), call);
     machine.spawn(name, start, true, work);
 }
 
@@ -154,21 +126,8 @@ fn the_batch_follows_what_fences_cost() {
 /// A producer that retires one after so many nanoseconds of other work, and never sleeps.
 fn busy_producer(machine: &mut Threads, between: u64) {
     let func = machine.func("block", 96, Verb::Retire);
-    let work = Queuer {
-        every: 1,
-        vary: false,
-        times: 1 << 40,
-        callbacks: vec![Queued {
-            func,
-            lazy: true,
-            can_wake: true,
-        }],
-        work: 0,
-        between,
-        stop: u64::MAX,
-        chance: Chance::new(1),
-        at: Default::default(),
-    };
+    let work = Steps::default().repeat(None, |it| it.call(0).kernel(between));
+    let work = work.of(vec![Queued::of(func)], Chance::new(1));
     machine.spawn_endless("producer", 0, true, work);
 }
 

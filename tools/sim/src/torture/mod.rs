@@ -31,6 +31,9 @@ pub use shrink::{Shrunk, shrink};
 use crate::kernel::machine::Machine;
 use crate::record::points::Point;
 
+/// What each count is; `--help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 /// Virtual time after the faults within which every actor has to be done, in nanoseconds.
 const PATIENCE: u64 = 300_000_000_000;
 

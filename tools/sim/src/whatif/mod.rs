@@ -78,6 +78,9 @@ pub use show::{report, text};
 
 use doings::{Awaited, Doings};
 
+/// What each line and column of `quiescent whatif` is; `--help-metrics` prints it.
+pub const METRICS: &str = include_str!("metrics.txt");
+
 /// A figure of the model as recorded that is off by more than this share is a bad fit.
 pub const BAD_FIT: f64 = 0.15;
 

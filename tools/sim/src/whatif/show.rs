@@ -148,7 +148,7 @@ pub fn text(answer: &Answer, width: usize) -> String {
          machines that fit, and as a factor of what was recorded; `?`: it has figures on both sides, so the \
          direction is not known; `~`: all of it is within what two records of one machine differ by \
          ({:.0} %; more for few events). `fitted`: chosen because it fits. What each line is: \
-         docs/tools.md\n",
+         quiescent whatif --help-metrics\n",
         100.0 * BAD_FIT,
         100.0 * SMALL
     );

@@ -4,7 +4,9 @@
 mod barrier;
 mod common;
 mod expedited;
+mod experiments;
 mod fast_no_hz;
+mod fit_bridge;
 mod flood;
 mod hotplug;
 mod kernel_settings;

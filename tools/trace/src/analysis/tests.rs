@@ -1,7 +1,7 @@
 //! What all analyses have in common, and how their tests run them.
 
 use super::*;
-use crate::{Bounds, Fault, Reader, START_MARK};
+use crate::{Bounds, Buffer, Fault, Reader, START_MARK};
 
 /// Runs an analysis over lines of ftrace text.
 pub(crate) fn run(kind: Kind, text: &str) -> Findings {
@@ -192,15 +192,23 @@ fn every_analysis_takes_every_event_without_its_surroundings() {
 
 #[test]
 fn what_is_not_known_of_losses_buffers_and_times_is_said() {
-    let found = run(
-        Kind::Wakeups,
-        "\
-         # buffer: - clock: mono cpus-with-events: 1
-         # buffer: inst clock: local cpus-with-events: 1
-         # not applied: TIME_SHIFT
-         CPU:1 [LOST EVENTS]
-         a-5 [001] ..... 1.0: sched_wakeup: comm=b pid=1 prio=1 target_cpu=001",
-    );
+    let text = "CPU:1 [LOST EVENTS]\n\
+         a-5 [001] ..... 1.0: sched_wakeup: comm=b pid=1 prio=1 target_cpu=001\n";
+    let mut reader = Reader::new("test", text.as_bytes());
+    let mut analysis = Analysis::new(Kind::Wakeups, Filter::default());
+    while let Some(record) = reader.next_record().expect("reads") {
+        analysis.feed(&record);
+    }
+    let buffer = |name: &str, clock: &str| Buffer {
+        name: name.to_owned(),
+        clock: clock.to_owned(),
+    };
+    let summary = Summary {
+        buffers: vec![buffer("", "mono"), buffer("inst", "local")],
+        not_applied: vec!["TIME_SHIFT".to_owned()],
+        ..reader.summary().clone()
+    };
+    let found = analysis.finish(&summary).expect("has findings");
     let about = &found.about;
     assert_eq!((about.lost_untold, about.buffers.len()), (1, 2));
     for doubt in ["lost at 1 places", "different clocks", "TIME_SHIFT"] {

@@ -29,7 +29,7 @@ mod stacks;
 mod table;
 
 use counts::{Long, WaitCounts};
-use stacks::{Stacks, is_stack};
+use stacks::Stacks;
 
 /// Workers in RCU's work item at a time.
 const WORKERS_MOST: usize = 4096;
@@ -155,7 +155,20 @@ impl Part for Waits {
                 self.passed.gps += 1;
                 self.holdout = self.course.brief();
             }
-            Event::Other => self.other(seen),
+            Event::Synchronize { what: "request" } => self.begins(seen, By::Request, 0),
+            Event::Synchronize { what: "complete" } => self.says_over(seen, Call::Normal),
+            Event::Work { function: WORK } => {
+                self.workers().insert(record.pid, ());
+            }
+            Event::Stack { frames } => {
+                let open = self.open.get_mut(&record.pid);
+                if let Some(open) = open.filter(|open| open.stack.is_none()) {
+                    open.stack = self.stacks.number(frames);
+                }
+            }
+            Event::Other if record.event == "workqueue_execute_end" => {
+                self.workers().remove(&record.pid);
+            }
             _ => {}
         }
     }
@@ -168,31 +181,6 @@ impl Part for Waits {
 }
 
 impl Waits {
-    fn other(&mut self, seen: &Seen<'_>) {
-        let record = seen.record;
-        match record.event {
-            "rcu_sr_normal" if record.text.ends_with("request") => {
-                self.begins(seen, By::Request, 0);
-            }
-            "rcu_sr_normal" if record.text.ends_with("complete") => {
-                self.says_over(seen, Call::Normal);
-            }
-            "workqueue_execute_start" if record.text.ends_with(WORK) => {
-                self.workers().insert(record.pid, ());
-            }
-            "workqueue_execute_end" => {
-                self.workers().remove(&record.pid);
-            }
-            _ if is_stack(record) => {
-                let open = self.open.get_mut(&record.pid);
-                if let Some(open) = open.filter(|open| open.stack.is_none()) {
-                    open.stack = self.stacks.number(record);
-                }
-            }
-            _ => {}
-        }
-    }
-
     fn workers(&mut self) -> &mut Waiting<u32, ()> {
         self.workers
             .get_or_insert_with(|| Waiting::new(WORKERS_MOST))
@@ -304,8 +292,7 @@ impl Waits {
         let record = seen.record;
         let is_its_own = !record.flags.softirq()
             && !record.flags.hardirq()
-            && !is_stack(record)
-            && !matches!(seen.event, Event::Switch { .. });
+            && !matches!(seen.event, Event::Switch { .. } | Event::Stack { .. });
         let Some(open) = self.open.get(&record.pid).filter(|_| is_its_own) else {
             return;
         };

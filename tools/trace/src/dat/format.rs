@@ -7,16 +7,13 @@
 //!     field:unsigned short common_type;  offset:0;  size:2;  signed:0;
 //!     ...
 //!     field:__data_loc char[] name;      offset:24; size:4;  signed:0;
-//!
-//! print fmt: "call_site=%pS ptr=%p name=%s", (void *)REC->call_site, REC->ptr, __get_str(name)
 //! ```
 //!
 //! A kernel has thousands of them and a trace uses few: the texts are kept, and taken apart when the first
 //! event of a kind is met. Offsets and sizes are only believed as far as the event's bytes go.
 
-use super::print::Print;
 use super::walk::{Walk, damaged, number};
-use crate::line::{How, Shape, shape_of};
+use crate::event::{Text, needs};
 use std::collections::HashMap;
 use std::io::{self, Read};
 
@@ -25,10 +22,6 @@ const FORMATS_MOST: u64 = 16 << 20;
 
 /// How many there may be.
 const COUNT_MOST: usize = 1 << 16;
-
-/// Bytes of the texts whose recipes are taken apart: a recipe takes more memory than its text. A trace has
-/// some dozens of kinds of events, of 4 KB at most; of what is beyond, fields are written.
-const RECIPES_MOST: usize = 1 << 20;
 
 /// Bytes of an event.
 const EVENT_MOST: usize = 1 << 24;
@@ -182,43 +175,22 @@ impl Field {
 pub(super) struct Format {
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
-    /// How many of the fields all events have.
-    pub(super) common: usize,
-    /// How the kernel prints it; `None` if that is beyond [`Print`].
-    pub(super) print: Option<Print>,
-    /// What is made of its fields without a text, and the place of each that it needs.
-    pub(super) shape: Option<(&'static Shape, Vec<usize>)>,
+    /// What its event is made of, and the place of each field that it has.
+    pub(super) needs: Vec<(Option<Text>, Option<usize>)>,
 }
 
 impl Format {
-    /// With its recipe, or without.
-    pub(super) fn parse(text: &str, recipe: bool) -> Option<Format> {
+    pub(super) fn parse(text: &str) -> Option<Format> {
         let name = text.lines().find_map(|l| l.strip_prefix("name:"))?.trim();
         let fields: Vec<Field> = text
             .lines()
             .filter_map(|l| Field::parse(l.trim().strip_prefix("field:")?))
             .collect();
-        let print = text.split_once("print fmt:").filter(|_| recipe);
-        let print = print.and_then(|(_, print)| Print::parse(print.trim(), &fields));
-        let needs = |(name, how): &(&str, How)| {
-            let known = *how != How::State || print.is_some();
-            fields
-                .iter()
-                .position(|f| f.name == *name)
-                .filter(|_| known)
-        };
-        let shape = shape_of(name).and_then(|shape| {
-            let needs: Option<_> = shape.needs.iter().map(needs).collect();
-            Some((shape, needs?))
-        });
+        let place = |name| fields.iter().position(|f| f.name == name);
+        let needs = needs(name).into_iter();
         Some(Format {
-            name: name.to_owned(),
-            common: fields
-                .iter()
-                .take_while(|f| f.name.starts_with("common_"))
-                .count(),
-            print,
-            shape,
+            name: name.replace(|c: char| c.is_ascii_control(), " "),
+            needs: needs.map(|(name, how)| (how, place(name))).collect(),
             fields,
         })
     }
@@ -241,8 +213,6 @@ pub(super) struct Formats {
     /// Where the fields that all events have stand, from the first format.
     common: Vec<Field>,
     bytes: u64,
-    /// Bytes of the texts whose recipes were taken apart.
-    recipes: usize,
 }
 
 impl Formats {
@@ -265,10 +235,11 @@ impl Formats {
             return Err(damaged(place, "an event format without an ID"));
         };
         if self.common.is_empty()
-            && let Some(format) = Format::parse(&text, false)
+            && let Some(format) = Format::parse(&text)
         {
-            self.common = format.fields;
-            self.common.truncate(format.common);
+            let fields = format.fields.into_iter();
+            let common = fields.take_while(|f| f.name.starts_with("common_"));
+            self.common = common.collect();
         }
         self.by_id.insert(id, Slot::Text(text));
         Ok(())
@@ -278,8 +249,7 @@ impl Formats {
     pub(super) fn get(&mut self, id: u64) -> Option<&Format> {
         let slot = self.by_id.get_mut(&id)?;
         if let Slot::Text(text) = slot {
-            self.recipes += text.len();
-            *slot = match Format::parse(text, self.recipes <= RECIPES_MOST) {
+            *slot = match Format::parse(text) {
                 Some(format) => Slot::Whole(Box::new(format)),
                 None => Slot::Bad,
             };

@@ -68,7 +68,6 @@ pub(super) struct Buffer {
 
 /// A file, as far as it is read before its events.
 pub(super) struct Layout {
-    pub(super) version: u8,
     pub(super) packing: Packing,
     pub(super) shape: Shape,
     pub(super) cpus: u32,
@@ -120,7 +119,6 @@ impl Layout {
         let page_size = page_size(walk.u32()?, place)?;
         let long = usize::from(long);
         let mut layout = Layout {
-            version,
             packing: Packing::None,
             shape: Shape {
                 big,

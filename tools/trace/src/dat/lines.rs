@@ -1,24 +1,21 @@
 //! The records of a trace.dat.
 //!
-//! First what a header would say: CPUs, and a line for each buffer. Then a record for each event: its fields,
-//! if it is one that is decoded, or its text as the kernel writes it. A clock that counts no time (`counter`,
-//! `uptime`, `x86-tsc`) gives an order only. Names of tasks are those that trace-cmd saved; a task that it
-//! does not know gets the name under which a `sched_switch` saw it, if one did, and is `<...>` otherwise.
+//! First what a header would say: CPUs, and the buffers. Then a record for each event, with the fields of its
+//! event if it is one that is decoded. A clock that counts no time (`counter`, `uptime`, `x86-tsc`) gives an
+//! order only. Names of tasks are those that trace-cmd saved; a task that it does not know gets the name
+//! under which a `sched_switch` saw it, if one did, and is `<...>` otherwise.
 
-use super::expr::Context;
 use super::format::{Field, Format, Kind};
 use super::layout::Layout;
 use super::merge::{Merge, Met};
 use super::page::Missing;
-use super::print::write_fields;
+use super::symbols::Symbols;
 use super::walk::{File, Source, lossy};
 use crate::base::made::push_line;
-use crate::line::{self, Columns, Draft, How, Made, Maker, Shape};
+use crate::event::{Fields, Text, push_text};
+use crate::line::{Columns, Draft, Line, Made, Maker};
 use std::collections::HashMap;
 use std::io::{self, Write};
-
-/// Bytes of one event's text; beyond it is cut.
-const TEXT_MOST: usize = 32 << 10;
 
 /// Names of tasks that are learned on the way.
 const LEARNED_MOST: usize = 1 << 16;
@@ -31,7 +28,7 @@ pub(crate) struct Dat {
     units: Vec<bool>,
     /// Events of a buffer and CPU whose loss has been written.
     reported: HashMap<(usize, u32), u64>,
-    text: String,
+    started: bool,
 }
 
 impl Dat {
@@ -40,47 +37,32 @@ impl Dat {
         let layout = Layout::read(&mut file)?;
         let merge = Merge::new(file, &layout)?;
         let units = layout.buffers.iter().map(|b| counts_time(&b.clock));
-        let dat = Dat {
+        Ok(Made::new(Dat {
             units: units.collect(),
             merge,
             reported: HashMap::new(),
-            text: String::new(),
+            started: false,
             layout,
-        };
-        let head = dat.header();
-        Ok(Made::new(dat, head))
+        }))
     }
 
-    fn header(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+    fn header(&self, out: &mut Draft) {
         let layout = &self.layout;
-        let _always = writeln!(
-            out,
-            "# trace.dat version {}, compression {}\ncpus={}",
-            layout.version,
-            layout.packing.name(),
-            layout.cpus
-        );
+        out.line(Line::Nothing);
+        out.line(Line::Cpus(layout.cpus));
         for buffer in &layout.buffers {
-            let (name, clock) = (one_line(&buffer.name), one_line(&buffer.clock));
-            let _always = writeln!(
-                out,
-                "# buffer: {} clock: {clock} cpus-with-events: {}",
-                if name.is_empty() { "-" } else { &name },
-                buffer.cpus.len()
-            );
+            let (name, clock) = (&buffer.name, &buffer.clock);
+            out.line(Line::Buffer { name, clock });
         }
-        for option in &layout.not_applied {
-            let _always = writeln!(out, "# not applied: {option}");
-        }
-        out
+        let options = layout.not_applied.iter();
+        options.for_each(|option| out.line(Line::NotApplied(option)));
     }
 
     fn record(&mut self, met: &Met, out: &mut Draft) {
         self.gap(met, out);
         let event = self.merge.event(met);
         let layout = &mut self.layout;
-        let (big, long) = (layout.shape.big, layout.shape.long);
+        let big = layout.shape.big;
         let formats = &mut layout.formats;
         let common = |name| formats.common(name).and_then(|f| f.number(event, big));
         let id = common("common_type");
@@ -91,20 +73,11 @@ impl Dat {
         if let Some(format) = format.filter(|f| f.name == "sched_switch") {
             learn(format, event, big, &mut layout.tasks);
         }
-        let context = Context {
-            event,
-            fields: format.map_or(&[], |f| &f.fields),
-            big,
-            long,
-            symbols: &layout.symbols,
-            strings: &layout.strings,
-        };
         let task = match pid {
             0 => "<idle>",
             _ => layout.tasks.get(&pid).map_or("<...>", |t| t),
         };
         let columns = Columns {
-            instance: layout.buffers[met.buffer].name.as_bytes(),
             task: task.as_bytes(),
             pid,
             cpu: met.cpu,
@@ -113,21 +86,16 @@ impl Dat {
             seconds: self.units[met.buffer],
         };
         let Some(format) = format else {
-            return out.with_text(&columns, b"unknown", |out| {
-                out.extend_from_slice(b"(no format in the file)");
-            });
+            return out.record(&columns, b"unknown", Fields::default());
         };
-        if let Some((shape, needs)) = &format.shape
-            && let Some(shape) = out.takes(Some(shape))
-        {
-            let fields = fields_of(shape, needs, format, &context, out);
-            return out.with_fields(&columns, fields);
-        }
-        self.text.clear();
-        write_event(format, &context, &mut self.text);
-        out.with_text(&columns, format.name.as_bytes(), |out| {
-            push_line(out, self.text.trim_end().as_bytes());
-        });
+        let context = Context {
+            event,
+            big,
+            symbols: &layout.symbols,
+            strings: &layout.strings,
+        };
+        let fields = context.fields(format, out);
+        out.record(&columns, format.name.as_bytes(), fields);
     }
 
     /// Events that are missing before this one.
@@ -135,10 +103,10 @@ impl Dat {
         let reported = self.reported.entry((met.buffer, met.cpu)).or_default();
         match met.missing {
             Missing::None => {}
-            Missing::Some => out.line(format_args!("CPU:{} [LOST EVENTS]", met.cpu)),
+            Missing::Some => out.line(Line::Lost(None)),
             Missing::Number(n) => {
                 *reported = reported.saturating_add(n);
-                out.line(format_args!("CPU:{} [LOST {n} EVENTS]", met.cpu));
+                out.line(Line::Lost(Some(n)));
             }
         }
     }
@@ -152,15 +120,18 @@ impl Dat {
             let reported = buffer.and_then(|b| self.reported.get(&(b, *cpu)));
             let rest = lost.saturating_sub(reported.copied().unwrap_or(0));
             if rest > 0 {
-                out.line(format_args!("CPU:{cpu} [LOST {rest} EVENTS]"));
+                out.line(Line::Lost(Some(rest)));
             }
         }
     }
 }
 
 impl Maker for Dat {
-    /// A record; at the end what the statistics say.
+    /// A record; at the start the header, at the end what the statistics say.
     fn more(&mut self, out: &mut Draft) -> io::Result<bool> {
+        if !std::mem::replace(&mut self.started, true) {
+            self.header(out);
+        }
         match self.merge.next()? {
             Some(met) => self.record(&met, out),
             None => {
@@ -172,67 +143,59 @@ impl Maker for Dat {
     }
 }
 
-/// What the event needs, out of its bytes.
-fn fields_of(
-    shape: &'static Shape,
-    needs: &[usize],
-    format: &Format,
-    context: &Context<'_>,
-    out: &mut Draft,
-) -> line::Fields {
-    let mut fields = line::Fields::new(shape);
-    let (event, big) = (context.event, context.big);
-    for (at, ((_, how), place)) in shape.needs.iter().zip(needs).enumerate() {
-        let field = &format.fields[*place];
-        let number = field.number(event, big).map(|it| it as u64);
-        match how {
-            How::Number => {
-                if let Some(number) = number {
-                    fields.number(at, number);
+/// The bytes of an event, and names for what is in them.
+struct Context<'a> {
+    event: &'a [u8],
+    big: bool,
+    symbols: &'a Symbols,
+    strings: &'a HashMap<u64, String>,
+}
+
+impl Context<'_> {
+    /// What the event needs.
+    fn fields(&self, format: &Format, out: &mut Draft) -> Fields {
+        let mut fields = Fields::default();
+        for (at, (how, place)) in format.needs.iter().enumerate() {
+            let Some(field) = place.map(|place| &format.fields[place]) else {
+                continue;
+            };
+            let number = field.number(self.event, self.big).map(|it| it as u64);
+            match (how, field.text(self.event, self.big), number) {
+                (None, _, Some(number)) => fields.number(at, number),
+                (Some(Text::Stack), ..) => {
+                    fields.text(at, out.span_of(|out| self.write_stack(field, out)))
                 }
+                (Some(_), Some(text), _) => fields.text(at, out.span(text)),
+                (Some(how), None, Some(number)) => {
+                    let write = |out: &mut Vec<u8>| self.write(field, *how, number, out);
+                    fields.text(at, out.span_of(write));
+                }
+                _ => {}
             }
-            How::Text => match field.text(event, big) {
-                Some(text) => fields.text(at, out.span(text)),
-                None => {
-                    if let Some(number) = number {
-                        let text = text_of(field, number, context);
-                        fields.text(at, out.span(text.as_bytes()));
-                    }
-                }
-            },
-            How::Function | How::State => {
-                let mut text = String::new();
-                let written = match (how, &format.print) {
-                    (How::State, Some(print)) => print.write_state(context, &mut text),
-                    _ => number.map(|it| context.write_function(it, false, &mut text)),
-                };
-                if written.is_some() {
-                    fields.text(at, out.span(text.as_bytes()));
-                }
+        }
+        fields
+    }
+
+    /// What a number stands for: a function or a text by its address.
+    fn write(&self, field: &Field, how: Text, number: u64, out: &mut Vec<u8>) {
+        match (field.kind, self.strings.get(&number)) {
+            (Kind::Pointer, Some(text)) => push_line(out, text.as_bytes()),
+            (Kind::Pointer, None) => {
+                let _always = write!(out, "({number:#x})");
+            }
+            _ => {
+                let function = self.symbols.find(number);
+                push_text(out, how, number, function.map(|(name, _)| name.as_bytes()));
             }
         }
     }
-    fields
-}
 
-/// The string at an address, as the kernel's list has it; or a number.
-fn text_of(field: &Field, number: u64, context: &Context<'_>) -> String {
-    match (field.kind, context.strings.get(&number)) {
-        (Kind::Pointer, Some(text)) => text.clone(),
-        (Kind::Pointer, None) => format!("({number:#x})"),
-        _ => (number as i64).to_string(),
-    }
-}
-
-fn write_event(format: &Format, context: &Context<'_>, out: &mut String) {
-    let printed = format.print.as_ref().and_then(|p| p.write(context, out));
-    if printed.is_none() {
-        out.clear();
-        write_fields(format, context, out);
-    }
-    if out.len() > TEXT_MOST {
-        let end = (0..=TEXT_MOST).rev().find(|at| out.is_char_boundary(*at));
-        out.truncate(end.unwrap_or(0));
+    fn write_stack(&self, field: &Field, out: &mut Vec<u8>) {
+        for number in (0..).map_while(|at| field.element(self.event, at, self.big)) {
+            out.extend_from_slice(b" => ");
+            self.write(field, Text::Stack, number as u64, out);
+            out.push(b'\n');
+        }
     }
 }
 
@@ -256,10 +219,4 @@ fn counts_time(clock: &str) -> bool {
         "local", "global", "perf", "mono", "mono_raw", "boot", "tai", "",
     ];
     known.contains(&clock)
-}
-
-fn one_line(text: &str) -> String {
-    let mut line = Vec::new();
-    push_line(&mut line, text.as_bytes());
-    String::from_utf8_lossy(&line).into_owned()
 }

@@ -1,8 +1,7 @@
 //! `trace.dat`, the file of trace-cmd, versions 6 and 7: a stream of records.
 //!
-//! A record has the fields of its event, if it is one that is decoded, and else the text that the kernel
-//! would have written. Everything in it comes from the file: formats of events and their `print fmt`, names
-//! of functions, strings and tasks.
+//! A record has the fields of its event, if it is one that is decoded. Everything in it comes from the file:
+//! formats of events, names of functions, strings and tasks.
 //!
 //! | module | job |
 //! |---|---|
@@ -11,14 +10,11 @@
 //! | `layout` | where everything is, in both versions |
 //! | `symbols` | functions, strings and tasks by number |
 //! | `format` | fields of events |
-//! | `print`, `expr` | the kernel's recipe for an event's text |
 //! | `page` | events of one page |
 //! | `merge` | events of all CPUs and buffers, by time |
 //! | `lines` | the records |
 //!
 //! **Buffers.** A recording may have several, the first one and those of instances; all are read and merged.
-//! Lines of instances have `name: ` in front, as with `trace-cmd report`. The first lines say which buffers
-//! there are.
 //!
 //! **Memory.** One page, or one chunk where data is compressed, for each CPU of each buffer, all of them
 //! within `HELD_MOST` (32 MiB); symbols and formats, within 24 and 16 MiB; one zstd window of at most 32 MiB.
@@ -31,14 +27,12 @@
 //! **Not read**: `TIME_SHIFT` and `TSC2NSEC` (times of a guest stay the guest's; `x86-tsc` has no unit),
 //! reports of latency tracers.
 
-mod expr;
 mod format;
 mod layout;
 mod lines;
 mod merge;
 mod pack;
 mod page;
-mod print;
 mod symbols;
 mod walk;
 

@@ -36,14 +36,6 @@ impl Packing {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Packing::None => "none",
-            Packing::Zstd => "zstd",
-            Packing::Zlib => "zlib",
-        }
-    }
-
     /// The plain bytes of a part, as a stream.
     pub(crate) fn stream<'a>(self, mut packed: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {

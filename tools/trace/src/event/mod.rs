@@ -1,22 +1,22 @@
-//! An event's fields, decoded from the kernel's text formats.
+//! What an event says: made of its text, or of its fields.
 //!
 //! Only the events that a model of RCU and of the scheduler's ticks needs are decoded; the others are
 //! [`Event::Other`]. RCU's events start with the flavour (`rcu_preempt`, or `rcu_sched` on kernels without
 //! preemption), which is left out.
 
-use crate::event::fields::{function, number, numbered, task};
-use crate::{Fault, Record};
+use crate::Fault;
+use stored::Stored;
+use text::{Exact, Loose, Plugin};
 
-pub(crate) mod clock;
-mod fast;
-pub(crate) mod fields;
-mod made;
 mod moves;
-mod rcu;
-pub(crate) mod window;
+mod stored;
+mod table;
+mod text;
+mod words;
 
 pub(crate) use moves::{KVFREE, Move};
-pub use window::{Bounds, END_MARK, START_MARK, Window};
+pub(crate) use stored::{Fields, Span, needs, push_text};
+pub(crate) use table::Text;
 
 /// Functions that a tick's timer calls, by kernel version.
 const TICKS: [&str; 3] = [
@@ -214,6 +214,21 @@ pub enum Event<'a> {
         /// `FirstQ`, `WakeEmpty`, `Lazy`…
         what: &'a str,
     },
+    /// `rcu_sr_normal`: a grace period is waited for by a request of its own.
+    Synchronize {
+        /// `request`, `complete`…
+        what: &'a str,
+    },
+    /// `workqueue_execute_start`.
+    Work {
+        /// The function that a worker calls.
+        function: &'a str,
+    },
+    /// `kernel_stack`: the stack of the event before it.
+    Stack {
+        /// ` => function`, a line each.
+        frames: &'a str,
+    },
     /// `tracing_mark_write`, or `print`: text from user space.
     Mark {
         /// The text.
@@ -223,184 +238,37 @@ pub enum Event<'a> {
     Other,
 }
 
-impl<'a> Record<'a> {
-    /// Decodes the event.
-    ///
-    /// # Errors
-    /// [`Fault::Field`] with the field's name when a known event lacks it, [`Fault::Hidden`] for hidden
-    /// pointers.
-    ///
-    /// ```
-    /// use quiescent_trace::{Event, Reader};
-    ///
-    /// let text = "a-7 [001] d..2. 1.5: rcu_callback: rcu_preempt rhp=ff10 func=__d_free 3\n";
-    /// let mut reader = Reader::new("example", text.as_bytes());
-    /// let event = reader.next_record()?.unwrap().decode().unwrap();
-    /// assert_eq!(event, Event::Callback { head: 0xff10, function: "__d_free" });
-    /// # Ok::<(), quiescent_trace::Error>(())
-    /// ```
-    #[inline(always)]
-    pub fn decode(&self) -> Result<Event<'a>, Fault> {
-        if let Some((fields, text)) = self.fields {
-            return made::decode(fields, text);
-        }
-        match fast::decode(self.event, self.text) {
-            Some(event) => Ok(event),
-            None => self.decode_any(),
-        }
-    }
-
-    /// The same for every form of text.
-    fn decode_any(&self) -> Result<Event<'a>, Fault> {
-        let text = self.text;
-        if let Some(rest) = self.event.strip_prefix("rcu_") {
-            return rcu::decode(rest, text);
-        }
-        Ok(match self.event {
-            "sched_wakeup" => wakeup(text, false)?,
-            "sched_wakeup_new" => wakeup(text, true)?,
-            "sched_waking" => waking(text)?,
-            "sched_switch" => switch(text)?,
-            "cpu_idle" => idle(text)?,
-            "hrtimer_expire_entry" => {
-                let function = function(text, "function")?;
-                // It could be the tick's.
-                if function.starts_with("0x") {
-                    return Err(Fault::Address);
-                }
-                if TICKS.contains(&function) {
-                    Event::Tick {
-                        now_ns: numbered(text, "now")?,
-                    }
-                } else {
-                    Event::Hrtimer { function }
-                }
-            }
-            "timer_expire_entry" => Event::Timer {
-                function: function(text, "function")?,
-                jiffies: numbered(text, "now")?,
-                base: numbered(text, "baseclk").ok(),
-            },
-            "softirq_entry" => Event::Softirq {
-                vec: numbered(text, "vec")?,
-            },
-            "softirq_exit" => Event::SoftirqExit {
-                vec: numbered(text, "vec")?,
-            },
-            "tick_stop" => Event::TickStop {
-                stopped: numbered::<u8>(text, "success")? != 0,
-                dependency: crate::event::fields::value(text, "dependency")
-                    .ok_or(Fault::Field("dependency"))?,
-            },
-            "sys_exit" => Event::SysExit,
-            event if event.starts_with("sys_") => syscall(event, text)?,
-            "tracing_mark_write" | "print" => Event::Mark {
-                // trace-cmd puts the writer's name before the text.
-                text: text.strip_prefix("tracing_mark_write: ").unwrap_or(text),
-            },
-            _ => Event::Other,
-        })
+/// The event of this name with this text.
+#[inline(always)]
+pub(crate) fn of_text<'a>(name: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
+    match table::decode(name, &mut Exact(text)) {
+        Ok(event) => Ok(event),
+        Err(_) => of_any_text(name, text),
     }
 }
 
-fn wakeup(text: &str, new: bool) -> Result<Event<'_>, Fault> {
-    if text.starts_with("comm=") {
-        return Ok(Event::Wakeup {
-            task: task(text, "comm", "pid")?,
-            pid: numbered(text, "pid")?,
-            target: cpu(numbered(text, "target_cpu"), "target_cpu")?,
-            new,
-        });
-    }
-    // trace-cmd's own form: `comm:pid [prio] CPU:000`.
-    let (task, pid) = plugin(text).ok_or(Fault::Field("comm"))?;
-    let target = text.rsplit_once("CPU:").and_then(|(_, n)| number(n.trim()));
-    let target = cpu(target.ok_or(Fault::Field("CPU")), "CPU")?;
-    Ok(Event::Wakeup {
-        task,
-        pid,
-        target,
-        new,
-    })
-}
-
-/// The same formats as a wake-up's.
-fn waking(text: &str) -> Result<Event<'_>, Fault> {
-    let Event::Wakeup { task, pid, .. } = wakeup(text, false)? else {
-        return Ok(Event::Other);
+/// The same for every form of text.
+#[inline(never)]
+fn of_any_text<'a>(name: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
+    let plugin = match name {
+        "sched_switch" => !text.starts_with("prev_comm="),
+        "sched_wakeup" | "sched_wakeup_new" | "sched_waking" => !text.starts_with("comm="),
+        _ => false,
     };
-    Ok(Event::Waking { task, pid })
-}
-
-/// `sys_enter: NR 87 (…)`, with names for fields `id=87`; of one call `sys_enter_unlink: …`,
-/// `sys_exit_unlink: …`, and as the kernel itself prints it `sys_unlink(pathname: …)`, `sys_unlink -> 0x0`.
-fn syscall<'a>(event: &'a str, text: &'a str) -> Result<Event<'a>, Fault> {
-    if event == "sys_enter" {
-        let number = match text.strip_prefix("NR ") {
-            Some(rest) => rest.split_whitespace().next(),
-            None => crate::event::fields::value(text, "id"),
-        };
-        let call = number.ok_or(Fault::Field("NR"))?;
-        return Ok(Event::SysEnter { call });
-    }
-    if event.starts_with("sys_exit_") || text.starts_with("-> ") {
-        return Ok(Event::SysExit);
-    }
-    let call = match event.strip_prefix("sys_enter_") {
-        Some(call) => Some(call),
-        None => match event.split_once('(') {
-            Some((name, _)) => name.strip_prefix("sys_"),
-            None => event.strip_prefix("sys_").filter(|_| text.starts_with('(')),
-        },
-    };
-    Ok(call.map_or(Event::Other, |call| Event::SysEnter { call }))
-}
-
-fn switch(text: &str) -> Result<Event<'_>, Fault> {
-    if text.starts_with("prev_comm=") {
-        return Ok(Event::Switch {
-            prev: task(text, "prev_comm", "prev_pid")?,
-            prev_pid: numbered(text, "prev_pid")?,
-            state: state(text),
-            next: task(text, "next_comm", "next_pid")?,
-            next_pid: numbered(text, "next_pid")?,
-        });
-    }
-    // trace-cmd's own form: `comm:pid [prio] S ==> comm:pid [prio]`.
-    let (prev, next) = text.split_once(" ==> ").ok_or(Fault::Field("==>"))?;
-    let state = prev.trim_end().rsplit(' ').next().unwrap_or("");
-    let (prev, prev_pid) = plugin(prev).ok_or(Fault::Field("prev_comm"))?;
-    let (next, next_pid) = plugin(next).ok_or(Fault::Field("next_comm"))?;
-    Ok(Event::Switch {
-        prev,
-        prev_pid,
-        state,
-        next,
-        next_pid,
-    })
-}
-
-/// `prev_state=R+`; where fields have names it is a number.
-fn state(text: &str) -> &str {
-    let word = crate::event::fields::value(text, "prev_state").unwrap_or("");
-    match number::<u64>(word).map(|bits| bits & 0xff) {
-        Some(0) => "R",
-        Some(1) => "S",
-        Some(2) => "D",
-        _ => word,
+    match plugin {
+        true => table::decode(name, &mut Plugin::new(text)),
+        false => table::decode(name, &mut Loose::new(text)),
     }
 }
 
-/// `comm:pid [prio]`.
-fn plugin(text: &str) -> Option<(&str, u32)> {
-    let (who, _) = text.split_once(" [")?;
-    let (task, pid) = who.rsplit_once(':')?;
-    Some((task.trim(), pid.parse().ok()?))
-}
-
-fn idle(text: &str) -> Result<Event<'_>, Fault> {
-    let cpu = cpu(numbered(text, "cpu_id"), "cpu_id")?;
-    Ok(Event::idle(numbered(text, "state")?, cpu))
+/// The event of this name with these fields, whose texts are pieces of `text`.
+pub(crate) fn of_fields<'a>(
+    name: &'a str,
+    fields: &Fields,
+    text: &'a str,
+) -> Result<Event<'a>, Fault> {
+    let at = 0;
+    table::decode(name, &mut Stored { fields, text, at })
 }
 
 impl Event<'_> {
@@ -412,17 +280,6 @@ impl Event<'_> {
             Ok(state) => Event::IdleEntry { cpu, state },
         }
     }
-}
-
-/// A CPU number that tables may be indexed by.
-fn cpu(number: Result<u32, Fault>, name: &'static str) -> Result<u32, Fault> {
-    number.and_then(|n| {
-        if n < 1 << 16 {
-            Ok(n)
-        } else {
-            Err(Fault::Field(name))
-        }
-    })
 }
 
 #[cfg(test)]

@@ -58,6 +58,9 @@ impl<'a> Event<'a> {
             | Event::BatchStart { .. }
             | Event::BatchEnd { .. }
             | Event::NocbWake { .. }
+            | Event::Synchronize { .. }
+            | Event::Work { .. }
+            | Event::Stack { .. }
             | Event::Mark { .. }
             | Event::Other => return None,
         })

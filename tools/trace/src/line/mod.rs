@@ -27,7 +27,6 @@
 
 mod columns;
 mod fast;
-mod fields;
 mod latency;
 mod list;
 mod made;
@@ -36,10 +35,10 @@ mod reader;
 mod source;
 
 use crate::Fault;
+use crate::event::{Event, Fields, of_fields, of_text};
 
 use columns::column_of_cpu;
 pub(crate) use fast::{Before, start};
-pub(crate) use fields::{Fields, How, Kind, Shape, shape_of};
 use latency::{glued, latency};
 use list::listed;
 pub(crate) use made::{Columns, Draft, Made, Maker};
@@ -104,11 +103,36 @@ pub struct Record<'a> {
     pub unit: Unit,
     /// Name of the event, without the subsystem.
     pub event: &'a str,
-    /// The rest of the line. Empty in a trace that is no text, for events that [`Record::decode`] makes of
-    /// their fields: [`Input::text`] has it.
+    /// The rest of the line; empty in a trace that is no text, whose events [`Record::decode`] makes of their
+    /// fields.
     pub text: &'a str,
     /// The fields of its event instead of a text, and the block with their texts.
     pub(crate) fields: Option<(&'a Fields, &'a str)>,
+}
+
+impl<'a> Record<'a> {
+    /// Decodes the event.
+    ///
+    /// # Errors
+    /// [`Fault::Field`] with the field's name when a known event lacks it, [`Fault::Hidden`] for hidden
+    /// pointers.
+    ///
+    /// ```
+    /// use quiescent_trace::{Event, Reader};
+    ///
+    /// let text = "a-7 [001] d..2. 1.5: rcu_callback: rcu_preempt rhp=ff10 func=__d_free 3\n";
+    /// let mut reader = Reader::new("example", text.as_bytes());
+    /// let event = reader.next_record()?.unwrap().decode().unwrap();
+    /// assert_eq!(event, Event::Callback { head: 0xff10, function: "__d_free" });
+    /// # Ok::<(), quiescent_trace::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn decode(&self) -> Result<Event<'a>, Fault> {
+        match self.fields {
+            None => of_text(self.event, self.text),
+            Some((fields, text)) => of_fields(self.event, fields, text),
+        }
+    }
 }
 
 /// What a line is.

@@ -9,7 +9,7 @@ pub(super) fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
         return Some(Ok(Line::Nothing));
     }
     if start.starts_with('#') {
-        return Some(damaged(start).map_or_else(|| Ok(header(start)), Err));
+        return Some(Ok(header(start)));
     }
     if let Some(n) = start.strip_prefix("cpus=") {
         return Some(n.trim().parse().map(Line::Cpus).map_err(|_| Fault::Shape));
@@ -27,28 +27,7 @@ pub(super) fn special(start: &str) -> Option<Result<Line<'_>, Fault>> {
         .then_some(Ok(Line::Nothing))
 }
 
-/// What could not be read of a Perfetto trace.
-fn damaged(line: &str) -> Option<Fault> {
-    let (what, byte) = line.strip_prefix("# damaged ")?.split_once(": ")?;
-    let byte = byte.trim_end().parse().ok()?;
-    match what {
-        "packet" => Some(Fault::Packet { byte }),
-        "rest" => Some(Fault::Rest { byte }),
-        _ => None,
-    }
-}
-
 fn header(line: &str) -> Line<'_> {
-    if let Some(about) = line.strip_prefix("# buffer: ")
-        && let Some((name, clock)) = about.split_once(" clock: ")
-    {
-        let name = if name == "-" { "" } else { name };
-        let clock = clock.split_whitespace().next().unwrap_or("");
-        return Line::Buffer { name, clock };
-    }
-    if let Some(option) = line.strip_prefix("# not applied: ") {
-        return Line::NotApplied(option.trim());
-    }
     let Some(rest) = line.split("entries-in-buffer/entries-written:").nth(1) else {
         return Line::Nothing;
     };

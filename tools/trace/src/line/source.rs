@@ -1,6 +1,6 @@
 //! What a [`Reader`](crate::Reader) reads: text, or records that are made out of something else.
 
-use super::made::{Made, Text};
+use super::made::Made;
 use std::fmt;
 use std::io::BufRead;
 
@@ -17,20 +17,12 @@ impl Input {
         Input(Of::Made(Box::new(made)))
     }
 
-    /// The lines of ftrace text that it is, or stands for.
-    ///
-    /// ```
-    /// use std::io::BufRead;
-    ///
-    /// let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-idle.txt.xz");
-    /// let lines = quiescent_trace::open(path)?.text().lines();
-    /// assert_eq!(lines.filter(|line| line.as_ref().is_ok_and(|it| !it.starts_with('#'))).count(), 1570);
-    /// # Ok::<(), quiescent_trace::Error>(())
-    /// ```
-    pub fn text(self) -> Box<dyn BufRead + Send> {
+    /// The text that it is.
+    #[cfg(test)]
+    pub(crate) fn text(self) -> Box<dyn BufRead + Send> {
         match self.0 {
             Of::Text(text) => text,
-            Of::Made(made) => Box::new(Text::new(*made)),
+            Of::Made(_) => panic!("it is no text"),
         }
     }
 }

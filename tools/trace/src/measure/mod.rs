@@ -12,7 +12,7 @@ mod gps;
 pub use gps::{FirstScan, GracePeriod, Holdouts};
 
 use crate::Source;
-use crate::event::window::{Follow, Place};
+use crate::record::window::{Follow, Place};
 use crate::{Error, Faults, Percentiles, Reader, Record, Summary, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,22 +1,18 @@
-//! An event out of its fields: those that it needs, or its text.
+//! An event's name, and the fields that it needs.
 //!
 //! Three kinds of event, one mechanism. A message of a known type has fields by number, and the table
 //! [`TYPED`] has their names. A generic event (field 327) has fields by name. A generic event of later
-//! versions (numbers from 65536 on) has fields by number, and a descriptor in the trace has their names. The
-//! text is the kernel's own (`print fmt`), as a recipe with the names of fields; an event without a recipe is
-//! its fields, `name=value`. A field that a recipe needs and the event lacks becomes `?`, so that the
-//! decoder of the text counts it. An event that has all fields that a `Shape` wants is not written as text.
+//! versions (numbers from 65536 on) has fields by number, and a descriptor in the trace has their names.
 
 use super::names::Symbols;
 use crate::base::made::push_line;
 use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
-use crate::line::{self, Columns, Draft, How, Shape, shape_of};
-use known::{RECIPES, TYPED};
-use value::{Style, write_value};
+use crate::event::{self, Text, needs, push_text};
+use crate::line::{Columns, Draft};
+use known::TYPED;
 
 mod known;
-mod value;
 
 pub(super) use known::{SWITCH, WAKING};
 
@@ -25,9 +21,6 @@ const FIELDS_MOST: usize = 12;
 
 /// Formats that are kept: a damaged trace may have any number of names.
 const FORMATS_MOST: usize = 4096;
-
-/// Bytes of an event's text; beyond it is cut.
-const TEXT_MOST: usize = 32 << 10;
 
 /// From here on numbers of events are explained by descriptors in the trace.
 const DESCRIBED_FROM: u32 = 65536;
@@ -38,22 +31,14 @@ const TYPED_MOST: u32 = 1024;
 /// The generic event.
 const GENERIC: u32 = 327;
 
-#[derive(Debug)]
-enum Piece {
-    /// Nothing in it ends a line.
-    Text(Vec<u8>),
-    Field(usize, Style),
-}
-
-/// An event's name, and its recipe.
+/// A kind of event.
 #[derive(Debug)]
 pub(super) struct Format {
     name: Vec<u8>,
     /// The fields that are looked at: by number (0: by name only), by name.
     fields: Vec<(u32, String)>,
-    pieces: Vec<Piece>,
-    /// What is made of its fields without a text, and the place of each that it needs.
-    shape: Option<(&'static Shape, Vec<u8>)>,
+    /// What its event is made of, and the place of each field that it has.
+    needs: Vec<(Option<Text>, Option<usize>)>,
 }
 
 /// The values of an event, by place in [`Format::fields`].
@@ -61,55 +46,15 @@ pub(super) type Values<'a> = [Option<Value<'a>>; FIELDS_MOST];
 
 impl Format {
     /// By what is known of the event's name; `fields` are the numbers and names of what it has.
-    fn new(name: &str, fields: &[(u32, String)]) -> Self {
-        let recipe = RECIPES.iter().find(|(event, _)| *event == name);
-        let mut format = Format {
+    fn new(name: &str, mut fields: Vec<(u32, String)>) -> Self {
+        fields.truncate(FIELDS_MOST);
+        let place = |name| fields.iter().position(|(_, it)| it == name);
+        let needs = needs(name).into_iter();
+        Format {
+            needs: needs.map(|(name, how)| (how, place(name))).collect(),
             name: clean(name),
-            fields: fields.iter().take(FIELDS_MOST).cloned().collect(),
-            pieces: Vec::new(),
-            shape: None,
-        };
-        format.shape = shape_of(name).and_then(|shape| {
-            let needs = shape.needs.iter().map(|(name, _)| {
-                let place = format.fields.iter().position(|(_, it)| it == name)?;
-                Some(place as u8)
-            });
-            Some((shape, needs.collect::<Option<_>>()?))
-        });
-        match recipe {
-            Some((_, recipe)) => format.cook(recipe),
-            None => {
-                for place in 0..format.fields.len() {
-                    let blank = if place == 0 { "" } else { " " };
-                    let text = format!("{blank}{}=", format.fields[place].1);
-                    format.pieces.push(Piece::Text(clean(&text)));
-                    format.pieces.push(Piece::Field(place, Style::Plain));
-                }
-            }
+            fields,
         }
-        format
-    }
-
-    fn cook(&mut self, recipe: &str) {
-        let mut rest = recipe;
-        while let Some((text, after)) = rest.split_once('{') {
-            self.pieces.push(Piece::Text(clean(text)));
-            let (field, after) = after.split_once('}').unwrap_or((after, ""));
-            let (name, style) = field.split_once(':').unwrap_or((field, ""));
-            let place = match self.fields.iter().position(|(_, it)| it == name) {
-                Some(place) => place,
-                None => {
-                    self.fields.push((0, name.to_owned()));
-                    self.fields.len() - 1
-                }
-            };
-            // No recipe has so many; a descriptor may.
-            if place < FIELDS_MOST {
-                self.pieces.push(Piece::Field(place, Style::named(style)));
-            }
-            rest = after;
-        }
-        self.pieces.push(Piece::Text(clean(rest)));
     }
 
     /// The place of a field of a message; nearly always its number's.
@@ -117,10 +62,9 @@ impl Format {
     fn place(&self, number: u32) -> Option<usize> {
         let likely = (number as usize).wrapping_sub(1);
         if self.fields.get(likely).is_some_and(|(it, _)| *it == number) {
-            return Some(likely).filter(|place| *place < FIELDS_MOST);
+            return Some(likely);
         }
-        let found = self.fields.iter().position(|(it, _)| *it == number);
-        found.filter(|place| *place < FIELDS_MOST)
+        self.fields.iter().position(|(it, _)| *it == number)
     }
 
     /// The record of an event with these values.
@@ -131,38 +75,19 @@ impl Format {
         columns: &Columns<'_>,
         out: &mut Draft,
     ) {
-        if let Some((shape, needs)) = &self.shape
-            && let Some(shape) = out.takes(Some(*shape))
-        {
-            let mut fields = line::Fields::new(shape);
-            for (at, ((_, how), place)) in shape.needs.iter().zip(needs).enumerate() {
-                match (how, values[usize::from(*place)]) {
-                    (_, None) | (How::Number, Some(Value::Bytes(_))) => {}
-                    (How::Number, Some(Value::Number(it))) => fields.number(at, it),
-                    (_, Some(Value::Bytes(it))) => fields.text(at, out.span(it)),
-                    (how, value) => {
-                        let style = match how {
-                            How::Function => Style::Function,
-                            How::State => Style::State,
-                            How::Number | How::Text => Style::Plain,
-                        };
-                        let write = |out: &mut Vec<u8>| write_value(value, style, symbols, out);
-                        fields.text(at, out.span_of(write));
-                    }
+        let mut fields = event::Fields::default();
+        for (at, (how, place)) in self.needs.iter().enumerate() {
+            match (how, place.and_then(|place| values[place])) {
+                (_, None) | (None, Some(Value::Bytes(_))) => {}
+                (None, Some(Value::Number(it))) => fields.number(at, it),
+                (Some(_), Some(Value::Bytes(it))) => fields.text(at, out.span(it)),
+                (Some(how), Some(Value::Number(it))) => {
+                    let write = |out: &mut Vec<u8>| push_text(out, *how, it, symbols.get(it));
+                    fields.text(at, out.span_of(write));
                 }
             }
-            return out.with_fields(columns, fields);
         }
-        out.with_text(columns, &self.name, |out| {
-            let start = out.len();
-            for piece in &self.pieces {
-                match piece {
-                    Piece::Text(text) => out.extend_from_slice(text),
-                    Piece::Field(place, style) => write_value(values[*place], *style, symbols, out),
-                }
-            }
-            out.truncate(start + TEXT_MOST);
-        });
+        out.record(columns, &self.name, fields);
     }
 }
 
@@ -198,7 +123,7 @@ impl Default for Formats {
             let fields: Vec<_> = fields
                 .map(|(at, it)| (at as u32 + 1, (*it).to_owned()))
                 .collect();
-            formats.keep(*number, || Format::new(name, &fields));
+            formats.keep(*number, || Format::new(name, fields));
         }
         formats
     }
@@ -228,7 +153,7 @@ impl Formats {
         if number < DESCRIBED_FROM || name.is_empty() {
             return Err(Torn);
         }
-        self.keep(number, || Format::new(&name, &fields));
+        self.keep(number, || Format::new(&name, fields));
         Ok(())
     }
 
@@ -300,7 +225,7 @@ impl Formats {
                 self.generic.clear();
             }
             let fields = found[..count].iter().map(|(name, _)| (0, lossy(name)));
-            let format = Format::new(name, &fields.collect::<Vec<_>>());
+            let format = Format::new(name, fields.collect());
             self.generic.insert(name.to_owned(), format);
         }
         let format = &self.generic[name];
@@ -309,7 +234,7 @@ impl Formats {
             let is = |(_, it): &(u32, String)| it.as_bytes() == *name;
             let place = match format.fields.get(at).is_some_and(is) {
                 true => Some(at),
-                false => format.fields.iter().take(FIELDS_MOST).position(is),
+                false => format.fields.iter().position(is),
             };
             if let Some(place) = place {
                 values[place] = *value;

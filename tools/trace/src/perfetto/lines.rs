@@ -8,10 +8,10 @@ use super::formats::{Formats, SWITCH, Values, WAKING};
 use super::merge::Merge;
 use super::names::{Symbols, Tables, Tasks};
 use super::packets::{Next, Packets, unpacked};
-use crate::base::made::push_line;
 use crate::base::wire::{Fields, Torn, Value};
 use crate::dat::Packing;
-use crate::line::{Columns, Draft, Made, Maker};
+use crate::line::{Columns, Draft, Line, Made, Maker};
+use crate::{Fault, event};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
@@ -28,11 +28,12 @@ pub(crate) struct Perfetto {
     lost: BTreeMap<u64, [Option<u64>; 2]>,
     clock: Option<u64>,
     cpus: u64,
+    started: bool,
 }
 
 impl Perfetto {
     pub(crate) fn open(input: Box<dyn BufRead + Send>) -> Made {
-        let perfetto = Perfetto {
+        Made::new(Perfetto {
             packets: Packets::new(input),
             ended: false,
             merge: Merge::default(),
@@ -40,16 +41,16 @@ impl Perfetto {
             lost: BTreeMap::new(),
             clock: None,
             cpus: 0,
-        };
-        Made::new(perfetto, b"# Perfetto trace\n".to_vec())
+            started: false,
+        })
     }
 
     fn read(&mut self, out: &mut Draft) -> io::Result<()> {
         match self.packets.next()? {
             Next::Packet(packet, at) => self.packet(packet, at, true, out),
-            Next::Large(at) => damage(out, "packet", at, 1),
+            Next::Large(at) => out.fault(Fault::Packet { byte: at }),
             Next::Rest(at) => {
-                damage(out, "rest", at, 1);
+                out.fault(Fault::Rest { byte: at });
                 self.ended = true;
             }
             Next::End => self.ended = true,
@@ -95,7 +96,7 @@ impl Perfetto {
             self.lines.tables.clear(sequence);
         }
         damaged += u64::from(self.lines.tables.add(sequence, names).is_err());
-        damage(out, "packet", at, damaged);
+        damage(out, at, damaged);
         if let Some(place) = bundle {
             let mut bundle = Bundle::read(packet, place, |it| self.lines.formats.describe(it));
             bundle.at = at;
@@ -120,13 +121,15 @@ impl Perfetto {
     fn bundle(&mut self, bundle: Bundle, out: &mut Draft) {
         if self.clock != Some(bundle.clock) {
             self.clock = Some(bundle.clock);
-            let clock = clock(bundle.clock);
-            out.line(format_args!("# buffer: - clock: {clock}"));
+            out.line(Line::Buffer {
+                name: "",
+                clock: clock(bundle.clock),
+            });
         }
         if bundle.lost {
-            out.line(format_args!("CPU:{} [LOST EVENTS]", bundle.cpu));
+            out.line(Line::Lost(None));
         }
-        damage(out, "packet", bundle.at, bundle.damaged);
+        damage(out, bundle.at, bundle.damaged);
         self.merge.add(bundle);
     }
 
@@ -161,17 +164,17 @@ impl Perfetto {
         }
         if cpus > self.cpus {
             self.cpus = cpus;
-            out.line(format_args!("cpus={cpus}"));
+            out.line(Line::Cpus(u32::try_from(cpus).unwrap_or(u32::MAX)));
         }
         Ok(())
     }
 
     /// What the statistics count.
     fn lost_by_statistics(&self, out: &mut Draft) {
-        for (cpu, [start, end]) in &self.lost {
+        for [start, end] in self.lost.values() {
             let lost = end.unwrap_or(0).saturating_sub(start.unwrap_or(0));
             if lost > 0 {
-                out.line(format_args!("CPU:{cpu} [LOST {lost} EVENTS]"));
+                out.line(Line::Lost(Some(lost)));
             }
         }
     }
@@ -179,6 +182,9 @@ impl Perfetto {
 
 impl Maker for Perfetto {
     fn more(&mut self, out: &mut Draft) -> io::Result<bool> {
+        if !std::mem::replace(&mut self.started, true) {
+            out.line(Line::Nothing);
+        }
         if !self.ended && !self.merge.is_full() {
             self.read(out)?;
             return Ok(true);
@@ -197,11 +203,9 @@ impl Maker for Perfetto {
     }
 }
 
-/// So many parts of the packet at this byte could not be read: a line for each, as each is counted.
-fn damage(out: &mut Draft, what: &str, at: u64, count: u64) {
-    for _ in 0..count {
-        out.line(format_args!("# damaged {what}: {at}"));
-    }
+/// So many parts of the packet at this byte could not be read: each is counted.
+fn damage(out: &mut Draft, byte: u64, count: u64) {
+    (0..count).for_each(|_| out.fault(Fault::Packet { byte }));
 }
 
 /// What a record is made with.
@@ -220,7 +224,7 @@ impl Lines {
         match entry.what {
             What::Message(from, to) => {
                 if self.message(bundle, time, (from, to), out).is_err() {
-                    damage(out, "packet", bundle.at, 1);
+                    damage(out, bundle.at, 1);
                 }
             }
             What::Compact(number) => {
@@ -270,11 +274,10 @@ impl Lines {
         match format {
             Some(format) => format.write(&values, symbols, &columns, out),
             // An analysis needs to know that there was one, and no more.
-            None => out.with_text(
-                &columns,
-                format!("perfetto_event_{number}").as_bytes(),
-                |_| {},
-            ),
+            None => {
+                let event = format!("perfetto_event_{number}");
+                out.record(&columns, event.as_bytes(), event::Fields::default());
+            }
         }
         Ok(())
     }
@@ -315,11 +318,8 @@ impl Lines {
                 SWITCH
             }
             (true, None) => {
-                return out.with_text(&columns, b"sched_switch_to", |out| {
-                    out.extend_from_slice(b"next_comm=");
-                    push_line(out, comm);
-                    let _always = write!(out, " next_pid={}", it.pid);
-                });
+                let event = b"sched_switch_to";
+                return out.record(&columns, event, event::Fields::default());
             }
             (false, _) => {
                 values[0] = Some(Value::Bytes(comm));
@@ -351,7 +351,6 @@ fn columns(
     time: u64,
 ) -> Columns<'_> {
     Columns {
-        instance: b"",
         task: tasks.name(pid),
         pid,
         cpu,

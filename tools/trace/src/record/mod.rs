@@ -1,9 +1,12 @@
 //! The input of a replay: callbacks that arrive, where RCU's threads ran, wake-ups of all others.
 
 pub(crate) mod arrival;
+pub(crate) mod clock;
 mod placement;
 mod recorded;
+pub(crate) mod window;
 
 pub use arrival::{Arrival, Queued, never_lazy};
 pub use placement::{Placed, Placements, placed_at};
 pub use recorded::{Options, Recorded, Recorder, Wakeup, recorded};
+pub use window::{Bounds, END_MARK, START_MARK, Window};

@@ -6,11 +6,11 @@
 
 use crate::Source;
 use crate::base::names::{Role, role};
-use crate::event::clock::Clock;
-use crate::event::window::Follow;
 use crate::event::{KVFREE, Move};
 use crate::record::arrival::{self, Arrival, Queued, Ways};
+use crate::record::clock::Clock;
 use crate::record::placement::{self, Placements};
+use crate::record::window::Follow;
 use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashSet};

@@ -7,13 +7,11 @@
 
 mod model;
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashSet, VecDeque};
-use std::hash::{Hash, Hasher};
-
-use model::{Action, Bounds, Broken, State};
+use model::{Bounds, Broken, State};
+use quiescent_harness::explore::explore;
 
 /// The result of a search.
+#[derive(Default)]
 struct Report {
     states: usize,
     /// States from which only the driver could continue; it reached the end.
@@ -24,67 +22,22 @@ struct Report {
     asleep: usize,
 }
 
-/// Two different states of some hundred thousand have the same fingerprint with a probability below 10⁻²⁶.
-fn fingerprint(state: &State) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        state.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
-}
-
-/// The text of a violation, with the shortest path to it.
-fn violation(
-    way: &[(usize, Option<Action>)],
-    mut at: usize,
-    last: Option<Action>,
-    bounds: &Bounds,
-    why: &str,
-) -> String {
-    let mut path = Vec::from_iter(last);
-    while let (from, Some(action)) = way[at] {
-        path.push(action);
-        at = from;
-    }
-    path.reverse();
-    format!("{why}\nin {bounds:?}\nafter {path:?}")
-}
-
 /// Visits every state within `bounds`.
-fn explore(bounds: &Bounds) -> Result<Report, String> {
-    let start = State::new(bounds);
-    let mut known = HashSet::from([fingerprint(&start)]);
-    let mut way: Vec<(usize, Option<Action>)> = vec![(0, None)];
-    let mut queue = VecDeque::from([(0, start)]);
-    let mut report = Report {
-        states: 0,
-        settled: 0,
-        turns: 0,
-        asleep: 0,
-    };
-    while let Some((at, state)) = queue.pop_front() {
-        report.states += 1;
+fn search(bounds: &Bounds) -> Result<Report, String> {
+    let mut report = Report::default();
+    let visit = |state: &State| {
         report.turns = report.turns.max(state.turns());
         report.asleep += usize::from(state.is_asleep());
         let actions = state.actions(bounds);
         if actions.is_empty() {
-            state
-                .is_over()
-                .map_err(|why| violation(&way, at, None, bounds, &why))?;
+            state.is_over()?;
             report.settled += 1;
         }
-        for action in actions {
-            let mut next = state.clone();
-            next.apply(action, bounds)
-                .map_err(|why| violation(&way, at, Some(action), bounds, &why))?;
-            if known.insert(fingerprint(&next)) {
-                way.push((at, Some(action)));
-                queue.push_back((way.len() - 1, next));
-            }
-        }
-    }
+        Ok(actions)
+    };
+    let apply = |state: &mut State, action| state.apply(action, bounds);
+    let searched = explore(bounds, State::new(bounds), visit, apply)?;
+    report.states = searched.states;
     Ok(report)
 }
 
@@ -126,7 +79,7 @@ fn every_interleaving_within_small_bounds_is_right() {
     ];
     let (mut turns, mut asleep) = (0, 0);
     for bounds in list {
-        let report = explore(&bounds).unwrap_or_else(|why| panic!("{why}"));
+        let report = search(&bounds).unwrap_or_else(|why| panic!("{why}"));
         println!("{:>8} states  {bounds:?}", report.states);
         assert!(
             report.settled > 0,
@@ -151,7 +104,7 @@ fn planted_defects_of_a_host_are_found() {
             sections: 2,
             ..RIGHT
         };
-        match explore(&bounds) {
+        match search(&bounds) {
             Err(why) => assert!(!rule.is_empty() && why.starts_with(rule), "{why}"),
             // Not defects: one wake-up too many, and a count that becomes zero by itself because there are
             // few sections.

@@ -16,11 +16,8 @@
 
 mod model;
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashSet, VecDeque};
-use std::hash::{Hash, Hasher};
-
-use model::{Action, Bounds, Broken, State};
+use model::{Bounds, Broken, State};
+use quiescent_harness::explore::explore;
 
 /// What a search has seen.
 #[derive(Debug, Default)]
@@ -45,54 +42,20 @@ impl Seen {
     }
 }
 
-/// Two different states of some million have the same fingerprint with a probability below 10⁻²⁴.
-fn fingerprint(state: &State) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        state.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
-}
-
 /// Visits every state within `bounds`; the shortest way to a violation, if there is one.
-fn explore(bounds: &Bounds) -> Result<Seen, String> {
-    let start = State::new(bounds);
-    let mut known = HashSet::from([fingerprint(&start)]);
-    let mut way: Vec<(usize, Option<Action>)> = vec![(0, None)];
-    let mut queue = VecDeque::from([(0, start)]);
+fn search(bounds: &Bounds) -> Result<Seen, String> {
     let mut seen = Seen::default();
-    while let Some((at, state)) = queue.pop_front() {
-        seen.add(&state);
+    let visit = |state: &State| {
+        seen.add(state);
         let actions = state.actions(bounds);
-        let settled = actions.is_empty().then(|| state.settled());
-        seen.settled += usize::from(settled == Some(Ok(())));
-        let failed = match settled {
-            Some(Err(why)) => Some((why, None)),
-            _ => actions.iter().find_map(|&action| {
-                let mut next = state.clone();
-                if let Err(why) = next.apply(action, bounds) {
-                    return Some((why, Some(action)));
-                }
-                if known.insert(fingerprint(&next)) {
-                    way.push((at, Some(action)));
-                    queue.push_back((way.len() - 1, next));
-                }
-                None
-            }),
-        };
-        if let Some((why, last)) = failed {
-            let mut path = Vec::from_iter(last);
-            let mut at = at;
-            while let (from, Some(action)) = way[at] {
-                path.push(action);
-                at = from;
-            }
-            path.reverse();
-            return Err(format!("{why}\nin {bounds:?}\nafter {path:?}"));
+        if actions.is_empty() {
+            state.settled()?;
+            seen.settled += 1;
         }
-    }
+        Ok(actions)
+    };
+    let apply = |state: &mut State, action| state.apply(action, bounds);
+    explore(bounds, State::new(bounds), visit, apply)?;
     Ok(seen)
 }
 
@@ -155,7 +118,7 @@ fn every_order_of_actions_within_small_bounds_is_right() {
     ];
     let mut all = Seen::default();
     for bounds in list {
-        let seen = explore(&bounds).unwrap_or_else(|why| panic!("{why}"));
+        let seen = search(&bounds).unwrap_or_else(|why| panic!("{why}"));
         println!("{:>8} states  {bounds:?}", seen.states);
         assert!(seen.settled > 0, "no run came to its end in {bounds:?}");
         all.states += seen.states;
@@ -187,7 +150,7 @@ fn planted_defects_of_a_host_are_found() {
             takeovers: u64::from(broken == Broken::ForgetsToResume),
             ..SMALL
         };
-        let found = explore(&bounds).expect_err("it is found");
+        let found = search(&bounds).expect_err("it is found");
         assert!(found.starts_with(rule), "{broken:?}: {found}");
     }
 }

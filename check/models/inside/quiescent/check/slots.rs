@@ -84,7 +84,7 @@ impl Model {
         let slot = self.0.env.own_slot()?;
         let number = slot.cpu();
         let mut claimed = self.0.env.threads.slots.claimed();
-        let records = slot.records.records().map(|record| RecordView {
+        let records = slot.records.all.iter().map(|record| RecordView {
             slot: record.slot(),
             sections: record.words.nesting(),
             generation: generation(record.words.reader.word.load(Relaxed)),

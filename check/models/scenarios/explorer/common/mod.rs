@@ -4,8 +4,8 @@
 //! Readers must never load a freed object, and the thread that frees it must find no user: the accesses of a
 //! section happen before everything after the grace period.
 
+pub mod races;
 pub mod reclaim;
-#[path = "../../tasks.rs"]
 pub mod tasks;
 
 use std::rc::Rc;
@@ -71,10 +71,15 @@ impl World {
     /// As [`thread`](World::thread), but the thread registers before the scenario begins.
     pub fn registered(self: &Rc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
         self.thread(move |world| {
-            world.domain.register();
-            world.pass_on();
+            world.come();
             body(world);
         })
+    }
+
+    /// The thread registers before the scenario begins.
+    pub fn come(&self) {
+        self.domain.register();
+        self.pass_on();
     }
 
     /// The thread has finished its actions before the scenario.

@@ -14,7 +14,7 @@ use quiescent_on_explorer as rcu;
 use rcu::check::{Model as Domain, observe_frees};
 use rcu::intrusive::Head;
 
-use super::World;
+use super::{World, join_all};
 
 mod calls;
 
@@ -165,7 +165,41 @@ pub fn reclaiming(domain: Domain) -> Rc<World> {
     world
 }
 
+/// The same, in which the calling thread retires.
+pub fn owner(domain: Domain) -> Rc<World> {
+    let world = reclaiming(domain);
+    world.domain.enter();
+    world
+}
+
 impl World {
+    /// The calling thread does `deeds` beside a worker that is woken once, and nothing is left.
+    pub fn beside_worker(self: &Rc<World>, deeds: impl FnOnce(&World)) {
+        let worker = self.worker(1);
+        self.begin(0);
+        deeds(self);
+        branching(false);
+        worker.join();
+        self.finish();
+    }
+
+    /// It does them beside a thread that acts as the worker until its end, and `others`, so many of which
+    /// are ready.
+    pub fn serve_beside<const N: usize>(
+        self: &Rc<World>,
+        others: [JoinHandle<()>; N],
+        ready: u32,
+        deeds: impl FnOnce(&Rc<World>),
+    ) {
+        let worker = self.serving();
+        self.begin(ready);
+        deeds(self);
+        branching(false);
+        join_all(others);
+        worker.end(self);
+        self.finish_patient();
+    }
+
     /// A thread that runs two long destructors of its own in the middle of its next action.
     pub fn owner_that_drops(self: &Rc<World>) -> JoinHandle<()> {
         self.thread(|world| {
@@ -180,30 +214,18 @@ impl World {
         })
     }
 
-    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may.
-    pub fn owner_that_stays(self: &Rc<World>) -> JoinHandle<()> {
-        self.thread(|world| {
+    /// A thread that runs a long destructor of its own, and then neither pushes nor ends before it may. If it
+    /// `owes` the destructor, it runs that at the end of a section.
+    pub fn owner_that_stays(self: &Rc<World>, owes: bool) -> JoinHandle<()> {
+        self.thread(move |world| {
             let guard = rcu::read_lock();
             world.retire_long(0);
             drop(guard);
             world.pass_on();
             world.retire_code(1); // drives in passing
-            world.retire_code(2); // runs the first
-            world.wait_reopened();
-        })
-    }
-
-    /// The same with a destructor that it owes, and runs at the end of a section.
-    pub fn owner_that_owes(self: &Rc<World>) -> JoinHandle<()> {
-        self.thread(|world| {
-            let guard = rcu::read_lock();
-            world.retire_long(0);
-            drop(guard);
-            world.pass_on();
-            world.retire_code(1); // drives in passing
-            let guard = rcu::read_lock();
-            world.retire_code(2); // owes one
-            drop(guard); // runs the first
+            let guard = owes.then(rcu::read_lock);
+            world.retire_code(2); // runs the first, or owes it
+            drop(guard); // runs what it owes
             world.wait_reopened();
         })
     }

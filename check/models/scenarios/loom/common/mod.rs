@@ -11,9 +11,13 @@ use std::sync::atomic::Ordering::Relaxed as RealRelaxed;
 
 use quiescent_models::loom::Ordering::{Acquire, Release};
 use quiescent_models::loom::thread::{self, JoinHandle};
-use quiescent_models::loom::{AtomicU32, Builder, UnsafeCell, futex_wait, futex_wake};
+use quiescent_models::loom::{
+    AtomicU32, Builder, UnsafeCell, futex_wait, futex_wake, with_membarrier, yield_now,
+};
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
+
+use crate::side::{Body, Process, Side};
 
 /// Objects in a world.
 const OBJECTS: usize = 3;
@@ -25,8 +29,6 @@ pub struct World {
     pointer: AtomicU32,
     objects: [UnsafeCell<u32>; OBJECTS],
     arrived: AtomicU32,
-    srcu: std::sync::OnceLock<&'static rcu::Srcu>,
-    own: std::sync::OnceLock<&'static rcu::Domain>,
 }
 
 // SAFETY: the cells are checked by loom: an access that is not ordered fails the model.
@@ -41,37 +43,11 @@ impl World {
             pointer,
             objects,
             arrived,
-            srcu: std::sync::OnceLock::new(),
-            own: std::sync::OnceLock::new(),
         })
     }
 
-    /// A world with an [`Srcu`](rcu::Srcu).
-    pub fn counted(domain: Domain) -> Arc<World> {
-        let world = World::new(domain);
-        world.srcu.get_or_init(|| domain.srcu());
-        world
-    }
-
-    /// The [`Srcu`](rcu::Srcu) of this world.
-    pub fn srcu(&self) -> &'static rcu::Srcu {
-        self.srcu.get().expect("a world made by `counted`")
-    }
-
-    /// A world with a domain of the program's own.
-    pub fn with_own(domain: Domain) -> Arc<World> {
-        let world = World::new(domain);
-        world.own.get_or_init(|| domain.own_domain(0));
-        world
-    }
-
-    /// That domain.
-    pub fn own(&self) -> &'static rcu::Domain {
-        self.own.get().expect("a world made by `with_own`")
-    }
-
     /// A thread of the domain: enters, does `body`, ends.
-    pub fn thread(self: &Arc<World>, body: fn(&World)) -> JoinHandle<()> {
+    pub fn thread(self: &Arc<World>, body: impl FnOnce(&World) + 'static) -> JoinHandle<()> {
         let world = self.clone();
         thread::spawn(move || {
             world.domain.enter();
@@ -117,12 +93,6 @@ impl World {
         assert_eq!(self.arrived.load(Acquire), 1);
     }
 
-    /// A section that reads once.
-    pub fn read(&self) {
-        let _guard = rcu::read_lock();
-        self.look();
-    }
-
     /// Replaces the published object.
     pub fn publish(&self, with: usize) {
         self.pointer.store(with as u32, Release);
@@ -133,13 +103,82 @@ impl World {
         // SAFETY: loom checks that no access is concurrent.
         self.objects[object].with_mut(|value| unsafe { *value = 0 });
     }
+}
 
-    /// The usual updater: publishes `new`, waits, frees `old`.
-    pub fn update(&self, old: usize, new: usize) {
-        self.publish(new);
-        rcu::synchronize();
-        self.free(old);
+/// `readers` against an updater that has done `before`.
+pub fn race<S: Side, const N: usize>(before: fn(&World, S), readers: [Body<S>; N]) {
+    let world = World::new(Domain::new());
+    let side = S::of(&world);
+    world.domain.enter();
+    before(&world, side);
+    let readers = readers.map(|body| world.thread(move |w| body(w, side)));
+    side.update(&world);
+    readers.into_iter().for_each(join);
+    world.domain.leave();
+}
+
+/// A reader against an updater that waits until the reader has [arrived](World::arrive).
+pub fn race_inside<S: Side>(reader: Body<S>) {
+    let world = World::new(Domain::new());
+    let side = S::of(&world);
+    let reader = world.thread(move |w| reader(w, side));
+    world.domain.enter();
+    world.wait_for_arrival();
+    side.update(&world);
+    join(reader);
+}
+
+/// A section that reads once.
+pub fn read<S: Side>(world: &World, side: S) {
+    side.read_once(world);
+}
+
+/// The updater has a slot.
+pub fn registers(world: &World, _: Process) {
+    world.domain.register();
+}
+
+/// The updater has a slot, and has had a grace period.
+pub fn has_waited(world: &World, _: Process) {
+    world.domain.register();
+    rcu::synchronize(); // brings the tree
+}
+
+/// Another thread waits too, and may drive.
+pub fn race_with_waiter() {
+    let world = World::new(Domain::new());
+    let reader = world.thread(|w| Process.read_once(w));
+    let driver = world.thread(|_| rcu::synchronize());
+    world.domain.enter();
+    Process.update(&world);
+    join(reader);
+    join(driver);
+}
+
+/// The updater polls while another thread waits, and may drive.
+pub fn race_with_poller() {
+    let world = World::new(Domain::new());
+    let reader = world.thread(|w| Process.read_once(w));
+    world.domain.enter();
+    world.publish(1);
+    let cookie = rcu::start_grace_period();
+    let driver = world.thread(|_| rcu::synchronize());
+    while !cookie.is_done() {
+        yield_now();
     }
+    world.free(0);
+    join(reader);
+    join(driver);
+}
+
+/// All slots are taken.
+pub fn race_without_slots() {
+    let world = World::new(Domain::new());
+    world.fill_slots();
+    let reader = world.thread(|w| Process.read_once(w));
+    world.domain.enter();
+    Process.update(&world);
+    join(reader);
 }
 
 /// Joins a thread, whose panic would have failed the model already.
@@ -169,4 +208,9 @@ pub fn check(name: &str, preemptions: usize, model: fn()) {
     };
     println!("{name}: {executions} executions, {complete}");
     assert!(executions > 1, "there was only one schedule");
+}
+
+/// The same in membarrier mode.
+pub fn check_unfenced(name: &str, preemptions: usize, model: fn()) {
+    with_membarrier(|| check(name, preemptions, model));
 }

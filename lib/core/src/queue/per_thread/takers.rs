@@ -8,7 +8,7 @@ use quiescent_engine::Pos;
 use quiescent_engine::cpu::{LANES, Lane};
 use quiescent_engine::credit::Queued;
 
-use super::{Queue, QueueCore};
+use super::{NOTHING_OWED, Queue, QueueCore};
 use crate::prim::{BLOCK, Ordering};
 use crate::queue::chain::Garbage;
 use crate::queue::kind::{BLOCK_LANES, OWN};
@@ -109,7 +109,8 @@ impl Queue {
         core.owned = false;
         core.offload = None;
         core.chosen = None;
-        self.owed.store(0, std::sync::atomic::Ordering::Relaxed);
+        self.owed
+            .store(NOTHING_OWED, std::sync::atomic::Ordering::Relaxed);
         if !run_code {
             core.heads.abandon();
         }

@@ -19,7 +19,7 @@ root by function
 To watch a process takes its own user, or root; no thread of it is woken. --kernel records in a tracefs \
 instance of its own, which is always removed at the
 end, and shows its source and how exact that is. A simulated machine runs in real time on a terminal, and at \
-full speed with --batch, --json or -n. docs/tools.md has the legend of every column.
+full speed with --batch, --json or -n. --help-metrics explains every column.
 Exit codes: 0 done; 1 the process has ended or has no counters, or the kernel does not have the requested \
 source; 2 usage; 130 stopped by Ctrl-C (what was counted is printed).";
 

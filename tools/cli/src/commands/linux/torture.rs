@@ -15,15 +15,12 @@ use crate::show::paper::Paper;
 use crate::show::progress::Bar;
 use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report};
-use quiescent_torture::Broken;
 use quiescent_torture::campaign::{Campaign, CampaignEvent, Run};
 use quiescent_torture::child::Request;
 use quiescent_torture::scenario::{Scenario, names};
 use serde_json::json;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// The program of a run, beside this one.
 const PROGRAM: &str = "quiescent-torture-run";
@@ -98,7 +95,7 @@ fn usage(why: quiescent_torture::scenario::Error) -> Error {
 
 /// The request, checked before anything runs.
 fn campaign(options: &Torture) -> Result<Campaign, Error> {
-    let seed = options.seed.unwrap_or_else(draw);
+    let request = options.run.request(""); // each run has its own
     let scenarios: Result<Vec<Scenario>, _> = match options.scenario.is_empty() {
         true => names().map(Scenario::named).collect(),
         false => options.scenario.iter().map(Scenario::named).collect(),
@@ -106,25 +103,14 @@ fn campaign(options: &Torture) -> Result<Campaign, Error> {
     let mut scenarios = scenarios.map_err(usage)?;
     if options.scenario.is_empty() {
         // A duration that is too short for all scenarios starts with another one each time.
-        let first = seed % scenarios.len() as u64;
+        let first = request.seed % scenarios.len() as u64;
         scenarios.rotate_left(first as usize);
     }
     Ok(Campaign {
         program: program()?,
         scenarios,
-        duration: options.duration,
-        request: Request {
-            scenario: String::new(),
-            text: None,
-            seed,
-            duration: Duration::ZERO,
-            interval: options.interval,
-            patience: options.stall,
-            fence: options.fence,
-            threads: options.threads.map(|threads| threads as usize),
-            broken: options.broken.map(|it| Broken::name(it).to_owned()),
-            events: None, // each run has its own
-        },
+        duration: request.duration,
+        request,
     })
 }
 
@@ -138,11 +124,6 @@ fn program() -> Result<PathBuf, Error> {
             Err(Error::failed(what, "no such file", remedy))
         }
     }
-}
-
-/// A random seed.
-fn draw() -> u64 {
-    RandomState::new().build_hasher().finish() % 1_000_000_000
 }
 
 /// The scenarios, and the parts that each stresses.

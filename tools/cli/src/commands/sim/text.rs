@@ -32,7 +32,7 @@ pub fn list(width: usize) -> String {
         let about = workload.about().unwrap_or_default();
         text += &format!("\n  {}: {about}\n", workload.name);
         for it in workload.parameters() {
-            text += &format!("    {}={}  {}\n", it.name, it.value, it.about);
+            text += &format!("    {}={}  {}\n", it.name, it.value(), it.about);
         }
         let machine = workload.plan(&[]).map(|it| it.options);
         let machine = machine.unwrap_or_else(|_| Options::kernel_6_12(8, 1000));
@@ -73,7 +73,7 @@ pub fn list_json() -> Report {
     let workloads = Workload::built_in().map(|workload| {
         let parameters = workload.parameters().iter();
         let parameters =
-            parameters.map(|it| entry(&it.name, it.value.to_string(), &it.about, None));
+            parameters.map(|it| entry(&it.name, it.value().to_owned(), &it.about, None));
         json!({
             "name": workload.name,
             "about": workload.about().unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Every published statement and figure beside the model's: where it is from, the verdict, and the basis.
 //!
-//! [`table`] writes it as Markdown, for `docs/model.md`, which a test compares with it; [`json`] has the same
-//! for scripts.
+//! [`table`] writes it as Markdown, for `data/published-verdicts.md`, which a test compares with it; [`json`]
+//! has the same for scripts.
 
 use super::{MISSED, claims, verdict};
 use crate::experiments::sources::{Found, Missed, Places};
@@ -140,7 +140,7 @@ pub(super) fn json(name: &str, outcome: &Outcome) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::{Basis, Part, bridge};
+    use crate::experiments::{Basis, Part, Script};
 
     #[test]
     fn a_line_has_the_source_the_figures_and_the_basis_and_a_fitted_one_no_verdict() {
@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_statement_is_judged_by_its_place() {
-        let outcome = bridge::cpu_overhead(1);
+        let scripts = Script::named("cpu-overhead".as_ref()).unwrap();
+        let outcome = scripts[0].run(1).unwrap();
         let places = Places::read();
         let all = judged(&places, "cpu-overhead", &outcome);
         let [it] = &all[..] else {

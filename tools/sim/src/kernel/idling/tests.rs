@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::idling::{Blocked, Idled, Residency};
-use crate::{Op, Stats, Turns, Work, Workload, settings};
+use crate::{Op, Stats, Steps, Time, Work, Workload, settings};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
@@ -31,13 +31,7 @@ fn idled(stats: &Stats) -> &Idled {
 /// One task that computes and sleeps by turns on CPU 0, for so many seconds; the first one does not count.
 fn turns(sets: &[(&str, &str)], compute: u64, sleep: u64, seconds: u64) -> Stats {
     let mut machine = Machine::new(options(sets));
-    let work = Turns {
-        compute,
-        sleep,
-        vary: false,
-        chance: crate::base::chance::Chance::new(1),
-        computed: false,
-    };
+    let work = Steps::default().repeat(None, |it| it.run(Time::of(compute)).pause(Time::of(sleep)));
     machine.spawn_endless("load", 0, 0, work);
     machine.window(SECOND, u64::MAX);
     machine.run(seconds * SECOND);

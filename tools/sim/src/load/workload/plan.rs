@@ -11,10 +11,11 @@ use crate::input::options::{MachineKind, Options};
 use crate::kernel::machine::Machine;
 use crate::record::stats::Stats;
 use crate::text::fields::{Cpus, Fields};
-use crate::text::file::Section;
+use crate::text::file::{Section, Texts};
 use crate::threads::Threads;
 use quiescent_kernel::CpuId;
 use std::sync::Arc;
+use toml::Spanned;
 
 /// Virtual time between two checks whether to stop.
 const SLICE: u64 = 20_000_000;
@@ -55,7 +56,7 @@ pub(super) struct Group {
     tasks: u64,
     cpus: Cpus,
     start: Option<u64>,
-    work: Pattern,
+    pub(super) work: Pattern,
     endless: bool,
     registered: bool,
     roams: bool,
@@ -104,7 +105,7 @@ impl Group {
                     continue;
                 }
             };
-            return Err(section.place.wrong(&workload.file, why));
+            return Err(workload.file.wrong(section.span().start, why));
         }
         Group::check(tasks, options)?;
         Ok(all)
@@ -116,32 +117,36 @@ impl Group {
             Cpus::These(list) => list.len(),
             Cpus::Any | Cpus::GpCpu => 0,
         };
-        (own as u64).saturating_add(self.tasks.saturating_mul(self.work.listed()))
+        (own as u64).saturating_add(self.tasks.saturating_mul(self.work.listed))
     }
 
     /// What a section of the file asks for.
     fn read(
         workload: &Workload,
-        section: &Section,
+        section: &Spanned<Section>,
         sets: &[(&str, &str)],
         options: &Options,
     ) -> Result<Group, Error> {
         let parameters = &workload.contents.parameters;
+        let (at, section) = (section.span().start, section.get_ref());
         let fields = Fields {
             file: &workload.file,
-            place: section.place,
+            at,
             fields: &section.fields,
             parameters,
             sets,
             cpus: options.cpus,
         };
         let it = &fields;
-        let function = |fields: &Vec<_>| Function::read(&Fields { fields, ..*it });
+        let function = |texts: &Spanned<Texts>| {
+            let (at, fields) = (texts.span().start, texts.get_ref());
+            Function::read(&Fields { at, fields, ..*it })
+        };
         let callbacks = || {
             let all = section.callbacks.iter().map(function);
             all.collect::<Result<Vec<_>, _>>()
         };
-        let (known, work) = Pattern::read(it, callbacks, options)?;
+        let (known, work) = Pattern::read(it, callbacks, &section.steps, options)?;
         it.check_names(&[&COMMON, known].concat())?;
         let cpus = it.cpus("cpu")?;
         let roams = it.flag("roams", false)?;
@@ -153,12 +158,12 @@ impl Group {
         let tasks = it.count("tasks", each)?;
         if tasks > MOST_TASKS {
             let why = format!("`tasks = {tasks}`: give {MOST_TASKS} at most");
-            return Err(section.place.wrong(&workload.file, why));
+            return Err(it.wrong(why));
         }
         let name: String = it.need("name")?;
         if name.len() > MOST_NAME {
             let why = format!("a name of {} bytes: give {MOST_NAME} at most", name.len());
-            return Err(section.place.wrong(&workload.file, why));
+            return Err(it.wrong(why));
         }
         Ok(Group {
             name,
@@ -168,7 +173,7 @@ impl Group {
                 None | Some("any") => None,
                 Some(_) => Some(it.time("start", 0)?),
             },
-            endless: it.flag("endless", work.is_endless())?,
+            endless: it.flag("endless", work.endless)?,
             registered: it.flag("registered", true)?,
             roams,
             instead: instead(it, options)?,

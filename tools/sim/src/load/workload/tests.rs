@@ -100,7 +100,7 @@ fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
         (
             "until",
             "untill",
-            "line 4, column 1: `untill` is no part of a workload; did you mean `until`",
+            "line 4, column 1: unknown field `untill`, expected one of",
         ),
         (
             "\"$calls\"",
@@ -125,7 +125,7 @@ fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
         ),
         ("[\"nothing\"]", "[]", "says what it assumes"),
         ("[\"nothing\"]", "\"nothing\"", "line 3, column 11"),
-        ("[[task]]", "[task]", "write [[task]]"),
+        ("[[task]]", "[task]", "write [[…]]"),
         (
             "[parameters]",
             "[machine]\nhz = 0\n[parameters]",
@@ -156,7 +156,7 @@ fn what_is_wrong_in_a_file_has_a_line_and_a_column() {
             "hz = { value",
             "is a setting of the machine",
         ),
-        ("about = \"calls\"", "abut = 1", "write calls = {"),
+        ("about = \"calls\"", "abut = 1", "did you mean `about`"),
         ("about = \"one\"", "about = [1]", "give a text or a number"),
     ] {
         let error = wrong(from, to);

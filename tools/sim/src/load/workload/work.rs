@@ -1,25 +1,29 @@
 //! The action of a workload's task, as its section of the file describes it: a pattern, which every task of
 //! the section copies.
 //!
-//! The last four kinds need a kernel: they wait for a callback of their own, have memory reclaimed, close
-//! buffers by system calls, or take CPUs offline. A program that uses the library has none of that, so a
-//! machine of threads refuses them.
+//! Each kind of work is a list of [`Steps`]; of the kind `steps` the file has the list. Some kinds need a
+//! kernel: they wait for a callback of their own, have memory reclaimed, close buffers by system calls, or
+//! take CPUs offline. A program that uses the library has none of that, so a machine of threads refuses them.
 
 use super::function::Function;
 use super::stage::Stage;
 use crate::base::chance::Chance;
 use crate::base::error::Error;
-use crate::input::op::Work;
+use crate::input::op::{Op, Work};
 use crate::input::options::{MachineKind, Options};
-use crate::input::work::{
-    Closer, Plugger, Queued, Queuer, Reads, Reclaimer, Rounds, Switcher, Turns,
-};
+use crate::input::steps::{Steps, Time};
 use crate::text::fields::{Cpus, Fields};
+use crate::text::file::Text;
+use crate::text::values::time;
+use toml::Spanned;
 
 /// The values of `work`.
-const WORKS: [&str; 8] = [
-    "rounds", "turns", "queue", "read", "switch", "reclaim", "close", "plug",
+const WORKS: [&str; 9] = [
+    "rounds", "turns", "queue", "read", "steps", "switch", "reclaim", "close", "plug",
 ];
+
+/// The first of those that need a kernel.
+const KERNELS: usize = 5;
 
 /// Where a reader sleeps, rather than compute.
 const SLEEPS: [&str; 4] = ["outside", "inside", "both", "never"];
@@ -29,105 +33,80 @@ const ALL: u64 = 1_000_000_000;
 
 /// A pattern: its callbacks' functions have no number yet, and its chance is not the task's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
-    Rounds(Rounds, Option<Function>),
-    Turns(Turns),
-    Queue(Queuer, Vec<Function>),
-    Read(Reads),
-    Switch(Switcher, Function),
-    Reclaim(Reclaimer),
-    Close(Closer, Vec<Function>),
-    Plug(Plugger),
+pub(super) struct Pattern {
+    pub steps: Steps,
+    callbacks: Vec<Function>,
+    /// It runs for ever, or no run waits for it, unless the file says otherwise.
+    pub endless: bool,
+    /// CPUs and callbacks of which each task has a copy.
+    pub listed: u64,
 }
 
-type Found = (&'static [&'static str], Pattern);
+/// The fields that are a kind's own.
+type Known = &'static [&'static str];
 
 impl Pattern {
     /// The pattern of a section, and the fields that are its own.
     pub fn read(
         it: &Fields<'_>,
         callbacks: impl Fn() -> Result<Vec<Function>, Error>,
+        list: &[Spanned<Text>],
         options: &Options,
-    ) -> Result<Found, Error> {
-        let word = it.word("work", &WORKS)?;
-        if let Some(index @ 4..) = word
-            && options.kind != MachineKind::Kernel
-        {
-            let work = WORKS[index];
-            let why = format!("work = \"{work}\" is a kernel's: set machine=kernel");
+    ) -> Result<(Known, Pattern), Error> {
+        let Some(kind) = it.word("work", &WORKS)? else {
+            return Err(it.need("work").expect_err("it is not there"));
+        };
+        if kind >= KERNELS && options.kind != MachineKind::Kernel {
+            let why = format!(
+                "work = \"{}\" is a kernel's: set machine=kernel",
+                WORKS[kind]
+            );
             return Err(it.wrong(why));
         }
-        match word {
-            Some(0) => rounds(it, callbacks()?, options.kind),
-            Some(1) => turns(it),
-            Some(2) => queue(it, callbacks()?, options.costs.work),
-            Some(3) => read(it),
-            Some(4) => switch(it, callbacks()?),
-            Some(5) => reclaim(it),
-            Some(6) => close(it, callbacks()?),
-            Some(7) => plug(it),
-            _ => Err(it.need("work").expect_err("it is not there")),
-        }
+        let all = match WORKS[kind] {
+            "turns" | "read" | "reclaim" | "plug" => Vec::new(),
+            _ => callbacks()?,
+        };
+        let (known, steps): (Known, Steps) = match WORKS[kind] {
+            "rounds" => rounds(it, all.len(), options.kind)?,
+            "turns" => turns(it)?,
+            "queue" => queue(it, all.len(), options.costs.work)?,
+            "read" => read(it)?,
+            "steps" => steps(it, list, &all, options.kind)?,
+            "switch" => switch(it, all.len())?,
+            "reclaim" => reclaim(it)?,
+            "close" => close(it, all.len())?,
+            _ => plug(it)?,
+        };
+        let cpus = match it.cpus("which")? {
+            Cpus::These(list) if WORKS[kind] == "plug" => list.len(),
+            _ => 0,
+        };
+        let pattern = Pattern {
+            steps,
+            listed: (cpus + all.len()) as u64,
+            callbacks: all,
+            endless: !matches!(WORKS[kind], "rounds" | "switch"),
+        };
+        Ok((known, pattern))
     }
 
     /// A task's own copy, on this machine.
     pub fn work(&self, machine: &mut impl Stage, chance: Chance) -> Box<dyn Work> {
-        let mut queued = |all: Vec<Function>| all.iter().map(|it| it.queued(machine)).collect();
-        match self.clone() {
-            Pattern::Rounds(it, function) => Box::new(Rounds {
-                chance,
-                callback: function.map_or(it.callback, |it| it.queued(machine)),
-                ..it
-            }),
-            Pattern::Turns(it) => Box::new(Turns { chance, ..it }),
-            Pattern::Queue(it, all) => Box::new(Queuer {
-                chance,
-                callbacks: queued(all),
-                ..it
-            }),
-            Pattern::Read(it) => Box::new(Reads { chance, ..it }),
-            Pattern::Switch(it, function) => Box::new(Switcher {
-                chance,
-                callback: function.queued(machine),
-                ..it
-            }),
-            Pattern::Reclaim(it) => Box::new(it),
-            Pattern::Plug(it) => Box::new(Plugger { chance, ..it }),
-            Pattern::Close(it, all) => Box::new(Closer {
-                chance,
-                callbacks: queued(all),
-                ..it
-            }),
-        }
-    }
-
-    /// CPUs and callbacks of which each task has a copy.
-    pub fn listed(&self) -> u64 {
-        let count = match self {
-            Pattern::Queue(_, all) | Pattern::Close(_, all) => all.len(),
-            Pattern::Plug(it) => it.cpus.len(),
-            _ => 0,
-        };
-        count as u64
-    }
-
-    /// Does it run for ever, or does no run wait for it, unless the file says otherwise?
-    pub fn is_endless(&self) -> bool {
-        !matches!(self, Pattern::Rounds(..) | Pattern::Switch(..))
+        let queued = self.callbacks.iter().map(|it| it.queued(machine));
+        Box::new(self.steps.of(queued.collect(), chance))
     }
 }
 
-/// What a pattern's chance is before a task has its own.
-const NO_CHANCE: Chance = Chance::new(0);
+/// A time that varies if `vary` is set.
+fn varies(it: &Fields<'_>, default: bool) -> Result<impl Fn(u64) -> Time, Error> {
+    let vary = it.flag("vary", default)?;
+    Ok(move |mean| Time { mean, vary })
+}
 
-fn rounds(
-    it: &Fields<'_>,
-    mut functions: Vec<Function>,
-    kind: MachineKind,
-) -> Result<Found, Error> {
+fn rounds(it: &Fields<'_>, n: usize, kind: MachineKind) -> Result<(Known, Steps), Error> {
     let awaits = it.count("awaits", 0)?;
-    let function = functions.pop();
-    if !functions.is_empty() || (awaits > 0 && function.is_none()) {
+    if n > 1 || (awaits > 0 && n == 0) {
         let why =
             "work = \"rounds\" with `awaits` has one callback: callbacks = [{ func = \"…\" }]";
         return Err(it.wrong(why.into()));
@@ -135,131 +114,218 @@ fn rounds(
     if awaits > 0 && kind != MachineKind::Kernel {
         return Err(it.wrong("`awaits` is a kernel's: set machine=kernel".into()));
     }
-    let pattern = Rounds {
-        rounds: it.count("rounds", 1)?,
-        calls: it.count("calls", 1)?,
-        awaits,
-        callback: Queued::of(0),
-        pause: it.time("pause", 0)?,
-        compute: it.time("compute", 0)?,
-        rest: it.time("rest", 0)?,
-        vary: it.flag("vary", false)?,
-        chance: NO_CHANCE,
-        at: Default::default(),
+    let (rounds, calls) = (it.count("rounds", 1)?, it.count("calls", 1)?);
+    let (pause, rest) = (it.time("pause", 0)?, it.time("rest", 0)?);
+    let (compute, time) = (it.time("compute", 0)?, varies(it, false)?);
+    let sleep = |steps: Steps, ns| if ns > 0 { steps.pause(time(ns)) } else { steps };
+    let waits = |steps: Steps, calls: bool| {
+        let steps = if compute > 0 {
+            steps.op(Op::Compute(compute))
+        } else {
+            steps
+        };
+        if calls {
+            steps.op(Op::Synchronize)
+        } else {
+            steps.wait(0)
+        }
+    };
+    // After the last wait of a round the task rests.
+    let some = |steps: Steps, calls: bool, times: u64| {
+        steps.repeat(Some(times), |it| sleep(waits(it, calls), pause))
+    };
+    let last = awaits == 0;
+    let round = |steps: Steps| {
+        let steps = some(steps, true, calls - u64::from(last));
+        let steps = some(steps, false, awaits.saturating_sub(1));
+        sleep(waits(steps, last), rest)
+    };
+    let rounds = if calls + awaits == 0 { 0 } else { rounds };
+    let steps = match rounds {
+        0 => Steps::default(),
+        rounds => Steps::default().repeat(Some(rounds), round),
     };
     let known = &[
         "rounds", "calls", "awaits", "pause", "compute", "rest", "vary",
     ];
-    Ok((known, Pattern::Rounds(pattern, function)))
+    Ok((known, steps))
 }
 
-fn turns(it: &Fields<'_>) -> Result<Found, Error> {
-    let pattern = Turns {
-        compute: it.time("compute", 1_000_000_000)?,
-        sleep: it.time("sleep", 0)?,
-        vary: it.flag("vary", false)?,
-        chance: NO_CHANCE,
-        computed: false,
-    };
-    Ok((&["compute", "sleep", "vary"], Pattern::Turns(pattern)))
+fn turns(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
+    let (compute, sleep) = (it.time("compute", 1_000_000_000)?, it.time("sleep", 0)?);
+    let time = varies(it, false)?;
+    let steps = Steps::default().repeat(None, |it| it.run(time(compute)).pause(time(sleep)));
+    Ok((&["compute", "sleep", "vary"], steps))
 }
 
-fn queue(it: &Fields<'_>, functions: Vec<Function>, work: u64) -> Result<Found, Error> {
-    if functions.is_empty() {
+fn queue(it: &Fields<'_>, n: usize, work: u64) -> Result<(Known, Steps), Error> {
+    if n == 0 {
         let why = "work = \"queue\" has callbacks = [{ func = \"…\" }]";
         return Err(it.wrong(why.into()));
     }
-    let pattern = Queuer {
-        every: it.rate("rate")?,
-        vary: it.flag("vary", true)?,
-        times: it.count("times", 1)?,
-        callbacks: Vec::new(),
-        work: it.time("compute", work)?,
-        between: it.time("between", 0)?,
-        stop: it.time("stop", u64::MAX)?,
-        chance: NO_CHANCE,
-        at: Default::default(),
+    let every = varies(it, true)?(it.rate("rate")?);
+    let (times, stop) = (it.count("times", 1)?, it.time("stop", u64::MAX)?);
+    let (work, between) = (it.time("compute", work)?, it.time("between", 0)?);
+    let steps = match every.mean {
+        0 => Steps::default(),
+        _ => Steps::default().repeat(None, |it| {
+            it.due(every, stop).queue(n, times, work, between)
+        }),
     };
-    let known = &["rate", "vary", "times", "compute", "between", "stop"];
-    Ok((known, Pattern::Queue(pattern, functions)))
+    Ok((
+        &["rate", "vary", "times", "compute", "between", "stop"],
+        steps,
+    ))
 }
 
-fn read(it: &Fields<'_>) -> Result<Found, Error> {
+fn read(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
     let (sections, inside) = (it.count("sections", 0)?, it.time("inside", 1000)?);
     let outside = it.time("outside", 1000)?;
     let sleeps = SLEEPS[it.word("sleeps", &SLEEPS)?.unwrap_or(0)];
-    let pattern = Reads {
-        sections,
-        inside,
-        outside,
-        sleeps_inside: matches!(sleeps, "inside" | "both"),
-        sleeps_outside: matches!(sleeps, "outside" | "both"),
-        vary: it.flag("vary", false)?,
-        chance: NO_CHANCE,
-        at: Default::default(),
+    let time = varies(it, false)?;
+    let pass = |steps: Steps, ns: u64, place: &str| match sleeps == place || sleeps == "both" {
+        true => steps.sleep(time(ns)),
+        false => steps.run(time(ns)),
     };
-    let known = &["sections", "inside", "outside", "sleeps", "vary"];
-    Ok((known, Pattern::Read(pattern)))
+    let times = (sections > 0).then_some(sections);
+    let steps = Steps::default().repeat(times, |it| {
+        let it = pass(it.op(Op::Lock), inside, "inside");
+        pass(it.op(Op::Unlock), outside, "outside")
+    });
+    Ok((&["sections", "inside", "outside", "sleeps", "vary"], steps))
 }
 
-fn switch(it: &Fields<'_>, mut functions: Vec<Function>) -> Result<Found, Error> {
-    let (Some(function), true) = (functions.pop(), functions.is_empty()) else {
+fn switch(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
+    if n != 1 {
         let why = "work = \"switch\" has one callback: callbacks = [{ func = \"…\" }]";
         return Err(it.wrong(why.into()));
-    };
-    let pattern = Switcher {
-        times: it.count("times", 1)?,
-        callback: Queued::of(0),
-        compute: it.time("compute", 0)?,
-        rest: it.time("rest", 0)?,
-        vary: it.flag("vary", false)?,
-        chance: NO_CHANCE,
-        at: Default::default(),
-    };
-    let known = &["times", "compute", "rest", "vary"];
-    Ok((known, Pattern::Switch(pattern, function)))
+    }
+    let times = Some(it.count("times", 1)?);
+    let (compute, rest) = (it.time("compute", 0)?, it.time("rest", 0)?);
+    let rest = varies(it, false)?(rest);
+    let steps = Steps::default().repeat(times, |it| it.kernel(compute).wait(0).rest(rest));
+    Ok((&["times", "compute", "rest", "vary"], steps))
 }
 
-fn reclaim(it: &Fields<'_>) -> Result<Found, Error> {
-    let pattern = Reclaimer {
-        every: it.time("every", 10_000_000)?,
-        above: it.count("above", 0)?,
-        lazy: it.count("lazy", ALL)?,
-        slept: false,
+fn reclaim(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
+    let every = Time::of(it.time("every", 10_000_000)?);
+    let (above, lazy) = (it.count("above", 0)?, it.count("lazy", ALL)?);
+    let look = Op::Reclaim { above, lazy };
+    let steps = match every.mean {
+        0 => Steps::default(),
+        _ => Steps::default().repeat(None, |it| it.sleep(every).op(look)),
     };
-    Ok((&["every", "above", "lazy"], Pattern::Reclaim(pattern)))
+    Ok((&["every", "above", "lazy"], steps))
 }
 
-fn close(it: &Fields<'_>, functions: Vec<Function>) -> Result<Found, Error> {
-    let pattern = Closer {
-        every: it.rate("rate")?,
-        vary: it.flag("vary", false)?,
-        buffers: it.count("buffers", 1)?,
-        callbacks: Vec::new(),
-        draw: it.time("compute", 0)?,
-        close: it.time("close", 2000)?,
-        stop: it.time("stop", u64::MAX)?,
-        chance: NO_CHANCE,
-        at: Default::default(),
+fn close(it: &Fields<'_>, n: usize) -> Result<(Known, Steps), Error> {
+    let every = varies(it, false)?(it.rate("rate")?);
+    let (buffers, stop) = (it.count("buffers", 1)?, it.time("stop", u64::MAX)?);
+    let (draw, close) = (it.time("compute", 0)?, it.time("close", 2000)?);
+    let one = |it: Steps| {
+        let it = it.close().kernel(close);
+        (0..n).fold(it, Steps::call).op(Op::Leave)
     };
-    let known = &["rate", "vary", "buffers", "compute", "close", "stop"];
-    Ok((known, Pattern::Close(pattern, functions)))
+    let frame = |it: Steps| {
+        let it = it.frame(every, stop);
+        let it = if draw > 0 {
+            it.op(Op::Compute(draw))
+        } else {
+            it
+        };
+        it.repeat(Some(buffers), one)
+    };
+    let steps = match every.mean.min(buffers) {
+        0 => Steps::default(),
+        _ => Steps::default().repeat(None, frame),
+    };
+    Ok((
+        &["rate", "vary", "buffers", "compute", "close", "stop"],
+        steps,
+    ))
 }
 
-fn plug(it: &Fields<'_>) -> Result<Found, Error> {
+fn plug(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
     let Cpus::These(cpus) = it.cpus("which")? else {
         return Err(it.wrong("work = \"plug\" has `which`: a list of CPUs, or `none`".into()));
     };
-    let pattern = Plugger {
-        cpus,
-        every: it.time("every", 100_000_000)?,
-        away: it.time("away", 50_000_000)?,
-        offload: it.flag("offload", false)?,
-        vary: it.flag("vary", false)?,
-        chance: NO_CHANCE,
-        changes: 0,
-        slept: false,
+    let (every, away) = (it.time("every", 100_000_000)?, it.time("away", 50_000_000)?);
+    let (time, offload) = (varies(it, false)?, it.flag("offload", false)?);
+    let steps = match cpus.is_empty() {
+        true => Steps::default(),
+        false => Steps::default().repeat(None, |it| {
+            cpus.into_iter().fold(it, |it, cpu| {
+                let (goes, comes) = match offload {
+                    true => (Op::Deoffload(cpu), Op::Offload(cpu)),
+                    false => (Op::Offline(cpu), Op::Online(cpu)),
+                };
+                it.pause(time(every)).op(goes).pause(time(away)).op(comes)
+            })
+        }),
     };
-    let known = &["which", "every", "away", "offload", "vary"];
-    Ok((known, Pattern::Plug(pattern)))
+    Ok((&["which", "every", "away", "offload", "vary"], steps))
 }
+
+/// What a step of the kind `steps` may be.
+const STEPS: &str = "run TIME, kernel TIME, sleep TIME (`~TIME` is drawn with that mean), call_rcu or \
+    call_rcu FUNCTION (of its callbacks), the same with await on machine=kernel, synchronize_rcu, lock and \
+    unlock";
+
+/// The steps that the file has, `times` times or for ever.
+fn steps(
+    it: &Fields<'_>,
+    list: &[Spanned<Text>],
+    callbacks: &[Function],
+    kind: MachineKind,
+) -> Result<(Known, Steps), Error> {
+    let times = it.count("times", 0)?;
+    let one = |steps: Steps, text: &Spanned<Text>| {
+        let (at, text) = (text.span().start, text.get_ref().0.as_str());
+        let (verb, of) = text.split_once(' ').unwrap_or((text, ""));
+        let given = it.meant(of.trim(), at)?;
+        let drawn = given.strip_prefix('~');
+        let length = || {
+            let mean = time(drawn.unwrap_or(given)).filter(|it| *it <= DAY)?;
+            let vary = drawn.is_some();
+            Some(Time { mean, vary })
+        };
+        let callback = || match given {
+            "" => (!callbacks.is_empty()).then_some(0),
+            name => callbacks.iter().position(|it| it.name == name),
+        };
+        let done = match verb {
+            "run" => length().map(|it| steps.run(it)),
+            "kernel" => length()
+                .filter(|it| !it.vary)
+                .map(|it| steps.kernel(it.mean)),
+            "sleep" => length().map(|it| steps.pause(it)),
+            "call_rcu" => callback().map(|it| steps.call(it)),
+            "await" if kind == MachineKind::Kernel => callback().map(|it| steps.wait(it)),
+            "synchronize_rcu" => Some(steps.op(Op::Synchronize)),
+            "lock" => Some(steps.op(Op::Lock)),
+            "unlock" => Some(steps.op(Op::Unlock)),
+            _ => None,
+        };
+        let wrong = || format!("`{text}` is no step here; steps are {STEPS}");
+        done.ok_or_else(|| it.file.wrong(at, wrong()))
+    };
+    let all = |steps| list.iter().try_fold(steps, one);
+    all(Steps::default())?;
+    let takes_time = ["run", "sleep", "await", "synchronize_rcu"];
+    let begins =
+        |it: &Spanned<Text>| takes_time.contains(&it.get_ref().0.split(' ').next().unwrap_or(""));
+    if !list.iter().any(begins) {
+        let why = "`steps` has one that takes time: run, sleep, await or synchronize_rcu";
+        return Err(it.wrong(why.into()));
+    }
+    let steps = Steps::default().repeat((times > 0).then_some(times), |steps| {
+        all(steps).expect("all of them were read")
+    });
+    Ok((&["times"], steps))
+}
+
+/// The longest time of a step, in nanoseconds.
+const DAY: u64 = 86_400_000_000_000;
+
+#[cfg(test)]
+mod tests;

@@ -73,9 +73,7 @@ impl Follow {
                 function: "wakeme_after_rcu",
                 ..
             } => self.begins_wait(record, Awaited::GracePeriod, 0),
-            Event::Other
-                if record.event == "rcu_sr_normal" && record.text.ends_with("event=request") =>
-            {
+            Event::Synchronize { what: "request" } => {
                 self.begins_wait(record, Awaited::GracePeriod, 0);
             }
             Event::Expedited { seq, what: "snap" } => {

@@ -1,9 +1,7 @@
 //! Stacks by number: each one is kept once.
 
-use crate::Record;
 use crate::base::map::Map;
 use crate::base::names::short;
-use crate::line::STACKS;
 
 /// Different stacks that are kept.
 pub(super) const STACKS_MOST: usize = 512;
@@ -22,16 +20,11 @@ pub(super) struct Stacks {
     pub(super) refused: u64,
 }
 
-/// Whether a record is the stack of the event before it, with a line for each function in its text.
-pub(super) fn is_stack(record: &Record<'_>) -> bool {
-    STACKS.contains(&record.event)
-}
-
 impl Stacks {
     /// The number of a stack; none if there is no frame in it, or no room.
-    pub(super) fn number(&mut self, record: &Record<'_>) -> Option<u32> {
+    pub(super) fn number(&mut self, text: &str) -> Option<u32> {
         self.seen += 1;
-        let frames: Vec<String> = frames(record.text).map(str::to_owned).collect();
+        let frames: Vec<String> = frames(text).map(str::to_owned).collect();
         if frames.is_empty() {
             return None;
         }

@@ -61,23 +61,22 @@ impl Build {
         .concat()
     }
 
-    fn format(&self, name: &str, id: u32, fields: &str, print: &str) -> Vec<u8> {
+    fn format(&self, name: &str, id: u32, fields: &str) -> Vec<u8> {
         let text = format!(
             "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short \
              common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char \
              common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char \
              common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int \
-             common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n{fields}\nprint fmt: {print}\n"
+             common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n{fields}\nprint fmt: \"\"\n"
         );
         self.sized(text.as_bytes(), 8)
     }
 
     fn ftrace_formats(&self) -> Vec<u8> {
         let mark = self.format(
-            "tracing_mark",
+            "tracing_mark_write",
             5,
             "\tfield:char buf[];\toffset:8;\tsize:0;\tsigned:0;\n",
-            "\"%s\", REC->buf",
         );
         [self.number(1, 4), mark].concat()
     }
@@ -87,8 +86,12 @@ impl Build {
         let (fn_, pointer) = (16 + long, 16 + 2 * long);
         let named = format!(
             "\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:void * \
-             fn;\toffset:{fn_};\tsize:{long};\tsigned:0;\n\tfield:unsigned long \
+             function;\toffset:{fn_};\tsize:{long};\tsigned:0;\n\tfield:unsigned long \
              n;\toffset:{pointer};\tsize:{long};\tsigned:0;\n"
+        );
+        let stack = format!(
+            "\tfield:unsigned long caller[2];\toffset:8;\tsize:{};\tsigned:0;\n",
+            2 * long
         );
         let formats = [
             self.format(
@@ -97,30 +100,16 @@ impl Build {
                 "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t \
                  prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:char \
                  next_comm[16];\toffset:28;\tsize:16;\tsigned:0;\n\tfield:pid_t \
-                 next_pid;\toffset:44;\tsize:4;\tsigned:1;\n",
-                "\"prev_comm=%s prev_pid=%d ==> next_comm=%s next_pid=%d\", REC->prev_comm, REC->prev_pid, \
-                 REC->next_comm, REC->next_pid",
+                 next_pid;\toffset:44;\tsize:4;\tsigned:1;\n\tfield:long \
+                 prev_state;\toffset:48;\tsize:4;\tsigned:1;\n",
             ),
             self.format(
                 "softirq_entry",
                 301,
                 "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n",
-                "\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 1, \"TIMER\" }, { (1 << 3) \
-                 + 1, \"RCU\" })",
             ),
-            self.format(
-                "named",
-                302,
-                &named,
-                "\"name=%s fn=%pS 0x%lx\", __get_str(name), (void *)REC->fn, (unsigned long)REC->n",
-            ),
-            self.format(
-                "odd",
-                303,
-                "\tfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:__data_loc u32[] \
-                 list;\toffset:12;\tsize:4;\tsigned:0;\n",
-                "\"%s\", __print_array(__get_dynamic_array(list), 4, 4)",
-            ),
+            self.format("workqueue_execute_start", 302, &named),
+            self.format("kernel_stack", 303, &stack),
         ];
         let formats = formats.concat();
         [
@@ -182,6 +171,7 @@ impl Build {
             self.number(0, 4),
             Self::text("rcu_preempt", 16),
             self.number(15, 4),
+            self.number(0x100, 4),
         ]
         .concat();
         let mut named = self.number(((16 + 3 * self.long) as u64) | 7 << 16, 4);
@@ -190,7 +180,7 @@ impl Build {
         named.extend(self.number(0xff, self.long));
         named.resize(8 + 3 * self.long, 0);
         named.extend(b"dentry\0");
-        let odd = [self.number(-3i64 as u64, 4), self.number(0, 4)].concat();
+        let stack = [0x1010, 0x2e].map(|at| self.number(at, self.long)).concat();
         let first = self.page(
             100,
             &[
@@ -199,8 +189,8 @@ impl Build {
                 // 1 << 27 ns and 2 on.
                 [self.word(30, 2), self.number(1, 4)].concat(),
                 self.event(1, 302, 0, 77, &named),
-                self.event(1, 303, 0, 77, &odd),
-                self.event(1, 999, 0, 77, &odd),
+                self.event(1, 303, 0, 77, &stack),
+                self.event(1, 999, 0, 77, &stack),
             ],
             None,
         );

@@ -6,7 +6,7 @@
 //! the first few faults.
 
 use super::{Summary, lines::Lines};
-use crate::line::fields::Fields;
+use crate::event::Fields;
 use crate::line::made::Draft;
 use crate::line::source::{Kind, Source};
 use crate::line::{self, Before, Line, Met, Places};
@@ -18,8 +18,8 @@ use std::mem;
 pub(super) struct Block {
     text: String,
     entries: Vec<PlacedRecord>,
-    /// The fields of each record's event, if the input has fields.
-    fields: Vec<Option<Fields>>,
+    /// The fields of each record's event, if the input is no text.
+    fields: Vec<Fields>,
     /// The next record.
     next: usize,
     /// Lines before this block: set by the thread that takes it.
@@ -116,8 +116,7 @@ impl Block {
         let entry = self.entries.get(self.next)?;
         let number = self.before + u64::from(entry.line);
         let mut record = entry.places.on(&self.text, entry.start, number);
-        if let Some(Some(fields)) = self.fields.get(self.next) {
-            record.event = fields.shape.event;
+        if let Some(fields) = self.fields.get(self.next) {
             record.fields = Some((fields, &self.text));
         }
         self.next += 1;

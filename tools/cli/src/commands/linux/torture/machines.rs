@@ -77,7 +77,7 @@ struct Found {
 }
 
 fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
-    let (first, n) = (options.seed.unwrap_or(1), options.machines.seeds);
+    let (first, n) = (options.run.seed.unwrap_or(1), options.machines.seeds);
     let stop = stop_flag()?;
     let bar = Bar::new(options.quiet);
     bar.begin("machines", n);

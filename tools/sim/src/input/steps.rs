@@ -1,0 +1,288 @@
+//! Tasks as lists of steps, and what carries them out.
+
+use std::sync::Arc;
+
+use super::op::{Op, SysCallName, Work};
+use super::work::Queued;
+use crate::base::chance::Chance;
+
+/// A length of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// In nanoseconds.
+    pub mean: u64,
+    /// It is exponentially distributed with this mean.
+    pub vary: bool,
+}
+
+impl Time {
+    /// Always so many nanoseconds.
+    pub const fn of(mean: u64) -> Time {
+        Time { mean, vary: false }
+    }
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// It does this.
+    Do(Op),
+    /// It computes, for a nanosecond at least.
+    Run(Time),
+    /// It sleeps, for so many nanoseconds at least.
+    Sleep(Time, u64),
+    /// It sleeps, if the time is not 0.
+    Rest(Time),
+    /// It sleeps until the next arrival is due.
+    Due(Arrivals),
+    /// It queues this one of its callbacks.
+    Call(usize),
+    /// It queues it, and waits for it.
+    Await(usize),
+    /// It enters the system call that closes a descriptor: as many after the first as that counter says.
+    Close(usize),
+    /// It goes back to the step `from`, until it has been here so many times, or always.
+    Repeat {
+        from: usize,
+        times: Option<u64>,
+        counter: usize,
+    },
+}
+
+/// Arrivals at a rate: what the steps between them take does not change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Arrivals {
+    every: Time,
+    /// From this time on there are none.
+    stop: u64,
+    /// The first is due one interval after the task's start, and all are made up for; otherwise the first is
+    /// due one interval after the machine's, and those that are late by more than a second are left out.
+    frames: bool,
+}
+
+/// Arrivals that could not be served are made up for, but not those of more than a second.
+const BACKLOG: u64 = 1_000_000_000;
+
+/// The first descriptor that is not standard input, output or error.
+const FIRST: u64 = 3;
+
+/// A task that does one step after the other.
+///
+/// ```
+/// use quiescent_sim::{Op, Steps, Time, Work};
+///
+/// let mut task = Steps::default().repeat(Some(2), |it| it.run(Time::of(5)).op(Op::Synchronize));
+/// let done: Vec<Op> = (0..5).map(|now| task.next(now)).collect();
+/// let once = [Op::Compute(5), Op::Synchronize];
+/// assert_eq!((&done[..2], &done[2..4], &done[4]), (&once[..], &once[..], &Op::Exit));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steps {
+    list: Arc<Vec<Step>>,
+    counters: Vec<u64>,
+    callbacks: Vec<Queued>,
+    chance: Chance,
+    /// The next step.
+    at: usize,
+    /// When the arrival under way was due.
+    due: u64,
+}
+
+impl Default for Steps {
+    /// A task that is over.
+    fn default() -> Steps {
+        Steps {
+            list: Arc::default(),
+            counters: Vec::new(),
+            callbacks: Vec::new(),
+            chance: Chance::new(0),
+            at: 0,
+            due: 0,
+        }
+    }
+}
+
+impl Steps {
+    /// The same steps for a task with these callbacks, whose times are drawn from this chance.
+    pub fn of(&self, callbacks: Vec<Queued>, chance: Chance) -> Steps {
+        Steps {
+            callbacks,
+            chance,
+            ..self.clone()
+        }
+    }
+
+    fn step(mut self, step: Step) -> Steps {
+        Arc::make_mut(&mut self.list).push(step);
+        self
+    }
+
+    /// Then it does this.
+    #[must_use]
+    pub fn op(self, op: Op) -> Steps {
+        self.step(Step::Do(op))
+    }
+
+    /// Then it computes, for a nanosecond at least.
+    #[must_use]
+    pub fn run(self, time: Time) -> Steps {
+        self.step(Step::Run(time))
+    }
+
+    /// Then it is in the kernel for so many nanoseconds, if that is not 0.
+    #[must_use]
+    pub fn kernel(self, ns: u64) -> Steps {
+        match ns {
+            0 => self,
+            ns => self.op(Op::Kernel(ns)),
+        }
+    }
+
+    /// Then it sleeps; for 0 nanoseconds as well.
+    #[must_use]
+    pub fn sleep(self, time: Time) -> Steps {
+        self.step(Step::Sleep(time, 0))
+    }
+
+    /// Then it sleeps for a nanosecond at least.
+    #[must_use]
+    pub fn pause(self, time: Time) -> Steps {
+        self.step(Step::Sleep(time, 1))
+    }
+
+    /// Then it sleeps, if the time that is drawn is not 0.
+    #[must_use]
+    pub fn rest(self, time: Time) -> Steps {
+        self.step(Step::Rest(time))
+    }
+
+    /// Then it sleeps until the next arrival is due; it is over at the time `stop`.
+    #[must_use]
+    pub fn due(self, every: Time, stop: u64) -> Steps {
+        let frames = false;
+        self.step(Step::Due(Arrivals {
+            every,
+            stop,
+            frames,
+        }))
+    }
+
+    /// The same, from its own start on, however late it is.
+    #[must_use]
+    pub fn frame(self, every: Time, stop: u64) -> Steps {
+        let frames = true;
+        self.step(Step::Due(Arrivals {
+            every,
+            stop,
+            frames,
+        }))
+    }
+
+    /// Then it queues the callback of this number.
+    #[must_use]
+    pub fn call(self, callback: usize) -> Steps {
+        self.step(Step::Call(callback))
+    }
+
+    /// Then it queues it, and waits for it.
+    #[must_use]
+    pub fn wait(self, callback: usize) -> Steps {
+        self.step(Step::Await(callback))
+    }
+
+    /// Then it enters the system call that closes a descriptor, another one each time in the innermost
+    /// repetition.
+    #[must_use]
+    pub fn close(self) -> Steps {
+        let counter = self.counters.len().saturating_sub(1);
+        self.step(Step::Close(counter))
+    }
+
+    /// Then it does all that so many times, or for ever.
+    #[must_use]
+    pub fn repeat(mut self, times: Option<u64>, body: impl FnOnce(Steps) -> Steps) -> Steps {
+        let (from, counter) = (self.list.len(), self.counters.len());
+        self.counters.push(0);
+        let mut it = body(self);
+        match times {
+            Some(0) => {
+                Arc::make_mut(&mut it.list).truncate(from);
+                it
+            }
+            _ => it.step(Step::Repeat {
+                from,
+                times,
+                counter,
+            }),
+        }
+    }
+
+    /// Then it queues so many callbacks, all of them so many times, with work before the first and between
+    /// them.
+    #[must_use]
+    pub fn queue(self, callbacks: usize, times: u64, work: u64, between: u64) -> Steps {
+        let it = self.kernel(work);
+        let Some(again) = times.checked_sub(1) else {
+            return it;
+        };
+        let after = |it: Steps, n| it.kernel(between).call(n);
+        let first = (1..callbacks).fold(it.call(0), after);
+        first.repeat(Some(again), |it| (0..callbacks).fold(it, after))
+    }
+
+    /// When the next arrival is due; none if there is none any more.
+    fn next_due(&mut self, now: u64, it: Arrivals) -> Option<u64> {
+        let pause = self.chance.pause(it.every.mean, it.every.vary).max(1);
+        self.due = match it.frames {
+            true if self.due == 0 => now + pause,
+            true => self.due + pause,
+            false => (self.due.max(1) + pause).max(now.saturating_sub(BACKLOG)),
+        };
+        (self.due < it.stop).then_some(self.due)
+    }
+}
+
+impl Work for Steps {
+    fn next(&mut self, now: u64) -> Op {
+        loop {
+            let Some(step) = self.list.get(self.at).cloned() else {
+                return Op::Exit;
+            };
+            self.at += 1;
+            let mut drawn = |it: Time| self.chance.pause(it.mean, it.vary);
+            match step {
+                Step::Do(op) => return op,
+                Step::Run(it) => return Op::Compute(drawn(it).max(1)),
+                Step::Sleep(it, least) => return Op::SleepUntil(now + drawn(it).max(least)),
+                Step::Rest(it) => match drawn(it) {
+                    0 => {}
+                    rest => return Op::SleepUntil(now + rest),
+                },
+                Step::Due(it) => match self.next_due(now, it) {
+                    None => self.at = self.list.len(),
+                    Some(due) if due > now => return Op::SleepUntil(due),
+                    Some(_) => {}
+                },
+                Step::Call(it) => return self.callbacks[it].call(),
+                Step::Await(it) => return self.callbacks[it].awaited(),
+                Step::Close(counter) => {
+                    return Op::Enter {
+                        name: SysCallName::Close,
+                        argument: FIRST + self.counters[counter],
+                    };
+                }
+                Step::Repeat {
+                    from,
+                    times,
+                    counter,
+                } => {
+                    self.counters[counter] += 1;
+                    match times == Some(self.counters[counter]) {
+                        true => self.counters[counter] = 0,
+                        false => self.at = from,
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Experiments that are files: those of the program beyond what they claim themselves, and files of others.
+
+use std::fs;
+use std::path::Path;
+
+use quiescent_sim::experiments::{Outcome, Script};
+use quiescent_sim::{Stats, Workload};
+
+/// The outcome of one that is part of the program.
+fn run(name: &str, seed: u64) -> Outcome {
+    let all = Script::named(Path::new(name)).unwrap();
+    all[0].run(seed).unwrap()
+}
+
+fn value(outcome: &Outcome, case: &str, metric: &str) -> f64 {
+    let mut those = outcome.shown.iter();
+    let found = those.find(|it| it.case == case && it.metric == metric);
+    found.unwrap_or_else(|| panic!("{case}: {metric}")).model
+}
+
+fn stats(workload: &str, sets: &[(&str, &str)]) -> Stats {
+    let plan = Workload::named(workload).unwrap().plan(sets).unwrap();
+    plan.run(|| false).unwrap()
+}
+
+#[test]
+fn each_file_of_the_folder_is_part_of_the_program() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/experiments");
+    for it in Script::named(&folder).unwrap() {
+        let same = Script::named(Path::new(it.name)).expect("it is part of the program");
+        assert_eq!(same[0].about, it.about, "{}", it.name);
+    }
+}
+
+#[test]
+fn sentences_hold_whatever_the_seed() {
+    for name in [
+        "percpu-ref",
+        "nohz-full",
+        "fast-no-hz",
+        "memory-pressure",
+        "real-time",
+    ] {
+        for seed in [2, 1 << 40] {
+            for it in run(name, seed).shown {
+                assert_ne!(it.holds(), Some(false), "{name}, seed {seed}: {it:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lazy_switch_waits_no_longer_than_the_flush_time() {
+    let longest = |policy| {
+        let sets = [
+            ("lazy", "1"),
+            ("lazy_flush", "2s"),
+            ("switches", "10"),
+            ("policy", policy),
+        ];
+        let calls = stats("percpu-ref", &sets).calls;
+        let longest = calls.iter().map(|it| it.end - it.start).max();
+        longest.unwrap() as f64 / 1e6
+    };
+    // The wheel rounds far timers up, by 64 ticks here; and two grace periods.
+    let ours = longest("quiescent");
+    assert!((1900.0..2150.0).contains(&ours), "{ours}");
+    // The kernel's deadline begins anew when another CPU of the group queues its first lazy callback.
+    let kernels = longest("kernel-6.12");
+    assert!((1900.0..4300.0).contains(&kernels), "{kernels}");
+    assert!(kernels > ours, "{kernels} {ours}");
+}
+
+#[test]
+fn sleeps_of_each_length_between_four_and_seven_ticks_come_up() {
+    let looks = |sets: &[(&str, &str)]| stats("idle-callbacks", sets).looks;
+    let rule = ("fast_no_hz", "v5.10");
+    assert!(looks(&[rule]).keys().copied().eq(4..=7));
+    // A CPU whose callbacks are offloaded owes none: it never looks.
+    assert!(looks(&[rule, ("rcu_nocbs", "all")]).is_empty());
+}
+
+#[test]
+fn where_memory_does_not_run_low_nothing_is_flushed() {
+    let workload = Workload::named("memory-pressure").unwrap();
+    let plan = workload.plan(&[("limit", "100000000")]).unwrap();
+    let mut machine = plan.machine();
+    assert!(plan.run_on(&mut machine, || false));
+    assert_eq!((machine.shrunk(), machine.owed()), (0, 0));
+}
+
+#[test]
+fn an_offloaded_flood_costs_more_the_more_a_lock_and_a_line_do() {
+    let outcome = run("flood", 1);
+    let find = |case: &str, metric| value(&outcome, &format!("flood rcu={case}"), metric);
+    assert_eq!(find("default", "lock_waits_per_s"), 0.0);
+    let woken = ["default", "offload"].map(|it| find(it, "threads_woken_per_s"));
+    assert!(woken[1] > 2.0 * woken[0], "{woken:?}");
+    let kinds = [
+        ", no lock and line",
+        ", half lock and line",
+        "",
+        ", twice lock and line",
+    ];
+    let all = kinds.map(|it| find(&format!("offload{it}"), "rcu_time_ratio_to_default"));
+    assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
+}
+
+#[test]
+fn raised_jiffies_lengthen_what_waits_and_expediting_helps_calls_only() {
+    for name in ["boot-selinux", "ftrace-start-stop"] {
+        let outcome = run(name, 1);
+        for it in outcome.shown.iter().filter(|it| it.claim.is_some()) {
+            assert_eq!(it.holds(), Some(true), "{name}: {it:?}");
+        }
+        let of = |case: &str, metric| value(&outcome, &format!("{name} {case}"), metric);
+        let all = [3, 8, 16, 24, 32].map(|it| of(&format!("jiffies={it}"), "duration_s"));
+        assert!(all.is_sorted(), "{name}: {all:?}");
+        let case = "jiffies=32 rcu_expedited=1";
+        let hurried = of(case, "duration_s");
+        // Calls get shorter than with the kernel's own number; what waits for callbacks as well does not.
+        if name == "boot-selinux" {
+            assert!(
+                all[0] < hurried && hurried < all[4],
+                "{hurried} and {all:?}"
+            );
+            let calls = of(&format!("{case} awaits=0"), "longer_than_default_pct");
+            assert!(calls < 0.0, "{calls}");
+        } else {
+            assert!(hurried < all[0], "{name}: {hurried} and {all:?}");
+        }
+        let (normal, hurried) = (of("jiffies=32", "ipis_per_s"), of(case, "ipis_per_s"));
+        assert!(hurried > normal, "{name}: {normal} {hurried}");
+    }
+}
+
+#[test]
+fn a_fitted_figure_is_neither_met_nor_missed() {
+    for name in ["accelerate", "lazy-power"] {
+        let outcome = run(name, 1);
+        assert_eq!(outcome.comparisons.len(), 4);
+        for it in &outcome.comparisons {
+            assert_eq!(it.holds(), None, "{it:?}");
+            assert!((it.ratio() - 1.0).abs() < 0.3, "{it:?}");
+        }
+    }
+}
+
+const OWN: &str = r#"about = "one"
+workload = "sync"
+
+[published]
+latency_ms = [7, 9]
+
+[runs]
+few = "calls=5"
+many = "calls=10"
+
+[[figure]]
+what = ["ratio", "of the few"]
+is = "many.calls / few.calls"
+at_least = 2
+at_most = 2
+says = "twice as many"
+
+[[figure]]
+each = [["own few", "few"]]
+what = ["latency_ms", "ms"]
+is = "it.latency_us_mean / 1000"
+real = "published.latency_ms"
+within = 100
+rows = [["scans", "scans", "it.scans_per_gp"], ["none", "calls", "it.nothing ?? 3"]]
+note = "{it.calls} calls"
+"#;
+
+fn read(text: &str) -> Result<Script, String> {
+    Script::read("own", "own.toml", text.to_owned()).map_err(|why| why.to_string())
+}
+
+#[test]
+fn a_file_of_ones_own_is_run() {
+    let outcome = read(OWN).unwrap().run(1).unwrap();
+    let [ratio, scans, none] = &outcome.shown[..] else {
+        panic!("{:?}", outcome.shown);
+    };
+    assert_eq!((ratio.model, ratio.holds()), (2.0, Some(true)));
+    assert_eq!(
+        (ratio.case.as_str(), scans.case.as_str()),
+        ("own", "own few")
+    );
+    assert!(scans.model > 0.0 && none.model == 3.0);
+    let [it] = &outcome.comparisons[..] else {
+        panic!("{:?}", outcome.comparisons);
+    };
+    assert_eq!((it.real, it.holds()), (8.0, Some(true)));
+    assert_eq!(outcome.notes[0], "own few: 5 calls");
+}
+
+#[test]
+fn what_is_wrong_in_a_file_has_its_place_and_a_remedy() {
+    for (from, to, said) in [
+        (
+            "about",
+            "abuot",
+            "line 1, column 1: unknown field `abuot`, expected",
+        ),
+        (
+            "calls=5",
+            "cals=5",
+            "line 8, column 7: `cals`: there is no such setting; did you mean `calls`",
+        ),
+        (
+            "calls=5",
+            "calls=many",
+            "line 8, column 7: `calls=many`: calls takes a number",
+        ),
+        (
+            "workload = \"sync\"",
+            "",
+            "line 8, column 7: give `workload = \"NAME\"`",
+        ),
+        (
+            "many.calls /",
+            "may.calls /",
+            "line 13, column 6: `may` is no run of [runs]; did you mean `many`",
+        ),
+        (
+            "many.calls /",
+            "many.calls",
+            "line 13, column 6: `many.calls few.calls`: expected an operator",
+        ),
+        (
+            "says = \"twice as many\"",
+            "",
+            "line 11, column 1: a claim has `says`",
+        ),
+        ("within = 100", "", "line 18, column 1: `real` and `within`"),
+        (
+            "published.latency_ms",
+            "published.latency",
+            "line 22, column 8: `published.latency`: no such figure",
+        ),
+        ("\"few\"]]", "\"one\"]]", "`one` is no run of [runs]"),
+        ("many = \"calls=10\"", "", "`many` is no run of [runs]"),
+        (
+            "about = \"one\"",
+            "about = \"one\"\nseeds = 0",
+            "line 2, column 9: `seeds = 0`: give 1 to 10000",
+        ),
+    ] {
+        assert!(OWN.contains(from), "{from}");
+        let why = read(&OWN.replacen(from, to, 1)).map(|_| ()).unwrap_err();
+        assert!(
+            why.starts_with("own.toml: ") && why.contains(said),
+            "{to}: {why}"
+        );
+    }
+    let text = OWN.replacen("it.scans_per_gp", "it.scans_per_g", 1);
+    let why = read(&text).unwrap().run(1).unwrap_err().to_string();
+    let said = "own.toml: line 24, column 28: `few.scans_per_g`: the run has no such figure; did you mean \
+                `scans_per_gp`?";
+    assert!(why.starts_with(said), "{why}");
+}
+
+#[test]
+fn a_folder_is_all_its_files_in_the_order_of_their_names() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-experiments");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let none = Script::named(&folder).unwrap_err().to_string();
+    assert!(none.contains("no file there ends in .toml"), "{none}");
+    for name in ["b.toml", "a.toml", "read.me"] {
+        fs::write(folder.join(name), OWN).unwrap();
+    }
+    let names: Vec<_> = Script::named(&folder)
+        .unwrap()
+        .iter()
+        .map(|it| it.name)
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+    let none = Script::named(Path::new("/nowhere/at.all"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        none.contains("/nowhere/at.all") && none.contains("percpu-ref"),
+        "{none}"
+    );
+}
+
+#[test]
+fn the_file_in_the_documentation_is_run() {
+    let page = include_str!("../../../../docs/model.md");
+    let (_, rest) = page.split_once("## Experiments of your own").unwrap();
+    let (_, rest) = rest.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let outcome = read(text).unwrap().run(1).unwrap();
+    assert_eq!(outcome.shown[0].holds(), Some(true), "{:?}", outcome.shown);
+    assert_eq!((outcome.comparisons.len(), outcome.shown.len()), (1, 3));
+}

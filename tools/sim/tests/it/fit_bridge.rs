@@ -1,0 +1,112 @@
+//! The grid of machines and loads of which the workload `bridge` is the point that comes nearest to the four
+//! published figures of the *default* variant. The other variants are not run.
+
+use quiescent_sim::{Stats, Workload, batch};
+
+/// A point of the grid: settings and parameters of the workload.
+type Point = Vec<(&'static str, &'static str)>;
+
+const AXES: [(&str, &[&str]); 7] = [
+    ("calls", &["4", "5"]),
+    ("rest", &["50ms", "70ms", "100ms"]),
+    ("own_rate", &["30", "100", "300"]),
+    ("rate", &["1", "3", "10"]),
+    ("busy", &["2", "2-3"]),
+    ("busy_time", &["20ms", "40ms"]),
+    ("sleep_time", &["20ms", "50ms", "100ms"]),
+];
+
+/// Every combination that was tried.
+fn grid() -> Vec<Point> {
+    let mut points = vec![Point::new()];
+    for (key, values) in AXES {
+        let longer = |point: &Point| {
+            let with = |value: &&'static str| [point.as_slice(), &[(key, *value)]].concat();
+            values.iter().map(with).collect::<Vec<Point>>()
+        };
+        points = points.iter().flat_map(longer).collect();
+    }
+    points
+}
+
+/// Median, least and longest latency in milliseconds, and the seconds of a run: the mean of three.
+fn figures(point: &Point) -> [f64; 4] {
+    let run = |seed| {
+        let sets = [point.as_slice(), &[("seed", seed)]].concat();
+        let plan = Workload::named("bridge").unwrap().plan(&sets).unwrap();
+        plan.run(|| false).unwrap()
+    };
+    let runs: [Stats; 3] = ["1", "2", "3"].map(run);
+    let calls = runs.iter().flat_map(|it| &it.calls);
+    let mut all: Vec<u64> = calls.map(|it| it.end - it.start).collect();
+    all.sort_unstable();
+    let ms = |at: usize| all[at] as f64 / 1e6;
+    let total = runs.iter().map(Stats::seconds).sum::<f64>() / 3.0;
+    [ms(all.len() / 2), ms(0), ms(all.len() - 1), total]
+}
+
+/// As `data/published-figures.json` has them.
+fn published() -> [f64; 4] {
+    let text = include_str!("../../../../data/published-figures.json");
+    let all: serde_json::Value = serde_json::from_str(text).unwrap();
+    let it = &all["experiments"]["bridge"];
+    let ms = |name: &str| it["per_synchronize_us"][name][0].as_f64().unwrap() / 1000.0;
+    [
+        ms("median"),
+        ms("min"),
+        ms("max"),
+        it["real_s"][0].as_f64().unwrap(),
+    ]
+}
+
+/// The sum of what the figures are off, each as a share of the published one.
+fn distance(figures: [f64; 4]) -> f64 {
+    let pairs = figures.into_iter().zip(published());
+    pairs.map(|(own, other)| (own / other - 1.0).abs()).sum()
+}
+
+/// The workload's own point.
+fn chosen() -> Point {
+    let plan = Workload::named("bridge").unwrap().plan(&[]).unwrap();
+    let is_own = |it: &&(&str, &str)| {
+        let mut own = plan.parameters.iter();
+        own.any(|(key, value)| (key.as_str(), value.as_str()) == **it)
+    };
+    let own = |(key, values): (&'static str, &[&'static str])| {
+        let mut all = values.iter().map(|value| (key, *value));
+        all.find(|it| is_own(&it))
+            .expect("it is a point of the grid")
+    };
+    AXES.into_iter().map(own).collect()
+}
+
+#[test]
+fn no_neighbour_of_the_chosen_point_comes_nearer_to_the_default_variant() {
+    let chosen = chosen();
+    let own = distance(figures(&chosen));
+    let differs_in_one = |it: &&Point| it.iter().zip(&chosen).filter(|(a, b)| a != b).count() == 1;
+    let grid = grid();
+    let neighbours: Vec<&Point> = grid.iter().filter(differs_in_one).collect();
+    assert!(neighbours.len() >= 8);
+    for it in neighbours {
+        let theirs = distance(figures(it));
+        assert!(own < theirs, "{own} at {chosen:?}, {theirs} at {it:?}");
+    }
+}
+
+#[test]
+#[ignore = "648 points of three runs: the search itself"]
+fn the_whole_grid() {
+    let grid = grid();
+    let one = |at: usize| Some(figures(&grid[at]));
+    let mut all = batch::run(batch::processors(), grid.len(), one, || {});
+    all.sort_by(|a, b| distance(a.1).total_cmp(&distance(b.1)).then(a.0.cmp(&b.0)));
+    println!(
+        "median, least, longest in ms, total in s: published {:.1?}",
+        published()
+    );
+    for (at, figures) in all.iter().take(10) {
+        println!("{:.3}  {figures:.1?}  {:?}", distance(*figures), grid[*at]);
+    }
+    assert_eq!(grid[all[0].0], chosen());
+}
