@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `nothing queued` | a thread is registered, and nothing was ever queued in this process |
 //! | `drained` | a few blocks were retired, and all of them have been freed since |
-//! | `N at rest`, `N at rest, used at once` | [`super::resting`]: N domains that were used |
-//! | `due together, N` | [`super::together`]: what N domains have queued is due at the same time |
+//! | `N at rest`, `N at rest, used at once` | N domains that were used |
+//! | `due together, N` | what N domains have queued is due at the same time |
 //!
 //! For the first two: wake-ups of the library's threads, how many there are, timers that are set (the
 //! kernel's word, for all libraries alike), and the grace periods, scans and fences that `quiescent` counted.

@@ -98,7 +98,7 @@ const FENCES_UNIT: &str = "fences/gp";
 /// Calls of a process that counts fences.
 const COUNTED: u64 = 100;
 /// Calls that are not counted, in which a library sets itself up.
-const FIRST: u64 = 20;
+const FIRST: usize = 20;
 
 /// The cases, in the order they are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,10 +230,8 @@ impl Question for SyncAsk {
             return Ok(Vec::new());
         }
         let session = Session::start(self)?;
-        session.round(FIRST, Duration::from_millis(self.budget_ms))?;
-        let before = fence_count::count();
-        let latencies = session.round(self.calls, Duration::from_millis(self.budget_ms))?;
-        let fences = fence_count::count() - before;
+        let (latencies, fences) =
+            session.round(self.calls, Duration::from_millis(self.budget_ms))?;
         let figure = |metric, unit, value: Option<f64>| {
             Some(Figure::new(self.case.name(), metric, unit, value?))
         };
@@ -310,16 +308,16 @@ impl Session {
         }
     }
 
-    /// Latencies in us.
-    fn round(&self, calls: u64, budget: Duration) -> Result<Vec<f64>, String> {
+    /// Latencies in us, and fences of all together; without the first calls.
+    fn round(&self, calls: u64, budget: Duration) -> Result<(Vec<f64>, u64), String> {
         let readers: &[Other] = if self.looping { &self.others } else { &[] };
         for reader in readers {
             reader.control.stop.0.store(0, Relaxed);
             reader.thread.go()?;
         }
         let deadline = Instant::now() + budget;
-        let mut latencies = Vec::with_capacity(calls.min(1 << 20) as usize);
-        while (latencies.len() as u64) < calls {
+        let (mut latencies, mut fences) = (Vec::with_capacity(FIRST + calls as usize), 0);
+        while latencies.len() < FIRST + calls as usize {
             let on_cpu = |reader: &Other| reader.on_cpu(self.stamps_per_us);
             if self.looping && !readers.iter().any(on_cpu) {
                 if Instant::now() >= deadline {
@@ -327,6 +325,9 @@ impl Session {
                 }
                 std::hint::spin_loop();
                 continue;
+            }
+            if latencies.len() == FIRST {
+                fences = fence_count::count();
             }
             let begin = Instant::now();
             (self.waiting.sync)();
@@ -340,7 +341,8 @@ impl Session {
             reader.control.stop.0.store(1, Relaxed);
         }
         readers.iter().try_for_each(|reader| reader.thread.wait())?;
-        Ok(latencies)
+        latencies.drain(..FIRST.min(latencies.len()));
+        Ok((latencies, fence_count::count() - fences))
     }
 }
 
