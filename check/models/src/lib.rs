@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | [`explorer`] | store buffers (TSO, PSO) | all short ones, some long ones | missing fences, wrong logic |
 //! | [`loom`] | C11 | all with few preemptions | missing acquire and release |
-//! | [`shuttle`] | sequentially consistent | random | wrong logic, in models of programs that use the library |
+//! | [`shuttle`] | sequentially consistent | random | wrong logic, in models of programs |
 //!
 //! The packages in `packages/` are manifests only: each compiles the library's own sources on one module, and
 //! runs the scenarios of that name in `scenarios/`.

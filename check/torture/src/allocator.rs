@@ -1,4 +1,4 @@
-//! The global allocator: the system's, with a check of blocks of the size and alignment of an [`Element`].
+//! The global allocator: the system's, with a check of blocks of the size and alignment of an `Element`.
 //!
 //! The library frees a block without destructor without running code of the program, so the allocator checks
 //! it. When such a block is freed, its mark becomes poison, its entry is completed if it was retired as a

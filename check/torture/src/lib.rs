@@ -2,19 +2,22 @@
 //!
 //! | oracle | detects | where |
 //! |---|---|---|
-//! | pipe age | a grace period that was too short | [`entry`], [`reader`] |
-//! | mbtest | an element found before it was initialised, or after its end | [`entry`], [`reader`] |
-//! | memory | a block freed too early, twice or never | [`element`], [`allocator`] |
-//! | exactly once | a callback that runs twice or never | [`entry`] |
-//! | barrier | a barrier that returns too early | [`ledger`] |
-//! | cookies | a poll that returns true too early or too late | [`reader`], [`writer`] |
-//! | lateness | an entry that is never served | [`watchdog`] |
-//! | hang | threads that make no progress | [`watchdog`] |
-//! | forward progress | callbacks that do not run while others arrive | `flood` |
-//! | stalls | a stall that is not reported, or too early | `stall` |
-//! | children | a fork whose child does not work, or runs its parent's callbacks | `forker` |
-//! | isolation | a section of one `Srcu` or domain that delays another one, or the process | `own_stall` |
+//! | pipe age | a grace period that was too short | `book::entry`, `acts::reader` |
+//! | mbtest | an element found before it was initialised, or after its end | `book::entry`, `acts::reader` |
+//! | memory | a block freed too early, twice or never | `book::element`, [`allocator`] |
+//! | exactly once | a callback that runs twice or never | `book::entry` |
+//! | barrier | a barrier that returns too early | `book::ledger` |
+//! | cookies | a poll that returns true too early or too late | `acts::reader`, `acts::writer` |
+//! | lateness | an entry that is never served | `watchdog` |
+//! | hang | threads that make no progress | `watchdog` |
+//! | forward progress | callbacks that do not run while others arrive | `acts::flood` |
+//! | stalls | a stall that is not reported, or too early | `acts::stall` |
+//! | children | a fork whose child does not work, or runs its parent's callbacks | `acts::forker` |
+//! | isolation | a section of one `Srcu` or domain that delays another one, or the process | `acts::stall` |
 //! | coverage | actors that do nothing, lazy entries that never run | `coverage` |
+//!
+//! `book` is the data of a run, which knows no actor; `acts` are the actors. One writer, one reader and one
+//! flood are for the process, for `Srcu`s and for domains: `book::periods` is their common interface.
 //!
 //! Everything shared is either static or leaked with the one run of a process, so that a late reader or a
 //! late callback loads a mark that shows the error, and does not crash. [`Broken`] makes the *program* misuse

@@ -32,7 +32,7 @@ struct Command {
     /// Freed blocks that are kept, poisoned, from the allocator; give 0 under AddressSanitizer
     #[arg(long, value_name = "N", default_value_t = 4096)]
     quarantine: usize,
-    /// Print one line of JSON (schema quiescent/1) instead of a table
+    /// Print one line of JSON (schema quiescent/1) with all counts
     #[arg(long)]
     json: bool,
     /// Print no progress lines

@@ -87,13 +87,6 @@ fn counts(world: &World) -> Vec<(&'static str, u64)> {
 }
 
 impl KindRow {
-    fn microseconds(&self, thousandths: u64) -> String {
-        match self.latency.at(thousandths) {
-            Some(ns) => ns.div_ceil(1000).to_string(),
-            None => "-".into(),
-        }
-    }
-
     fn rows(&self, row: Put<'_>) {
         let name = self.kind.name();
         let left = self.queued.saturating_sub(self.done);
@@ -160,43 +153,16 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// The table.
+    /// The counts in one line, and what was found.
     pub fn text(&self) -> String {
+        let (name, seed) = (&self.options.name, self.options.seed);
         let mut text = format!(
-            "{}, seed {}, {:.1} s, {} readers, {} writers\n\n{:<24} {:>9} {:>9} {:>9} {:>9}   \
-             ages seen: 0, 1, 2 ...\n",
-            self.options.name,
-            self.options.seed,
-            self.elapsed.as_secs_f64(),
-            self.options.cast.of(Role::Reader),
-            self.options.cast.of(Role::Writer),
-            "kind",
-            "queued",
-            "done",
-            "p50 us",
-            "p99 us"
+            "{name}, seed {seed}: {}\n{:?}\n",
+            self.line, self.statistics
         );
-        for row in &self.kinds {
-            let ages: Vec<String> = row.ages.iter().map(u64::to_string).collect();
-            let (name, ages) = (row.kind.name(), ages.join(" "));
-            let _ = writeln!(
-                text,
-                "{name:<24} {:>9} {:>9} {:>9} {:>9}   {ages}",
-                row.queued,
-                row.done,
-                row.microseconds(500),
-                row.microseconds(990)
-            );
-        }
-        text.push('\n');
-        for (name, count) in &self.counts {
-            let _ = writeln!(text, "{name:<24} {count:>9}");
-        }
-        let _ = writeln!(text, "\n{:?}", self.statistics);
         if self.stopped {
-            text += "\nstopped early\n";
+            text += "stopped early\n";
         }
-        text.push('\n');
         text += &self.notes;
         for (found, _) in &self.findings {
             let _ = writeln!(text, "FOUND {}", found.line());
@@ -208,7 +174,7 @@ impl Report {
             for event in &self.events {
                 let _ = writeln!(text, "  {event}");
             }
-            let _ = writeln!(text, "\nagain: --seed {}", self.options.seed);
+            let _ = writeln!(text, "\nagain: --seed {seed}");
         }
         text
     }

@@ -1,11 +1,22 @@
 //! Several grace periods and several waiters: sharing, hand-over, polling, cancellation.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::common::{World, check, join_all};
 use quiescent_models::explorer::{allow_timeouts, branching, yield_now};
 use quiescent_on_explorer as rcu;
 use rcu::check::Model as Domain;
+
+/// An updater beside a reader.
+fn beside_reader(updates: fn(&Rc<World>)) {
+    let world = World::new(Domain::new());
+    let reader = world.registered(World::read);
+    world.domain.enter();
+    world.begin(1);
+    updates(&world);
+    reader.join();
+}
 
 #[test]
 fn two_updates_in_a_row() {
@@ -33,13 +44,11 @@ fn two_updaters(world: &World, with: usize) {
 #[test]
 fn two_updaters_share_or_hand_over() {
     check("two updaters", 2, 1, || {
-        let world = World::new(Domain::new());
-        let reader = world.registered(World::read);
-        world.domain.enter();
-        world.begin(1);
-        let other = world.thread(|w| two_updaters(w, 1));
-        two_updaters(&world, 2);
-        join_all([reader, other]);
+        beside_reader(|world| {
+            let other = world.thread(|w| two_updaters(w, 1));
+            two_updaters(world, 2);
+            other.join();
+        });
     });
 }
 
@@ -84,47 +93,40 @@ fn poll_for(cookie: rcu::Cookie) {
 #[test]
 fn a_poller_gets_there_alone() {
     check("poll", 2, 2, || {
-        let world = World::new(Domain::new());
-        let reader = world.registered(World::read);
-        world.domain.enter();
-        world.begin(1);
-        world.publish(1);
-        poll_for(rcu::start_grace_period());
-        world.free(0);
-        reader.join();
+        beside_reader(|world| {
+            world.publish(1);
+            poll_for(rcu::start_grace_period());
+            world.free(0);
+        });
     });
 }
 
 #[test]
 fn a_third_thread_polls_and_frees() {
     check("poll by a third thread", 2, 1, || {
-        let world = World::new(Domain::new());
-        let reader = world.registered(World::read);
-        world.domain.enter();
-        world.begin(1);
-        world.publish(1);
-        let cookie = rcu::start_grace_period();
-        let poller = world.thread(move |w| {
-            poll_for(cookie);
-            w.free(0);
+        beside_reader(|world| {
+            world.publish(1);
+            let cookie = rcu::start_grace_period();
+            let poller = world.thread(move |w| {
+                poll_for(cookie);
+                w.free(0);
+            });
+            rcu::synchronize();
+            poller.join();
         });
-        rcu::synchronize();
-        join_all([reader, poller]);
     });
 }
 
 #[test]
 fn one_waits_for_a_cookie_while_another_drives() {
     check("wait for a cookie", 2, 1, || {
-        let world = World::new(Domain::new());
-        let reader = world.registered(World::read);
-        world.domain.enter();
-        world.begin(1);
-        let driver = world.thread(|_| rcu::synchronize());
-        world.publish(1);
-        rcu::start_grace_period().wait();
-        world.free(0);
-        join_all([reader, driver]);
+        beside_reader(|world| {
+            let driver = world.thread(|_| rcu::synchronize());
+            world.publish(1);
+            rcu::start_grace_period().wait();
+            world.free(0);
+            driver.join();
+        });
     });
 }
 

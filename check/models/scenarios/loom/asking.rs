@@ -3,28 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::deferred::{Shelf, shelf};
-use crate::common::{check_unfenced, join};
-use quiescent_models::loom::Ordering::Relaxed;
-use quiescent_models::loom::{AtomicU32, light_fence, thread};
+use crate::common::{Words, check_unfenced, join};
+use quiescent_models::loom::thread;
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
-
-/// The words of the two sides.
-struct Words {
-    readers: AtomicU32,
-    updaters: AtomicU32,
-}
-
-impl Words {
-    fn store(&self) {
-        self.readers.store(1, Relaxed);
-        light_fence();
-    }
-
-    fn load(&self) -> u32 {
-        self.updaters.load(Relaxed)
-    }
-}
 
 /// A section, at whose end the thread answers.
 fn section() {
@@ -35,10 +17,7 @@ fn section() {
 /// the number of questions before the word is stored. `registered`: the reader registers first.
 fn litmus(asks: u32, registered: bool, body: fn(&Words) -> u32) {
     let domain = Domain::new().asking();
-    let words = Arc::new(Words {
-        readers: AtomicU32::new(0),
-        updaters: AtomicU32::new(0),
-    });
+    let words = Arc::new(Words::default());
     let read = words.clone();
     let reader = thread::spawn(move || {
         domain.enter();
@@ -49,11 +28,7 @@ fn litmus(asks: u32, registered: bool, body: fn(&Words) -> u32) {
     });
     domain.enter();
     (0..asks).for_each(|_| domain.ask());
-    words.updaters.store(1, Relaxed);
-    domain.ask();
-    let seen = words.readers.load(Relaxed);
-    let saw = reader.join().expect("it does not panic");
-    assert!(saw == 1 || seen == 1, "neither saw the other");
+    words.update(|| domain.ask(), reader);
 }
 
 /// `[ASK-1]`: a thread that is asked by one asker answers the question of another, whose flag it has not
@@ -62,10 +37,7 @@ fn litmus(asks: u32, registered: bool, body: fn(&Words) -> u32) {
 fn an_answer_to_two_askers() {
     check_unfenced("asking: two askers", 4, || {
         let domain = Domain::new().asking();
-        let words = Arc::new(Words {
-            readers: AtomicU32::new(0),
-            updaters: AtomicU32::new(0),
-        });
+        let words = Arc::new(Words::default());
         let read = words.clone();
         let reader = thread::spawn(move || {
             domain.enter();
@@ -78,11 +50,7 @@ fn an_answer_to_two_askers() {
             domain.ask();
         });
         domain.enter();
-        words.updaters.store(1, Relaxed);
-        domain.ask();
-        let seen = words.readers.load(Relaxed);
-        let saw = reader.join().expect("it does not panic");
-        assert!(saw == 1 || seen == 1, "neither saw the other");
+        words.update(|| domain.ask(), reader);
         join(other);
     });
 }

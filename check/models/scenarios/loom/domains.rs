@@ -1,10 +1,8 @@
 //! A program's own domains under C11, with the product's own orderings: see `docs/ordering.md`.
 
-use crate::common::{World, check, check_unfenced, join, race, race_inside, read};
+use crate::common::{check, check_unfenced, race, race_inside, read};
 use crate::side::{Side, has_read, nothing};
-use quiescent_models::loom::thread;
 use quiescent_on_loom::Domain;
-use quiescent_on_loom::check::Model;
 
 type Own = &'static Domain;
 
@@ -41,36 +39,5 @@ fn a_section_s_end_wakes_the_driver() {
             w.arrive();
             w.use_object(0);
         });
-    });
-}
-
-/// The last handle finds that it is the last one, and frees without a grace period what a section of a handle
-/// that was dropped before has used `[HND-1]`.
-#[test]
-fn the_last_handle_frees_what_another_one_s_section_has_used() {
-    check("domain: handles", 3, || {
-        let model = Model::new();
-        let world = World::new(model);
-        // SAFETY: the only use of this handle.
-        let last = unsafe { std::ptr::read(model.own_domain(0)) };
-        let other = last.clone();
-        let user = world.clone();
-        let reader = thread::spawn(move || {
-            user.domain.enter();
-            let guard = other.read_lock();
-            user.use_object(0);
-            drop(guard);
-            drop(other);
-            user.domain.leave();
-        });
-        world.domain.enter();
-        let queued = world.clone();
-        // SAFETY: the world is shared by threads, and lives as long as its clone.
-        unsafe { last.defer_unchecked(move || queued.free(0)) };
-        match last.free_now() {
-            Ok(drained) => assert_eq!(drained.ran, 1),
-            Err(refused) => std::mem::forget(refused), // the reader still has its handle
-        }
-        join(reader);
     });
 }

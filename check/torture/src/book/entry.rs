@@ -190,7 +190,7 @@ impl Entry {
         self.birth.load(Ordering::Relaxed)
     }
 
-    /// The grace periods for which its element waits: [`DOMAIN`], or the number of a [target](crate::target).
+    /// The grace periods for which its element waits: [`DOMAIN`], or the number of a [target](super::target).
     pub fn under(&self) -> u32 {
         self.under.load(Ordering::Relaxed)
     }

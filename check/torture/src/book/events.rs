@@ -5,7 +5,7 @@
 //! An event is two words that are not written as one: an event that is read while it is written may be a
 //! mixture. Events help a person; no oracle uses them.
 //!
-//! Rings may be in memory that outlives the process ([`kept`](crate::kept)): they have no pointers, and
+//! Rings may be in memory that outlives the process ([`kept`](super::kept)): they have no pointers, and
 //! contain their owner's name.
 
 use std::sync::OnceLock;

@@ -42,7 +42,7 @@ pub struct Options {
     pub panics: bool,
     /// Does the program misuse the library?
     pub broken: Option<Broken>,
-    /// A file in memory that keeps the last events after this process has ended ([`kept`](crate::kept)).
+    /// A file in memory that keeps the last events after this process has ended.
     pub events: Option<RawFd>,
 }
 

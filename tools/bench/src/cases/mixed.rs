@@ -211,11 +211,6 @@ struct Stretch {
 impl Question for MixedAsk {
     const KIND: &'static str = "mixed";
 
-    fn name(&self) -> String {
-        let content = self.content.name();
-        format!("{}, reads beside updates of a {content}", self.subject)
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(10 * self.ms * (self.rates.len() as u64 + 2))
     }

@@ -5,44 +5,14 @@
 //! beside it.
 
 use crate::deferral::Deferring;
-use crate::measure::{process, threads};
+use crate::measure::process;
+use crate::measure::threads::Helper;
 use crate::subjects::{self, Counters};
 use quiescent_report::rows::Figure;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a library may go on after the last object is reclaimed before it counts as at rest.
 const CALM: Duration = Duration::from_millis(300);
-
-/// What happened while nothing was queued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rest {
-    /// Times that one of the library's threads was woken.
-    pub wakeups: u64,
-    /// Timers that were set at the end.
-    pub timers: u64,
-    /// The library's threads.
-    pub threads: u64,
-    /// Change of what it counts about itself.
-    pub counters: Option<Counters>,
-}
-
-impl Rest {
-    /// As figures of this case.
-    pub fn figures(&self, case: &str) -> Vec<Figure> {
-        let mut figures = vec![
-            Figure::new(case, "wakeups", "wake-ups", self.wakeups as f64),
-            Figure::new(case, "timers", "timers", self.timers as f64),
-            Figure::new(case, "threads", "threads", self.threads as f64),
-        ];
-        figures.extend(
-            self.counters
-                .into_iter()
-                .flat_map(|change| counted(case, change)),
-        );
-        figures
-    }
-}
 
 /// What a library counted about itself.
 pub fn counted(case: &str, change: Counters) -> [Figure; 3] {
@@ -61,14 +31,17 @@ pub fn counters(subject: &Deferring) -> Option<Counters> {
 }
 
 /// Has a thread retire `objects` (0: it only attaches) and settles; then, with that thread still there but
-/// asleep, watches for so long.
+/// asleep, watches for so long: what happened, as figures of this case.
 ///
 /// # Errors
 /// A text with the reason and the remedy.
-pub fn watch(subject: Deferring, objects: u64, rest: Duration) -> Result<Rest, String> {
-    let (done, is_done) = channel();
-    let (end, ended) = channel::<()>();
-    let producer = threads::spawn("producer", move || {
+pub fn watch(
+    subject: Deferring,
+    objects: u64,
+    rest: Duration,
+    case: &str,
+) -> Result<Vec<Figure>, String> {
+    let (producer, number) = Helper::start("producer", move |steps| {
         (subject.attach)();
         if objects > 0 {
             (subject.all_in)(objects);
@@ -77,35 +50,33 @@ pub fn watch(subject: Deferring, objects: u64, rest: Duration) -> Result<Rest, S
             }
             (subject.finish)();
         }
-        let _ = done.send(process::this_thread());
-        let _ = ended.recv();
+        steps.next(process::this_thread());
         (subject.detach)();
     })?;
-    let producer_number = is_done.recv().map_err(|_| threads::DIED)?;
     if objects > 0 {
         (subject.settle)();
     }
     std::thread::sleep(CALM);
-    // All threads but this one: the producer sleeps in its channel, the rest are the library's.
+    // All threads but this one: the producer sleeps, the rest are the library's.
     let this = process::this_thread();
     let others = || -> Vec<u32> {
         let all = process::threads().into_iter();
         all.filter(|thread| *thread != this).collect()
     };
-    let (before, counted) = (process::voluntary_switches(&others()), counters(&subject));
+    let (before, counters_before) = (process::voluntary_switches(&others()), counters(&subject));
     std::thread::sleep(rest);
     let others = others();
-    let threads = others.iter().filter(|thread| **thread != producer_number);
-    let rest = Rest {
-        wakeups: process::voluntary_switches(&others).saturating_sub(before),
-        timers: process::armed_timers() + process::sleep_with_limit(&others),
-        threads: threads.count() as u64,
-        counters: counters(&subject)
-            .zip(counted)
-            .map(|(after, before)| after.since(before)),
-    };
-    drop(end);
-    // It has nothing left to do that could fail.
-    let _ = producer.join();
-    Ok(rest)
+    let wakeups = process::voluntary_switches(&others).saturating_sub(before);
+    let timers = process::armed_timers() + process::sleep_with_limit(&others);
+    let threads = others.iter().filter(|thread| **thread != number).count();
+    let mut figures = vec![
+        Figure::new(case, "wakeups", "wake-ups", wakeups as f64),
+        Figure::new(case, "timers", "timers", timers as f64),
+        Figure::new(case, "threads", "threads", threads as f64),
+    ];
+    if let Some((after, before)) = counters(&subject).zip(counters_before) {
+        figures.extend(counted(case, after.since(before)));
+    }
+    producer.end()?;
+    Ok(figures)
 }

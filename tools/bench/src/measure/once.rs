@@ -21,9 +21,6 @@ pub trait Question: Serialize + DeserializeOwned {
     /// The name of this kind of question; no two kinds have the same.
     const KIND: &'static str;
 
-    /// The question and its subject, for errors.
-    fn name(&self) -> String;
-
     /// The time that a slow library takes on a busy machine, several times over.
     fn patience(&self) -> Duration;
 
@@ -45,7 +42,6 @@ const SPARE: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     json: String,
-    name: String,
     patience: Duration,
 }
 
@@ -54,7 +50,6 @@ impl Ask {
     pub fn of<Q: Question>(question: &Q) -> Self {
         Ask {
             json: serde_json::json!({ Q::KIND: question }).to_string(),
-            name: question.name(),
             patience: question.patience() + SPARE,
         }
     }
@@ -108,7 +103,7 @@ impl Once {
     /// # Errors
     /// [`Error::Failed`] when it cannot be started.
     pub fn start(program: &Path, ask: &Ask) -> Result<Self, Error> {
-        Self::launch(program, &ask.arguments(), &ask.name, ask.patience)
+        Self::launch(program, &ask.arguments(), &ask.json, ask.patience)
     }
 
     fn launch(
@@ -290,10 +285,6 @@ pub(crate) mod tests {
 
     impl Question for Twice {
         const KIND: &'static str = "twice";
-
-        fn name(&self) -> String {
-            format!("twice {}", self.number)
-        }
 
         fn patience(&self) -> Duration {
             LONG

@@ -5,7 +5,7 @@
 //! measurement: a library that leaves its work to the end must not look cheap.
 
 use crate::measure::clock;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
@@ -45,6 +45,67 @@ pub fn spawn<T: Send + 'static>(
     thread.map_err(|why| {
         format!("cannot start a thread: {why}; raise the limit (ulimit -u, pids.max)")
     })
+}
+
+/// A thread that does a step when it is asked to, and sleeps in between.
+#[derive(Debug)]
+pub struct Helper<T = ()> {
+    go: Sender<()>,
+    said: Receiver<T>,
+    thread: JoinHandle<()>,
+}
+
+/// Such a thread's side.
+#[derive(Debug)]
+pub struct Steps<T = ()>(Sender<T>, Receiver<()>);
+
+impl<T> Steps<T> {
+    /// Says what was done, and sleeps until the next step; false when there is none any more.
+    pub fn next(&self, done: T) -> bool {
+        self.0.send(done).is_ok() && self.1.recv().is_ok()
+    }
+}
+
+impl<T: Send + 'static> Helper<T> {
+    /// Starts it, and waits until it has said something.
+    ///
+    /// # Errors
+    /// A text with the reason and the remedy.
+    pub fn start(
+        name: &str,
+        body: impl FnOnce(&Steps<T>) + Send + 'static,
+    ) -> Result<(Self, T), String> {
+        let ((go, orders), (say, said)) = (channel(), channel());
+        let thread = spawn(name, move || body(&Steps(say, orders)))?;
+        let helper = Helper { go, said, thread };
+        let first = helper.wait()?;
+        Ok((helper, first))
+    }
+
+    /// Has it do its next step.
+    ///
+    /// # Errors
+    /// [`DIED`].
+    pub fn go(&self) -> Result<(), String> {
+        self.go.send(()).map_err(|_| DIED.into())
+    }
+
+    /// Waits until it has; what it says.
+    ///
+    /// # Errors
+    /// [`DIED`].
+    pub fn wait(&self) -> Result<T, String> {
+        self.said.recv().map_err(|_| DIED.into())
+    }
+
+    /// Has it end, and waits until it has.
+    ///
+    /// # Errors
+    /// [`DIED`].
+    pub fn end(self) -> Result<(), String> {
+        drop(self.go);
+        self.thread.join().map_err(|_| DIED.into())
+    }
 }
 
 /// Has `members` threads do `work`, each with what it had `prepare`d; the calling thread does `during` beside
@@ -134,6 +195,22 @@ mod tests {
         let ran = run(&Nothing, 3, |number| 10 * number, all, || ()).unwrap();
         assert_eq!(ran.results, [0, 11, 22]);
         assert!(ran.wall_ns > 0);
+    }
+
+    #[test]
+    fn a_helper_does_a_step_at_a_time() {
+        let (helper, first) = Helper::start("helper", |steps| {
+            let mut done = 0;
+            while steps.next(done) {
+                done += 1;
+            }
+        })
+        .unwrap();
+        helper.go().unwrap();
+        assert_eq!((first, helper.wait()), (0, Ok(1)));
+        helper.end().unwrap();
+        let dead = Helper::<()>::start("dead", |_| ()).unwrap_err();
+        assert!(dead.contains("died"), "{dead}");
     }
 
     #[test]

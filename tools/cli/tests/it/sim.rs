@@ -42,7 +42,33 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
             "kernel or threads",
         ),
         (&["sim", "--list", "sync"], "cannot be used"),
+        (
+            &["sim", "--experiment", "nothing"],
+            "give one of accelerate, ",
+        ),
+        (&["sim", "sync", "--experiment", "flood"], "cannot be used"),
     ]);
+}
+
+#[test]
+fn an_experiment_of_ones_own_has_rows_and_verdicts() {
+    let path = std::env::temp_dir().join(format!("quiescent-exp-{}.toml", std::process::id()));
+    let text = "about = \"x\"\nworkload = \"sync\"\n[runs]\na = \"calls=5\"\n[[figure]]\ncase = \"own\"\n\
+                what = [\"calls\", \"calls\"]\nis = \"a.calls\"\nat_least = 6\nsays = \"many are made\"\n";
+    fs::write(&path, text).unwrap();
+    let output = run(&["sim", "--experiment", path.to_str().unwrap(), "--json"]);
+    fs::write(&path, text.replace("a.calls", "b.calls")).unwrap();
+    let wrong = run(&["sim", "--experiment", path.to_str().unwrap()]);
+    fs::remove_file(&path).unwrap();
+    let found = report(&output);
+    assert_eq!(found.find("model", "own", "calls").unwrap().median, 5.0);
+    assert!(crate::common::text(&output.stdout).contains("\"met\":false"));
+    assert_eq!(wrong.status.code(), Some(2));
+    let said = crate::common::text(&wrong.stderr);
+    assert!(
+        said.contains("line 8, column 6: `b` is no run of [runs]"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod group;
 mod idle;
 mod offload;
 mod seen;
+mod twice;
 mod versions;
 
 /// A machine that is being made up. The folder goes away with it.

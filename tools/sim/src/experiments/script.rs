@@ -19,7 +19,7 @@ use crate::input::options::MachineKind;
 use crate::load::settings;
 use crate::load::workload::{Plan, Workload};
 use crate::record::stats::Stats;
-use crate::show::report::{Figure, figures};
+use crate::show::report::{About, Figure, figures};
 use crate::text::file::{BuiltIn, File, built_in, names};
 use crate::text::values::time;
 
@@ -162,25 +162,8 @@ fn placed(it: &Spanned<Sentence>) -> impl Iterator<Item = (usize, &Expression)> 
 struct Run {
     figures: Vec<Figure>,
     stats: Vec<Stats>,
-    own: Vec<Own>,
     parameters: Vec<(String, String)>,
 }
-
-/// What no row of `sim` has.
-type Own = [(&'static str, f64); 3];
-
-/// Metrics that reports do not have, in the order in which they are listed in errors.
-const OWN: [&str; 9] = [
-    "parameter",
-    "seconds",
-    "woken",
-    "rcu_ns",
-    "lock_waits",
-    "lock_wait_ns",
-    "left",
-    "too_early",
-    "flushed_by_shrinker",
-];
 
 impl Run {
     fn of(plan: &Plan, seeds: u64, seed: u64) -> Run {
@@ -188,59 +171,63 @@ impl Run {
             1 => seed,
             _ => seed.wrapping_mul(1000).wrapping_add(n),
         });
-        let (stats, own): (Vec<_>, Vec<_>) = seeds.map(|seed| Run::one(plan, seed)).unzip();
+        let (stats, shrunk): (Vec<_>, Vec<_>) = seeds.map(|seed| Run::one(plan, seed)).unzip();
+        let mut figures = figures(&stats);
+        let mut own = |metric, values| {
+            figures.push(Figure {
+                about: About::Run,
+                metric,
+                unit: "",
+                values,
+            });
+        };
+        let each = |of: fn(&Stats) -> f64| stats.iter().map(of).collect();
+        own("seconds", each(Stats::seconds));
+        own("rcu_ns", each(|it| it.totals.rcu_ns as f64));
+        own("lock_waits", each(|it| it.totals.lock_waits as f64));
+        own("lock_wait_ns", each(|it| it.totals.lock_wait_ns as f64));
+        own("flushed_by_shrinker", shrunk);
+        if plan.options.kind == MachineKind::Kernel {
+            own("left", each(|it| it.left as f64));
+            own("too_early", each(|it| it.early as f64));
+        }
         Run {
-            figures: figures(&stats),
+            figures,
             stats,
-            own,
             parameters: plan.parameters.clone(),
         }
     }
 
-    fn one(plan: &Plan, seed: u64) -> (Stats, Own) {
+    /// A run, and how many callbacks the shrinker flushed.
+    fn one(plan: &Plan, seed: u64) -> (Stats, f64) {
         let mut plan = plan.clone();
         plan.options.seed = seed;
-        let never = || false;
-        let (stats, owed, early, shrunk) = match plan.options.kind {
-            MachineKind::Threads => {
-                let stats = plan.run(never).expect("no caller stops the plan");
-                let (left, early) = (stats.left, stats.early);
-                (stats, left, early, 0)
-            }
-            MachineKind::Kernel => {
-                let mut machine = plan.machine();
-                plan.run_on(&mut machine, never);
-                let counts = (machine.owed(), machine.too_early(), machine.shrunk());
-                (machine.stats(), counts.0, counts.1, counts.2)
-            }
-        };
-        let own = [
-            ("left", owed as f64),
-            ("too_early", early as f64),
-            ("flushed_by_shrinker", shrunk as f64),
-        ];
-        (stats, own)
+        if plan.options.kind == MachineKind::Threads {
+            let stats = plan.run(|| false).expect("no caller stops the plan");
+            return (stats, 0.0);
+        }
+        let mut machine = plan.machine();
+        plan.run_on(&mut machine, || false);
+        let mut stats = machine.stats();
+        (stats.left, stats.early) = (machine.owed(), machine.too_early());
+        (stats, machine.shrunk() as f64)
     }
 
     fn values(&self, metric: &str, about: &str) -> Values {
-        let each = |of: &dyn Fn(&Stats) -> f64| self.stats.iter().map(of).collect();
         match metric {
-            "seconds" => each(&|it| it.seconds()),
             "parameter" => {
                 let found = self.parameters.iter().filter(|it| it.0 == about);
                 found.filter_map(|it| it.1.parse().ok()).collect()
             }
-            "rcu_ns" => each(&|it| it.totals.rcu_ns as f64),
-            "woken" => each(&|it| it.wakeups_of(about) as f64),
-            "lock_waits" => each(&|it| it.totals.lock_waits as f64),
-            "lock_wait_ns" => each(&|it| it.totals.lock_wait_ns as f64),
+            "woken" => {
+                let each = self.stats.iter();
+                each.map(|it| it.wakeups_of(about) as f64).collect()
+            }
             _ => {
-                let own = self.own.iter().flatten().filter(|it| it.0 == metric);
-                let mut all: Values = own.map(|it| it.1).collect();
                 let fits =
                     |it: &&Figure| it.metric == metric && is_about(&it.about.case(""), about);
-                all.extend(self.figures.iter().filter(fits).flat_map(|it| &it.values));
-                all
+                let fit = self.figures.iter().filter(fits);
+                fit.flat_map(|it| it.values.iter().copied()).collect()
             }
         }
     }
@@ -557,7 +544,7 @@ impl Script {
             }
             let Reference { run, metric, about } = figure;
             let run = if run == "it" { it } else { run };
-            let known = runs[run].figures.iter().map(|it| it.metric).chain(OWN);
+            let known = runs[run].figures.iter().map(|it| it.metric);
             let near = match known.clone().any(|it| it == metric) {
                 true => format!("none of `[{about}]`"),
                 false => format!("did you mean `{}`?", nearest(metric, known)),

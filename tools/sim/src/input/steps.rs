@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use quiescent_kernel::CpuId;
+
 use super::op::{Op, SysCallName, Work};
 use super::work::Queued;
 use crate::base::chance::Chance;
@@ -41,6 +43,12 @@ enum Step {
     Await(usize),
     /// It enters the system call that closes a descriptor: as many after the first as that counter says.
     Close(usize),
+    /// It changes a CPU, or changes it back: the one whose turn it is by that counter.
+    Plug {
+        offload: bool,
+        back: bool,
+        counter: usize,
+    },
     /// It goes back to the step `from`, until it has been here so many times, or always.
     Repeat {
         from: usize,
@@ -81,6 +89,8 @@ pub struct Steps {
     list: Arc<Vec<Step>>,
     counters: Vec<u64>,
     callbacks: Vec<Queued>,
+    /// Those that it changes in turn.
+    cpus: Arc<[CpuId]>,
     chance: Chance,
     /// The next step.
     at: usize,
@@ -95,6 +105,7 @@ impl Default for Steps {
             list: Arc::default(),
             counters: Vec::new(),
             callbacks: Vec::new(),
+            cpus: Arc::default(),
             chance: Chance::new(0),
             at: 0,
             due: 0,
@@ -230,6 +241,26 @@ impl Steps {
         first.repeat(Some(again), |it| (0..callbacks).fold(it, after))
     }
 
+    /// Then, for ever, it takes one CPU after the other offline and brings each back, or has it take its
+    /// callbacks back and offloads it again: `every` from the one to the next, `away` in between.
+    #[must_use]
+    pub fn plug(mut self, cpus: Vec<CpuId>, offload: bool, every: Time, away: Time) -> Steps {
+        if cpus.is_empty() {
+            return self;
+        }
+        self.cpus = cpus.into();
+        self.repeat(None, |it| {
+            let counter = it.counters.len() - 1;
+            let plug = |back| Step::Plug {
+                offload,
+                back,
+                counter,
+            };
+            let it = it.pause(every).step(plug(false));
+            it.pause(away).step(plug(true))
+        })
+    }
+
     /// When the next arrival is due; none if there is none any more.
     fn next_due(&mut self, now: u64, it: Arrivals) -> Option<u64> {
         let pause = self.chance.pause(it.every.mean, it.every.vary).max(1);
@@ -269,6 +300,19 @@ impl Work for Steps {
                     return Op::Enter {
                         name: SysCallName::Close,
                         argument: FIRST + self.counters[counter],
+                    };
+                }
+                Step::Plug {
+                    offload,
+                    back,
+                    counter,
+                } => {
+                    let cpu = self.cpus[self.counters[counter] as usize % self.cpus.len()];
+                    return match (offload, back) {
+                        (false, false) => Op::Offline(cpu),
+                        (false, true) => Op::Online(cpu),
+                        (true, false) => Op::Deoffload(cpu),
+                        (true, true) => Op::Offload(cpu),
                     };
                 }
                 Step::Repeat {

@@ -5,38 +5,14 @@
 //! for that. The caller sleeps until the last of these callbacks has been invoked. Then the next caller has
 //! its turn, and often finds that a whole barrier has passed since it came.
 
-use std::collections::VecDeque;
-
-use quiescent_kernel::barrier::{Barrier, Begin, Visit};
+use quiescent_kernel::barrier::{Begin, Visit};
 use quiescent_kernel::offload::Todo;
 use quiescent_kernel::{CpuId, Seq};
 
 use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Act, BarrierCaller, Machine};
 use crate::kernel::task::Waits;
 use crate::record::notes::What;
-
-/// The barrier in flight, and the tasks that want the next one.
-#[derive(Debug, Default)]
-pub(crate) struct Barriers {
-    pub engine: Barrier,
-    /// The task of the current barrier.
-    turn: Option<BarrierCaller>,
-    waiting: VecDeque<BarrierCaller>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct BarrierCaller {
-    task: usize,
-    snap: Seq,
-    /// Callbacks below this are waited for.
-    until: u64,
-    /// CPUs below this have been visited, since it had its turn.
-    visited: Option<CpuId>,
-    /// All have been.
-    sleeps: bool,
-}
 
 impl Machine {
     /// Barriers that have been made; callers may share one.

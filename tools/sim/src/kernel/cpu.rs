@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel::syscalls::Whose;
-
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Exec {
@@ -16,6 +14,13 @@ pub(crate) enum Exec {
     Running,
     /// A program's work, which any interrupt interrupts.
     Computing,
+}
+
+/// Where a callback's record is: of which call, and which of its callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Whose {
+    pub(in crate::kernel) call: u32,
+    pub(in crate::kernel) index: u32,
 }
 
 /// A callback, in the FIFO of the CPU that queued it.

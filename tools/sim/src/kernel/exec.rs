@@ -10,22 +10,10 @@ use quiescent_kernel::tick::{At, Interrupted};
 
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Act, Machine};
 use crate::kernel::task::State;
 use crate::kernel::wheel::Timer;
 use crate::record::notes::{Level, NotePlace, Softirq, What};
-
-/// What follows the beginning of a piece of work.
-pub(crate) enum Act {
-    /// It takes so long.
-    Busy(u64),
-    /// No piece of work was begun: the next kind is tried.
-    Again,
-    /// A program computes for so long, unless it is interrupted.
-    Compute(u64),
-    /// The CPU halts.
-    Halt,
-}
 
 impl Machine {
     /// A piece of work is done.

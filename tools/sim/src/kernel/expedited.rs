@@ -12,42 +12,13 @@
 //! * A task that sleeps at a node has a cookie that is not done: the end of each grace period wakes the queue
 //!   at every node.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use quiescent_kernel::exp::{Climb, ExpBegin, ExpNext, ExpPhase, Interrupted};
 use quiescent_kernel::polled::GpKind;
 use quiescent_kernel::{CpuId, Seq};
 
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Act, Machine, WorkerStage};
 use crate::kernel::task::Waits;
 use crate::kernel::wheel::{Timer, expiry};
-
-/// Callers, and what the worker does.
-#[derive(Debug, Default)]
-pub(crate) struct Expediting {
-    /// The task `kworker/rcu_exp`.
-    pub worker: usize,
-    stage: WorkerStage,
-    /// The holder of the role: its cookie, and the task that waits.
-    job: Option<(Seq, usize)>,
-    /// Tasks that want the role, in the order of their arrival.
-    contenders: VecDeque<(Seq, usize)>,
-    /// Sleep at a node, on a queue of it.
-    waiters: BTreeMap<(usize, u8), Vec<(Seq, usize)>>,
-}
-
-/// What the worker does next.
-#[derive(Clone, Copy, Debug, Default)]
-enum WorkerStage {
-    /// Begins the job, if there is one.
-    #[default]
-    Begins,
-    /// The next step.
-    Drives(ExpNext),
-    /// Wakes the tasks whose grace period is over.
-    Wakes,
-}
 
 impl Machine {
     /// A task waits for a grace period of this kind, or of the one that the options prescribe.

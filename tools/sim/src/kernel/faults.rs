@@ -18,36 +18,15 @@
 use std::collections::BTreeSet;
 
 use quiescent_kernel::CpuId;
-use serde::{Deserialize, Serialize};
 
 use crate::base::chance::Chance;
 use crate::input::options::Smp;
 use crate::kernel::event::Event;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Faults, Faulty, Machine};
 use crate::kernel::task::Kind;
 
 /// The longest that a starved thread waits, in nanoseconds.
 const STARVED: u64 = 3_000_000_000;
-
-/// The frequencies of faults, out of a thousand; and the largest difference between clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Faults {
-    /// Wake-ups that are a few jiffies late.
-    pub late: u32,
-    /// Wake-ups that are seconds late.
-    pub starved: u32,
-    /// Wake-ups that do not arrive.
-    pub lost: u32,
-    /// Interrupts that are late.
-    pub late_interrupts: u32,
-    /// Interrupts that do not arrive.
-    pub lost_interrupts: u32,
-    /// Pieces of work in which a CPU stands still for a while.
-    pub standstills: u32,
-    /// Nanoseconds.
-    pub skew: u64,
-}
 
 impl Faults {
     /// Some of each, or of some, by chance.
@@ -66,20 +45,6 @@ impl Faults {
             skew: u64::from(often(4)) * 1_000_000,
         }
     }
-}
-
-/// A machine's faults, and what they hold up.
-#[derive(Debug)]
-pub(crate) struct Faulty {
-    faults: Faults,
-    chance: Chance,
-    /// How far each CPU's clock is ahead.
-    ahead: Vec<u64>,
-    /// Threads with a pending wake-up.
-    lost: BTreeSet<usize>,
-    /// CPUs with a pending interrupt.
-    lost_interrupts: BTreeSet<CpuId>,
-    happened: u64,
 }
 
 impl Machine {

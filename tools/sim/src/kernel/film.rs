@@ -11,21 +11,10 @@ use quiescent_kernel::CpuId;
 
 use crate::base::span::{Span, add};
 use crate::kernel::cpu::Exec;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Camera, Machine};
 use crate::kernel::task::Kind;
 use crate::record::film::{Doing, Film};
 use crate::record::notes::Level;
-
-/// The state of the recording.
-#[derive(Clone, Debug)]
-pub(crate) struct Camera {
-    window: (u64, u64),
-    /// What each CPU has done since when.
-    now: Vec<(u64, Doing)>,
-    cpus: Vec<Vec<Span<Doing>>>,
-    /// The piece of work that has just begun is RCU's soft interrupt.
-    softirq: bool,
-}
 
 impl Camera {
     fn sees(&mut self, cpu: CpuId, at: u64, doing: Doing) {

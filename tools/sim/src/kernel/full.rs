@@ -33,7 +33,7 @@
 use quiescent_kernel::CpuId;
 use quiescent_kernel::watching::Context;
 
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
 use crate::kernel::task::Kind;
 use crate::record::notes::{KeptBy, What};
 use crate::record::stats::FullTicks;

@@ -20,8 +20,7 @@ use quiescent_kernel::offload::Todo;
 
 use crate::kernel::cpu::Core;
 use crate::kernel::event::Event;
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Act, Machine};
 
 impl Machine {
     /// `cpu` goes offline at `at` nanoseconds, or as soon after it as it can; or comes back. Nothing happens

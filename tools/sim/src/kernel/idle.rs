@@ -22,8 +22,7 @@ use quiescent_kernel::CpuId;
 use quiescent_kernel::fast_no_hz::{IdleLook, IdleNeeds};
 
 use crate::input::options::IdleLoop;
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Act, Machine};
 use crate::record::notes::What;
 
 impl Machine {

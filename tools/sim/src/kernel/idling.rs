@@ -16,95 +16,21 @@
 //! to the wake-up; the exit latency counts as [`BUSY`](crate::idling::BUSY). So the times of all states add
 //! up to the whole time, for CPUs, for cores and for the package.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use quiescent_kernel::CpuId;
 use quiescent_kernel::fast_no_hz::IdleNeeds;
 
 use crate::input::options::Options;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
+use crate::kernel::state::idling::{Book, IdleCore, IdleCpu, Idling, Ticks};
 
 mod blame;
 mod shown;
 
-use crate::idling::Table;
-use crate::idling::governor::{Ask, Choice, Governor, Menu};
+use crate::idling::governor::Ask;
 use crate::idling::package::{Cause, Package, Who, Window, within};
 use crate::idling::shown::Histogram;
-
-/// Why a tick runs in idle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Ticks {
-    /// It does not.
-    #[default]
-    No,
-    /// The CPU's callbacks need it.
-    Callbacks,
-    /// The governor wants it.
-    Governor,
-    /// A timer is due with it.
-    Timer,
-}
-
-/// What is known of a CPU.
-#[derive(Clone, Debug, Default)]
-struct IdleCpu {
-    kind: usize,
-    core: usize,
-    /// 0 while it is awake; then its state, counted from 1.
-    slot: usize,
-    /// Since when.
-    since: u64,
-    menu: Menu,
-    /// The state chosen for the next halt.
-    choice: Choice,
-    ticks: Ticks,
-    /// Why it is woken next.
-    because: Option<Cause>,
-    /// Why each interrupt that is on its way to it was sent.
-    interrupts: VecDeque<Cause>,
-    /// What it takes to wake up, in nanoseconds.
-    latency: u64,
-}
-
-/// A core of several threads.
-#[derive(Clone, Debug, Default)]
-struct IdleCore {
-    threads: Vec<CpuId>,
-    slot: usize,
-    since: u64,
-}
-
-/// What is counted about a state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Book {
-    time: u64,
-    entries: u64,
-    too_deep: u64,
-    too_shallow: u64,
-}
-
-/// The idle states of a machine.
-#[derive(Clone, Debug)]
-pub(crate) struct Idling {
-    table: Arc<Table>,
-    governor: Governor,
-    limit: u64,
-    cpus: Vec<IdleCpu>,
-    /// Only where a core may have several threads.
-    cores: Vec<IdleCore>,
-    package: Package,
-    /// Sleeps that end by timers of their own: by CPU, and by time.
-    timers: BTreeSet<(CpuId, u64, usize, u64)>,
-    earliest: BTreeSet<(u64, CpuId, usize, u64)>,
-    /// The task that an interrupt is about to be sent for.
-    sent_for: Option<usize>,
-    /// By kind and slot.
-    cpu_books: Vec<Vec<Book>>,
-    core_books: Vec<Vec<Book>>,
-    periods: Histogram,
-}
 
 impl Idling {
     /// Of a machine like this, if it has idle states.

@@ -19,7 +19,7 @@
 use quiescent_kernel::CpuId;
 
 use crate::input::options::Smp;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Lock, Machine};
 
 /// Which lock of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +28,6 @@ pub(crate) enum Which {
     List,
     /// The bypass's.
     Bypass,
-}
-
-/// A lock: who holds it last of all, and when.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lock {
-    owner: Option<CpuId>,
-    from: u64,
-    until: u64,
-    /// Who has it until that stretch begins.
-    before: Option<CpuId>,
-}
-
-/// Both locks of a CPU.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Locks {
-    list: Lock,
-    bypass: Lock,
-    /// Something is in the bypass.
-    pub hidden: bool,
 }
 
 /// What taking a lock takes.

@@ -1,6 +1,6 @@
 //! A view of a running machine of a kernel.
 
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
 use crate::record::look::{InTheWay, Look, MOST, TaskLook, ended, functions};
 
 impl Machine {

@@ -2,23 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use quiescent_kernel::{CpuId, Pos};
+use quiescent_kernel::CpuId;
 
 use crate::base::chance::Chance;
 use crate::input::op::{Endless, Work};
 use crate::input::options::{Costs, Options, Smp};
-use crate::kernel::barrier::Barriers;
 use crate::kernel::cpu::{Core, Exec};
 use crate::kernel::event::Event;
-use crate::kernel::expedited::Expediting;
-use crate::kernel::faults::Faulty;
-use crate::kernel::film::Camera;
-use crate::kernel::idling::Idling;
-use crate::kernel::locks::Locks;
-use crate::kernel::rcu::Rcu;
-use crate::kernel::srcu::Srcu;
-use crate::kernel::syscalls::SysCalls;
-use crate::kernel::tally::Tally;
+use crate::kernel::state::idling::Idling;
+use crate::kernel::state::{Barriers, Expediting, Rcu, SysCalls, Tally};
 use crate::kernel::task::{Kind, State, Task, Waits};
 use crate::kernel::wheel::{For, Timer, Wheel};
 use crate::record::notes::What;
@@ -26,56 +18,7 @@ use crate::record::oracle::Oracle;
 use crate::record::stats::{Func, GracePeriod, Stats};
 use quiescent_virtual::events::Queue;
 
-/// A machine.
-pub struct Machine {
-    pub(crate) options: Options,
-    pub(crate) now: u64,
-    events: u64,
-    pub(crate) queue: Queue<Event>,
-    pub(crate) rcu: Rcu,
-    pub(crate) cores: Vec<Core>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) wheel: Wheel,
-    pub(crate) stats: Stats,
-    pub(crate) gp_thread: usize,
-    pub(crate) rcuogs: Vec<Option<usize>>,
-    pub(crate) rcuops: Vec<Option<usize>>,
-    /// Tasks that the grace-period thread wakes directly.
-    pub(crate) waiters: VecDeque<(Pos, usize)>,
-    /// `kworker/rcu` wakes those below this.
-    pub(crate) deferred: Option<Pos>,
-    pub(crate) kworker: usize,
-    pub(crate) in_flight: GracePeriod,
-    pub(crate) exp: Expediting,
-    pub(crate) barrier: Barriers,
-    pub(crate) srcu: Option<Box<Srcu>>,
-    pub(crate) oracle: Oracle,
-    pub(crate) preempted: u64,
-    pub(crate) latched: u64,
-    pub(crate) departures: u64,
-    /// The CPU whose tick keeps the time for CPUs of `nohz_full`, if there are any.
-    pub(crate) timekeeper: Option<CpuId>,
-    /// The next jiffy to begin, if a CPU needs it.
-    jiffy_at: Option<u64>,
-    /// With one CPU at a time: the one that executes, the last one, and those that want to.
-    pub(crate) executing: Option<CpuId>,
-    pub(crate) last: CpuId,
-    pub(crate) waiting: BTreeSet<CpuId>,
-    pub(crate) live_tasks: usize,
-    /// The numbers of functions by their names: a trace can have as many as records.
-    functions: HashMap<String, usize>,
-    pub(crate) chance: Chance,
-    /// Injected faults, on request.
-    pub(crate) faulty: Option<Box<Faulty>>,
-    /// What its CPUs do when they halt, if it has idle states.
-    pub(crate) idling: Option<Box<Idling>>,
-    pub(crate) tally: Tally,
-    pub(crate) syscalls: SysCalls,
-    /// Of offloaded CPUs that have queued.
-    pub(crate) locks: BTreeMap<CpuId, Locks>,
-    /// The film's recording, on request.
-    pub(crate) camera: Option<Box<Camera>>,
-}
+pub use crate::kernel::state::Machine;
 
 impl Machine {
     /// A machine that has booted: no task runs, and no callback was ever queued.

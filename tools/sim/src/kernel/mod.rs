@@ -12,6 +12,7 @@
 //! | `kthreads` | what tasks do |
 //! | `rcu` | the engine's host: its questions and what it asks for |
 //! | `sections` | readers, preempted ones among them, and context switches |
+//! | `state` | the data of all these: no part imports another one for it |
 //! | `softirq` | RCU's soft interrupt, batches, and `ksoftirqd` |
 //! | `srcu` | a domain whose readers may sleep |
 //! | `expedited`, `barrier` | expedited grace periods, `rcu_barrier` |
@@ -47,6 +48,7 @@ mod sections;
 mod smp;
 mod softirq;
 mod srcu;
+pub(crate) mod state;
 mod syscalls;
 mod tally;
 mod task;

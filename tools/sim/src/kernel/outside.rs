@@ -3,7 +3,7 @@
 use quiescent_kernel::CpuId;
 
 use crate::kernel::event::Event;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
 
 impl Machine {
     /// Ticks unrelated to RCU: CPU, and time in nanoseconds.

@@ -3,7 +3,7 @@
 use quiescent_kernel::Phase;
 use quiescent_kernel::exp::ExpPhase;
 
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
 use crate::kernel::task::{Kind, State, Waits};
 
 /// More of a kind than this are counted, and not listed.

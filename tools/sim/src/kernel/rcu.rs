@@ -5,8 +5,6 @@
 //! it has returned: a task that this wakes may queue callbacks, and never re-enters the engine. A kernel's
 //! locks need not be modelled: a piece of work (`exec`) is never interrupted by another CPU's.
 
-use std::cell::Cell;
-
 use quiescent_kernel::event::{Event, GpEvent};
 use quiescent_kernel::fast_no_hz::IdleRule;
 use quiescent_kernel::offload::{self, Group, GroupId, Timer as Timing, Todo};
@@ -15,33 +13,10 @@ use quiescent_kernel::{Config, Cpu, CpuId, Effects, Global, Host, LeafId, Now, S
 
 use crate::input::options::Options;
 use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Machine, Observed, Rcu};
 use crate::kernel::task::State;
 use crate::kernel::wheel::{Timer, expiry};
 use crate::record::notes::{Notes, What};
-
-/// The engine's state, and what it asks about.
-pub(crate) struct Rcu {
-    pub global: Global,
-    pub cpus: Vec<Cpu>,
-    pub groups: Vec<Option<Group>>,
-    pub watch: Vec<Watching>,
-    present: Vec<u64>,
-    leaf_of: Vec<u16>,
-    /// Which CPUs are in `nohz_full`; empty if none is.
-    pub full: Vec<bool>,
-    pub observed: Observed,
-}
-
-/// What the trace events of the engine have shown.
-#[derive(Debug, Default)]
-pub(crate) struct Observed {
-    /// The grace period in flight started (set by its event, taken by the machine).
-    pub started: Cell<bool>,
-    pub ended: Cell<bool>,
-    pub scans: Cell<u32>,
-    pub notes: Notes,
-}
 
 /// What the engine asks.
 pub(crate) struct View<'a> {

@@ -8,15 +8,8 @@ use quiescent_kernel::CpuId;
 use std::sync::Arc;
 
 use crate::base::chance::Chance;
-use crate::kernel::machine::Machine;
-
-/// Where a task may run.
-#[derive(Clone, Debug)]
-pub(crate) struct Roaming {
-    /// Shared: all tasks of a section have the same.
-    cpus: Arc<[CpuId]>,
-    chance: Chance,
-}
+use crate::kernel::state::Machine;
+use crate::kernel::task::Roaming;
 
 impl Roaming {
     /// Where it runs from this wake-up on.

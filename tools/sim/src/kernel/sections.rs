@@ -8,29 +8,12 @@
 //!
 //! A task that waits for a grace period inside a section waits for itself: a deadlock, as in a kernel.
 
+use crate::kernel::state::{Act, Machine};
 use quiescent_kernel::blocked::{Disabled, Unlocked};
 use quiescent_kernel::{CpuId, TaskId, Tasks};
 
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
-
 /// What opening a section costs, and closing it.
 const COST: u64 = 20;
-
-/// The sections of a task.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sections {
-    /// How many are open, one inside the other.
-    pub depth: u32,
-    /// The outermost one's number.
-    number: u64,
-    /// It was switched out in them.
-    queued: bool,
-    /// An expedited grace period waits for the end.
-    pub hint: bool,
-    /// A normal one has requested help.
-    pub asked: bool,
-}
 
 impl Machine {
     /// A task opens a section, or nests one.

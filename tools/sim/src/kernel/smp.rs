@@ -10,7 +10,7 @@ use quiescent_kernel::CpuId;
 use crate::input::options::Smp;
 use crate::kernel::cpu::Exec;
 use crate::kernel::event::Event;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
 
 impl Machine {
     /// An interrupt is due on `cpu`, or something is ready to run there.

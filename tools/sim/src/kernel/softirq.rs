@@ -13,8 +13,7 @@ use quiescent_kernel::CpuId;
 use quiescent_kernel::limits::{Around, Context};
 
 use crate::kernel::cpu::Then;
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Act, Machine};
 use crate::kernel::task::{Kind, State};
 use crate::record::notes::{Level, Softirq, What};
 

@@ -14,34 +14,23 @@
 //! The domain has an oracle of its own, since its grace periods wait for its sections only. It exists from
 //! its first use on.
 
-mod domain;
+pub(in crate::kernel) mod domain;
 
 use quiescent_engine::{Next, Now, Pos};
 use quiescent_kernel::CpuId;
 
 use crate::input::op::SrcuOp;
 use crate::kernel::cpu::{Callback, Then};
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::{Act, Machine};
 use crate::kernel::task::{Kind, Waits};
 use crate::record::stats::SrcuStats;
-pub(crate) use domain::Srcu;
-use domain::sum;
+use domain::{Srcu, sum};
 
 /// What each half of opening a section costs, and closing one.
 const COST: u64 = 20;
 
 /// The time until the second look, in nanoseconds.
 const SPIN: u64 = 5000;
-
-/// The sections of a task.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SrcuSections {
-    /// It is about to join this count.
-    fetched: Option<CpuId>,
-    /// Open ones: the count that each has joined, and its number for the oracle.
-    open: Vec<(CpuId, u64)>,
-}
 
 impl Machine {
     /// The domain, from its first use on.

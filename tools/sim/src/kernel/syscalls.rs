@@ -14,36 +14,17 @@
 //! call's identity for the whole run; records are kept of those that were entered within the window of the
 //! statistics.
 
-use std::collections::BTreeMap;
-
 use quiescent_kernel::CpuId;
 
 use crate::input::op::SysCallName;
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
+use crate::kernel::cpu::Whose;
+use crate::kernel::state::{Act, Machine};
 use crate::record::notes::What;
 use crate::record::syscalls::{Owed, SysCall};
 
 /// What entering a call costs, and leaving it, in nanoseconds. Assumed; it decides order within an instant
 /// only.
 const COST: u64 = 100;
-
-/// Where a callback's record is: of which call, and which of its callbacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Whose {
-    call: u32,
-    index: u32,
-}
-
-/// The calls of a run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SysCalls {
-    /// How many there were.
-    count: u64,
-    pub records: Vec<SysCall>,
-    /// By task the call that it is in, and where its record is, if it has one.
-    inside: BTreeMap<usize, (SysCallName, Option<usize>)>,
-}
 
 impl Machine {
     /// A task enters a system call.

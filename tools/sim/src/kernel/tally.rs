@@ -14,24 +14,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use quiescent_kernel::Phase;
 
-use crate::kernel::machine::Machine;
-use crate::kernel::rcu::Rcu;
+use crate::kernel::state::{Machine, Rcu, Tally};
 use crate::record::oracle::Oracle;
 use crate::record::points::Point;
-
-/// The counts of a run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
-    /// States are counted.
-    pub on: bool,
-    pub states: BTreeSet<u64>,
-    pub looked: u64,
-    pub spanned: u64,
-    pub toggles: u64,
-    pub shrunk: u64,
-    /// The first section that the normal one under way, and the expedited one, need not wait for.
-    under_way: [Option<u64>; 2],
-}
 
 impl Tally {
     /// A grace period begins, expedited or not.

@@ -1,12 +1,12 @@
 //! Tasks: the kernel's threads that RCU needs, and those of a workload.
 
+use std::sync::Arc;
+
 use quiescent_kernel::offload::GroupId;
 use quiescent_kernel::{CpuId, Seq};
 
+use crate::base::chance::Chance;
 use crate::input::op::Work;
-use crate::kernel::roaming::Roaming;
-use crate::kernel::sections::Sections;
-use crate::kernel::srcu::SrcuSections;
 use crate::record::stats::Intervals;
 
 /// What a task waits for that only RCU can end.
@@ -61,6 +61,38 @@ pub(crate) enum State {
     /// It runs, or wants to.
     Awake,
     Over,
+}
+
+/// Where a task may run.
+#[derive(Clone, Debug)]
+pub(crate) struct Roaming {
+    /// Shared: all tasks of a section have the same.
+    pub(in crate::kernel) cpus: Arc<[CpuId]>,
+    pub(in crate::kernel) chance: Chance,
+}
+
+/// The sections of a task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sections {
+    /// How many are open, one inside the other.
+    pub depth: u32,
+    /// The outermost one's number.
+    pub(in crate::kernel) number: u64,
+    /// It was switched out in them.
+    pub(in crate::kernel) queued: bool,
+    /// An expedited grace period waits for the end.
+    pub hint: bool,
+    /// A normal one has requested help.
+    pub asked: bool,
+}
+
+/// The sections of a task.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SrcuSections {
+    /// It is about to join this count.
+    pub(in crate::kernel) fetched: Option<CpuId>,
+    /// Open ones: the count that each has joined, and its number for the oracle.
+    pub(in crate::kernel) open: Vec<(CpuId, u64)>,
 }
 
 pub(crate) struct Task {

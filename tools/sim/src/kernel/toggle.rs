@@ -4,11 +4,9 @@
 //! threads that it names. A CPU that was not in `nocbs` at boot has no threads, and is refused. An online CPU
 //! is refused too, unless `online_toggle` is set. A CPU of `nohz_full` is never taken back.
 
+use crate::kernel::state::{Act, Machine};
 use quiescent_kernel::CpuId;
 use quiescent_kernel::offload::{Shrink, Shrinkable, shrinkable};
-
-use crate::kernel::exec::Act;
-use crate::kernel::machine::Machine;
 
 impl Machine {
     /// Times that a CPU's callbacks have changed sides.

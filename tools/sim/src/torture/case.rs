@@ -17,8 +17,8 @@ use super::actors::{Acting, Actor, Role};
 use crate::base::chance::Chance;
 use crate::base::error::Error;
 use crate::input::options::{IdleLoop, Options, Smp};
-use crate::kernel::faults::Faults;
 use crate::kernel::machine::Machine;
+use crate::kernel::state::Faults;
 use crate::load::settings;
 
 /// A machine, its faults and its actors.

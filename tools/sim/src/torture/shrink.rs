@@ -7,7 +7,7 @@
 
 use super::{Case, Finding, run};
 use crate::input::options::Options;
-use crate::kernel::faults::Faults;
+use crate::kernel::state::Faults;
 use crate::load::settings;
 
 /// The result.

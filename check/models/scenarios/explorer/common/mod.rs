@@ -221,7 +221,7 @@ struct Depth {
 impl Depth {
     /// By default: all schedules on the weaker machine, whose buffers allow everything that the other
     /// machine's allow, and more; and random walks on both. `full` has all schedules on both, and four times
-    /// as many walks (`ci/loom`); `deep` one preemption and one delay more in each, up to two million
+    /// as many walks (`ci/nightly loom`); `deep` one preemption and one delay more in each, up to two million
     /// executions. `brief` is for many runs of all scenarios (`ci/mutants`).
     fn get() -> Depth {
         const BOTH: &[Model] = &[Model::Tso, Model::Pso];

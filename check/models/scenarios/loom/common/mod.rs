@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64 as RealU64;
 use std::sync::atomic::Ordering::Relaxed as RealRelaxed;
 
-use quiescent_models::loom::Ordering::{Acquire, Release};
+use quiescent_models::loom::Ordering::{Acquire, Relaxed, Release};
 use quiescent_models::loom::thread::{self, JoinHandle};
 use quiescent_models::loom::{
-    AtomicU32, Builder, UnsafeCell, futex_wait, futex_wake, with_membarrier, yield_now,
+    AtomicU32, Builder, UnsafeCell, futex_wait, futex_wake, light_fence, with_membarrier, yield_now,
 };
 use quiescent_on_loom as rcu;
 use rcu::check::Model as Domain;
@@ -179,6 +179,37 @@ pub fn race_without_slots() {
     world.domain.enter();
     Process.update(&world);
     join(reader);
+}
+
+/// The words of a reader and of an updater: each stores one and then loads the other's.
+#[derive(Default)]
+pub struct Words {
+    pub readers: AtomicU32,
+    pub updaters: AtomicU32,
+}
+
+impl Words {
+    /// The reader's part.
+    pub fn store(&self) {
+        self.readers.store(1, Relaxed);
+        light_fence();
+    }
+
+    pub fn load(&self) -> u32 {
+        self.updaters.load(Relaxed)
+    }
+
+    /// The updater's part, with its fence in between: at least one of the two has seen the other's store.
+    pub fn update(&self, fence: impl FnOnce(), reader: JoinHandle<u32>) {
+        self.updaters.store(1, Relaxed);
+        fence();
+        let seen = self.readers.load(Relaxed);
+        let saw = reader.join().expect("it does not panic");
+        assert!(
+            saw == 1 || seen == 1,
+            "neither saw the other: no fence came between"
+        );
+    }
 }
 
 /// Joins a thread, whose panic would have failed the model already.

@@ -20,6 +20,8 @@ use crate::reader::threads::Slot;
 use crate::reader::word::{self, Reader};
 use crate::testing::{Program, counter, counting, program};
 
+mod answers;
+
 /// A program with one domain of threads and one of counts, each with its state.
 struct World {
     program: &'static Program,

@@ -9,11 +9,10 @@ use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
 use crate::cases::setting;
 use crate::deferral::{self, RETIRE};
 use crate::measure::once::Question;
-use crate::measure::threads;
+use crate::measure::threads::{Helper, Steps};
 use quiescent_report::rows::{Figure, stats};
 use quiescent_report::text::cases::Column;
 use serde::{Deserialize, Serialize};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// The measurement.
@@ -101,10 +100,6 @@ impl BarrierAsk {
 impl Question for BarrierAsk {
     const KIND: &'static str = "barrier";
 
-    fn name(&self) -> String {
-        format!("{}, barrier, {}", self.subject, self.case())
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_micros(10 * self.objects * self.calls)
             + Duration::from_millis(100 * self.calls)
@@ -120,40 +115,26 @@ impl Question for BarrierAsk {
             .then(|| subject.verb(&self.verb))
             .transpose()?;
         let share = self.objects.div_ceil(self.threads.max(1));
-        let (done, is_done) = channel();
-        let mut threads = Vec::new();
-        for _ in 0..self.threads {
-            let (go, orders) = channel::<()>();
-            let done = done.clone();
-            let thread = threads::spawn("producer", move || {
+        let producer = |_| {
+            let body = move |steps: &Steps| {
                 (subject.attach)();
-                let _ = done.send(());
-                while orders.recv().is_ok() {
+                while steps.next(()) {
                     if let Some(verb) = verb {
                         (verb.many)(share);
                     }
-                    let _ = done.send(());
                 }
                 (subject.finish)();
                 (subject.detach)();
-            })?;
-            threads.push((go, thread));
-        }
-        drop(done);
-        let all_ready = || -> Result<(), String> {
-            let ready = threads
-                .iter()
-                .map(|_| is_done.recv().map_err(|_| threads::DIED));
-            ready.collect::<Result<(), _>>().map_err(String::from)
+            };
+            Ok(Helper::start("producer", body)?.0)
         };
-        all_ready()?;
+        let threads = (0..self.threads).map(producer);
+        let threads: Vec<Helper> = threads.collect::<Result<_, String>>()?;
         let mut took = Vec::new();
         // The first call is not measured: some libraries start their thread in it.
         for call in 0..=self.calls {
-            for (go, _) in &threads {
-                go.send(()).map_err(|_| threads::DIED)?;
-            }
-            all_ready()?;
+            threads.iter().try_for_each(Helper::go)?;
+            threads.iter().try_for_each(Helper::wait)?;
             let begin = Instant::now();
             barrier();
             let us = begin.elapsed().as_nanos() as f64 / 1_000.0;
@@ -161,10 +142,7 @@ impl Question for BarrierAsk {
                 took.push(us);
             }
         }
-        for (go, thread) in threads {
-            drop(go);
-            thread.join().map_err(|_| threads::DIED)?;
-        }
+        threads.into_iter().try_for_each(Helper::end)?;
         (subject.settle)();
         let case = self.case();
         let percentiles = [

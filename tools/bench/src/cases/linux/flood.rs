@@ -103,10 +103,6 @@ const LOOK: Duration = Duration::from_millis(5);
 impl Question for FloodAsk {
     const KIND: &'static str = "flood";
 
-    fn name(&self) -> String {
-        format!("{}, a flood of {}", self.subject, self.case())
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(20 * self.ms)
     }

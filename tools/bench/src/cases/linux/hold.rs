@@ -170,10 +170,6 @@ pub struct HoldAsk {
 impl Question for HoldAsk {
     const KIND: &'static str = "hold";
 
-    fn name(&self) -> String {
-        format!("{}, what is held, {}", self.subject, self.row.name())
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(10 * self.ms) + Duration::from_micros(10 * self.row.before)
     }

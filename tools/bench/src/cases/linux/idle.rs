@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `nothing queued` | a thread is registered, and nothing was ever queued in this process |
 //! | `drained` | a few blocks were retired, and all of them have been freed since |
-//! | `N at rest`, `N at rest, used at once` | [`super::resting`]: N domains that were used |
-//! | `due together, N` | [`super::together`]: what N domains have queued is due at the same time |
+//! | `N at rest`, `N at rest, used at once` | N domains that were used |
+//! | `due together, N` | what N domains have queued is due at the same time |
 //!
 //! For the first two: wake-ups of the library's threads, how many there are, timers that are set (the
 //! kernel's word, for all libraries alike), and the grace periods, scans and fences that `quiescent` counted.
@@ -171,18 +171,6 @@ pub enum IdleAsk {
 impl Question for IdleAsk {
     const KIND: &'static str = "idle";
 
-    fn name(&self) -> String {
-        match self {
-            IdleAsk::Subject {
-                subject, blocks, ..
-            } => format!("{subject}, idle after {blocks} blocks"),
-            IdleAsk::Together { domains } => together::case(*domains),
-            IdleAsk::Resting {
-                domains, at_once, ..
-            } => resting::case(*domains, *at_once),
-        }
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(match self {
             IdleAsk::Subject { ms, .. } => 2 * ms,
@@ -198,9 +186,9 @@ impl Question for IdleAsk {
                 blocks,
                 ms,
             } => {
-                let rest =
-                    rest::watch(deferral::find(subject)?, blocks, Duration::from_millis(ms))?;
-                Ok(rest.figures(if blocks == 0 { NOTHING_QUEUED } else { DRAINED }))
+                let case = if blocks == 0 { NOTHING_QUEUED } else { DRAINED };
+                let subject = deferral::find(subject)?;
+                rest::watch(subject, blocks, Duration::from_millis(ms), case)
             }
             IdleAsk::Together { domains } => together::measure(domains),
             IdleAsk::Resting {

@@ -100,10 +100,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 impl Question for PressureAsk {
     const KIND: &'static str = "pressure";
 
-    fn name(&self) -> String {
-        format!("memory pressure, {} threads", self.holders)
-    }
-
     fn patience(&self) -> Duration {
         Duration::ZERO
     }

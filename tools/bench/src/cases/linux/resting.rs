@@ -9,12 +9,11 @@
 //! process with domains has anyway (the worker and its stack, one engine, the allocator's own) is not in it;
 //! what the allocator keeps of what was freed is. Huge pages are off: one of them would be twice the target.
 
-use crate::measure::{process, threads};
+use crate::measure::process;
+use crate::measure::threads::{Helper, Steps};
 use quiescent::stats::DomainStatistics;
 use quiescent::{Domain, RcuCell};
 use quiescent_report::rows::Figure;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long the library may go on after the last object is gone before it counts as at rest.
@@ -42,12 +41,20 @@ pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure
     // They stay: nothing drops them before the end of this process.
     let all: &'static [Domain] = made.leak();
     let first: &'static Domain = Box::leak(Box::default());
-    let second = Second::start(first, all)?;
+    // Reads in one domain at its start, in every second one of the others at its step, and stays, asleep.
+    let (second, ()) = Helper::start("second", move |steps: &Steps| {
+        drop(first.read_lock());
+        while steps.next(()) {
+            let others = all.iter().step_by(2);
+            others.for_each(|domain| drop(domain.read_lock()));
+        }
+    })?;
     use_all(std::slice::from_ref(first), at_once);
     let _ = process::anonymous_bytes(); // so that its own buffer is there
     std::thread::sleep(CALM);
     let before = process::anonymous_bytes();
-    second.read()?;
+    second.go()?;
+    second.wait()?;
     use_all(all, at_once);
     std::thread::sleep(CALM);
     let memory = process::anonymous_bytes().zip(before);
@@ -59,7 +66,7 @@ pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure
         let each = bytes / domains as f64;
         figures.push(Figure::new(&case, "bytes_a_domain", "bytes/domain", each));
     }
-    second.end();
+    second.end()?;
     Ok(figures)
 }
 
@@ -115,46 +122,6 @@ fn watch(all: &[Domain], rest: Duration, case: &str) -> Vec<Figure> {
         figure("grace_periods", "grace_periods", sum(|it| it.grace_periods)),
         figure("readers", "readers", sum(|it| u64::from(it.readers))),
     ]
-}
-
-/// The second reader: reads in one domain at its start, in every second one of the others after a message,
-/// and stays, asleep.
-struct Second {
-    go: Sender<()>,
-    done: Receiver<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Second {
-    fn start(first: &'static Domain, all: &'static [Domain]) -> Result<Second, String> {
-        let (go, orders) = channel::<()>();
-        let (say, done) = channel();
-        let thread = threads::spawn("second", move || {
-            drop(first.read_lock());
-            // An error means that the main thread has given up.
-            let _ = say.send(());
-            for () in orders {
-                all.iter()
-                    .step_by(2)
-                    .for_each(|domain| drop(domain.read_lock()));
-                let _ = say.send(());
-            }
-        })?;
-        let second = Second { go, done, thread };
-        second.done.recv().map_err(|_| threads::DIED)?;
-        Ok(second)
-    }
-
-    fn read(&self) -> Result<(), String> {
-        self.go.send(()).map_err(|_| threads::DIED)?;
-        self.done.recv().map_err(|_| threads::DIED.into())
-    }
-
-    fn end(self) {
-        drop(self.go);
-        // It has nothing left to do that could fail.
-        let _ = self.thread.join();
-    }
 }
 
 #[cfg(test)]

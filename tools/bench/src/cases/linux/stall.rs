@@ -167,10 +167,6 @@ impl Reader {
 impl Question for StallAsk {
     const KIND: &'static str = "stall";
 
-    fn name(&self) -> String {
-        format!("{}, {} behind a stalled reader", self.subject, self.verb)
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(10 * self.ms) + Duration::from_micros(20 * self.objects)
     }

@@ -11,13 +11,13 @@
 //! without them there was no stall. Times are for information.
 
 use crate::measure::once::Question;
-use crate::measure::threads;
+use crate::measure::threads::{self, Helper, Steps};
 use crate::peers::DOMAIN;
 use quiescent::{Cookie, Domain};
 use quiescent_report::OURS;
 use quiescent_report::rows::{Figure, stats};
 use serde::{Deserialize, Serialize};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -59,10 +59,6 @@ impl StalledAsk {
 impl Question for StalledAsk {
     const KIND: &'static str = "stalled";
 
-    fn name(&self) -> String {
-        format!("{}, a stall elsewhere", self.subject())
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(50 * CALLS)
     }
@@ -75,7 +71,12 @@ impl Question for StalledAsk {
 fn measure(whose: StalledAsk, calls: u64) -> Result<Vec<Figure>, String> {
     let slow: &'static Domain = Box::leak(Box::default());
     let quick: &'static Domain = Box::leak(Box::default());
-    let bystander = Bystander::start(quick)?;
+    // A thread that has read in the domain and in the process's, and sleeps: without it no grace period would
+    // need a fence.
+    let (bystander, ()) = Helper::start("bystander", move |steps: &Steps| {
+        drop((quick.read_lock(), quiescent::read_lock()));
+        steps.next(());
+    })?;
     let quick = match whose {
         StalledAsk::OfProcess => None,
         StalledAsk::OfDomain => Some(quick),
@@ -89,7 +90,7 @@ fn measure(whose: StalledAsk, calls: u64) -> Result<Vec<Figure>, String> {
             found.held_up += u64::from(stall.end()?);
         }
     }
-    bystander.end();
+    bystander.end()?;
     let mut figures = Vec::new();
     for (found, case) in found.iter().zip(CASES) {
         figures.extend(found.figures(case, whose));
@@ -201,57 +202,23 @@ fn delayed(hand_over: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Option<f64> {
     Some(at.duration_since(begin).as_nanos() as f64 / 1_000.0)
 }
 
-/// A thread that has read in the domain and in the process's, and sleeps: without it no grace period would
-/// need a fence.
-struct Bystander {
-    over: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Bystander {
-    fn start(domain: &'static Domain) -> Result<Bystander, String> {
-        let (over, is_over) = channel();
-        let (say, has_read) = channel();
-        let thread = threads::spawn("bystander", move || {
-            drop((domain.read_lock(), quiescent::read_lock()));
-            // Errors mean that the main thread has given up.
-            let _ = say.send(());
-            let _ = is_over.recv();
-        })?;
-        has_read.recv().map_err(|_| threads::DIED)?;
-        Ok(Bystander { over, thread })
-    }
-
-    fn end(self) {
-        drop(self.over);
-        // It has nothing left to do that could fail.
-        let _ = self.thread.join();
-    }
-}
-
 /// A stall: a reader that is inside, and a thread that waits for it.
 struct Stall {
     domain: &'static Domain,
     /// A grace period that cannot end.
     cookie: Cookie<Domain>,
-    over: Sender<()>,
-    reader: JoinHandle<()>,
+    reader: Helper,
     waiter: JoinHandle<()>,
 }
 
 impl Stall {
     fn begin(domain: &'static Domain) -> Result<Stall, String> {
-        let (over, is_over) = channel();
-        let (say, inside) = channel();
         let sleeps = domain.statistics().sleeps;
-        let reader = threads::spawn("stalled", move || {
+        let (reader, ()) = Helper::start("stalled", move |steps: &Steps| {
             let guard = domain.read_lock();
-            // Errors mean that the main thread has given up.
-            let _ = say.send(());
-            let _ = is_over.recv();
+            steps.next(());
             drop(guard);
         })?;
-        inside.recv().map_err(|_| threads::DIED)?;
         let cookie = domain.start_grace_period();
         domain.defer(|| ());
         let waiter = threads::spawn("waiter", || domain.synchronize())?;
@@ -267,7 +234,6 @@ impl Stall {
         Ok(Stall {
             domain,
             cookie,
-            over,
             reader,
             waiter,
         })
@@ -276,8 +242,7 @@ impl Stall {
     /// Was the grace period held up until now?
     fn end(self) -> Result<bool, String> {
         let held_up = !self.cookie.is_done();
-        drop(self.over);
-        self.reader.join().map_err(|_| threads::DIED)?;
+        self.reader.end()?;
         self.waiter.join().map_err(|_| threads::DIED)?;
         self.domain.barrier();
         Ok(held_up)

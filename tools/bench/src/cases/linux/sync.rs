@@ -19,6 +19,7 @@ use super::fence_count;
 use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
 use crate::cases::setting::{self, Setting};
 use crate::measure::once::Question;
+use crate::measure::threads::{Helper, Steps};
 use crate::measure::{clock, process};
 use crate::subjects::{self, ReaderControl, Subject, Waiting};
 use quiescent_report::Report;
@@ -26,7 +27,6 @@ use quiescent_report::rows::{Figure, stats};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// The measurement.
@@ -98,7 +98,7 @@ const FENCES_UNIT: &str = "fences/gp";
 /// Calls of a process that counts fences.
 const COUNTED: u64 = 100;
 /// Calls that are not counted, in which a library sets itself up.
-const FIRST: u64 = 20;
+const FIRST: usize = 20;
 
 /// The cases, in the order they are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,10 +219,6 @@ pub struct SyncAsk {
 impl Question for SyncAsk {
     const KIND: &'static str = "sync";
 
-    fn name(&self) -> String {
-        format!("{}, {}", self.subject, self.case.name())
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(self.budget_ms + 20 * self.threads)
     }
@@ -234,10 +230,8 @@ impl Question for SyncAsk {
             return Ok(Vec::new());
         }
         let session = Session::start(self)?;
-        session.round(FIRST, Duration::from_millis(self.budget_ms));
-        let before = fence_count::count();
-        let latencies = session.round(self.calls, Duration::from_millis(self.budget_ms));
-        let fences = fence_count::count() - before;
+        let (latencies, fences) =
+            session.round(self.calls, Duration::from_millis(self.budget_ms))?;
         let figure = |metric, unit, value: Option<f64>| {
             Some(Figure::new(self.case.name(), metric, unit, value?))
         };
@@ -280,14 +274,11 @@ impl Drop for Session {
     }
 }
 
-/// A thread beside the caller. Between rounds it sleeps in a channel (*offline*, for libraries that want to
-/// know).
+/// A thread beside the caller: reads, then sleeps (*offline*, for libraries that want to know).
 struct Other {
     /// What it shares with the caller while it reads.
     control: Arc<ReaderControl>,
-    go: Sender<()>,
-    /// One message when it has attached, one after each time it has read.
-    parked: Receiver<()>,
+    thread: Helper,
 }
 
 impl Session {
@@ -299,19 +290,13 @@ impl Session {
             SyncCase::OtherAsleep | SyncCase::ReaderLooping => ask.threads,
         };
         (subject.attach)();
-        let start = |number| {
-            Other::start(subject, waiting).map_err(|why| {
-                format!(
-                    "cannot start thread {number} of {others}: {why}; give fewer --threads, or raise the \
-                     limit (ulimit -u, pids.max of the cgroup)"
-                )
-            })
-        };
         let session = Session {
             subject,
             waiting,
             looping: ask.case == SyncCase::ReaderLooping,
-            others: (1..=others).map(start).collect::<Result<_, _>>()?,
+            others: (0..others)
+                .map(|_| Other::start(subject, waiting))
+                .collect::<Result<_, _>>()?,
             stamps_per_us: clock::stamps_per_us(),
         };
         match process::threads().len() as u64 {
@@ -323,13 +308,16 @@ impl Session {
         }
     }
 
-    /// Latencies in us.
-    fn round(&self, calls: u64, budget: Duration) -> Vec<f64> {
+    /// Latencies in us, and fences of all together; without the first calls.
+    fn round(&self, calls: u64, budget: Duration) -> Result<(Vec<f64>, u64), String> {
         let readers: &[Other] = if self.looping { &self.others } else { &[] };
-        readers.iter().for_each(Other::start_reading);
+        for reader in readers {
+            reader.control.stop.0.store(0, Relaxed);
+            reader.thread.go()?;
+        }
         let deadline = Instant::now() + budget;
-        let mut latencies = Vec::with_capacity(calls.min(1 << 20) as usize);
-        while (latencies.len() as u64) < calls {
+        let (mut latencies, mut fences) = (Vec::with_capacity(FIRST + calls as usize), 0);
+        while latencies.len() < FIRST + calls as usize {
             let on_cpu = |reader: &Other| reader.on_cpu(self.stamps_per_us);
             if self.looping && !readers.iter().any(on_cpu) {
                 if Instant::now() >= deadline {
@@ -337,6 +325,9 @@ impl Session {
                 }
                 std::hint::spin_loop();
                 continue;
+            }
+            if latencies.len() == FIRST {
+                fences = fence_count::count();
             }
             let begin = Instant::now();
             (self.waiting.sync)();
@@ -346,53 +337,33 @@ impl Session {
                 break;
             }
         }
-        readers
-            .iter()
-            .for_each(|reader| reader.control.stop.0.store(1, Relaxed));
-        readers.iter().for_each(Other::wait_parked);
-        latencies
+        for reader in readers {
+            reader.control.stop.0.store(1, Relaxed);
+        }
+        readers.iter().try_for_each(|reader| reader.thread.wait())?;
+        latencies.drain(..FIRST.min(latencies.len()));
+        Ok((latencies, fence_count::count() - fences))
     }
 }
 
 impl Other {
-    fn start(subject: Subject, waiting: Waiting) -> std::io::Result<Self> {
+    fn start(subject: Subject, waiting: Waiting) -> Result<Self, String> {
         let control = Arc::new(ReaderControl::default());
-        let (go, orders) = channel();
-        let (park, parked) = channel();
         let shared = control.clone();
-        std::thread::Builder::new()
-            .name("other".into())
-            .spawn(move || {
-                (subject.attach)();
-                // A first section, so that a library that registers at the first read knows this thread.
-                (subject.loops.empty)(1);
-                (waiting.offline)();
-                while park.send(()).is_ok() && orders.recv().is_ok() {
-                    (waiting.online)();
-                    (waiting.reader)(&shared);
-                    (waiting.offline)();
-                }
+        let (thread, ()) = Helper::start("other", move |steps: &Steps| {
+            (subject.attach)();
+            // A first section, so that a library that registers at the first read knows this thread.
+            (subject.loops.empty)(1);
+            (waiting.offline)();
+            while steps.next(()) {
                 (waiting.online)();
-                (subject.detach)();
-            })?;
-        let other = Other {
-            control,
-            go,
-            parked,
-        };
-        other.wait_parked();
-        Ok(other)
-    }
-
-    fn wait_parked(&self) {
-        // An error means that the thread died, after saying why; the next round will find no heartbeat.
-        let _ = self.parked.recv();
-    }
-
-    fn start_reading(&self) {
-        self.control.stop.0.store(0, Relaxed);
-        // As above.
-        let _ = self.go.send(());
+                (waiting.reader)(&shared);
+                (waiting.offline)();
+            }
+            (waiting.online)();
+            (subject.detach)();
+        })?;
+        Ok(Other { control, thread })
     }
 
     /// Whether the reader finished a section less than 1 µs ago.

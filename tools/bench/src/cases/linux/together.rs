@@ -10,14 +10,13 @@
 //! A counted fence is none. Here nothing needs it: the other thread sleeps, outside any section.
 
 use super::fence_count;
-use crate::measure::threads;
+use crate::measure::threads::{Helper, Steps};
 use quiescent::Domain;
 use quiescent::stats::DomainStatistics;
 use quiescent::tuning::FlushTimes;
 use quiescent_report::rows::Figure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// When what is queued is due.
@@ -48,15 +47,10 @@ pub fn measure(domains: u64) -> Result<Vec<Figure>, String> {
 fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
     let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
     let all: &'static [Domain] = made.leak();
-    let (over, is_over) = channel::<()>();
-    let (say, has_read) = channel();
-    let other = threads::spawn("other", move || {
+    let (other, ()) = Helper::start("other", move |steps: &Steps| {
         all.iter().for_each(|domain| drop(domain.read_lock()));
-        // Errors mean that the main thread has given up.
-        let _ = say.send(());
-        let _ = is_over.recv();
+        steps.next(());
     })?;
-    has_read.recv().map_err(|_| threads::DIED)?;
     for domain in all {
         domain.set_flush_times(FlushTimes {
             lazy: FLUSH,
@@ -87,9 +81,7 @@ fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
     if counting {
         figures.push(figure("fences", "fences", fence_count::count() - counted));
     }
-    drop(over);
-    // It has nothing left to do that could fail.
-    let _ = other.join();
+    other.end()?;
     Ok(figures)
 }
 

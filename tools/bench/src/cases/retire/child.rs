@@ -37,10 +37,6 @@ const BEFORE_REST: u64 = 100_000;
 impl Question for RetireAsk {
     const KIND: &'static str = "retire";
 
-    fn name(&self) -> String {
-        format!("{}, {}", self.subject, self.case.name())
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_micros(10 * self.objects) + Duration::from_millis(self.rest_ms)
     }
@@ -81,8 +77,8 @@ impl Question for RetireAsk {
             }
             RetireCase::AtRest => {
                 let before = objects.min(BEFORE_REST);
-                let rest = rest::watch(subject, before, Duration::from_millis(self.rest_ms))?;
-                Ok(rest.figures(&RetireCase::AtRest.name()))
+                let (case, rest) = (self.case.name(), Duration::from_millis(self.rest_ms));
+                rest::watch(subject, before, rest, &case)
             }
         }
     }

@@ -15,7 +15,7 @@ use quiescent_kernel::CpuId;
 use super::Ticks;
 use crate::idling::package::{Cause, Who};
 use crate::kernel::cpu::Exec;
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
 use crate::kernel::task::Kind;
 use crate::kernel::wheel::{For, Timer};
 

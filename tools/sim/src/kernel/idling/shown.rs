@@ -4,7 +4,7 @@ use super::{Book, Idling};
 use crate::base::span::Span;
 use crate::idling::package::{Cause, Who, Window, within};
 use crate::idling::{Blocked, By, Idled, Profile, Residency};
-use crate::kernel::machine::Machine;
+use crate::kernel::state::Machine;
 
 impl Machine {
     /// What there is to show of idle states, if there are any.

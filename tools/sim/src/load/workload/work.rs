@@ -251,18 +251,7 @@ fn plug(it: &Fields<'_>) -> Result<(Known, Steps), Error> {
     };
     let (every, away) = (it.time("every", 100_000_000)?, it.time("away", 50_000_000)?);
     let (time, offload) = (varies(it, false)?, it.flag("offload", false)?);
-    let steps = match cpus.is_empty() {
-        true => Steps::default(),
-        false => Steps::default().repeat(None, |it| {
-            cpus.into_iter().fold(it, |it, cpu| {
-                let (goes, comes) = match offload {
-                    true => (Op::Deoffload(cpu), Op::Offload(cpu)),
-                    false => (Op::Offline(cpu), Op::Online(cpu)),
-                };
-                it.pause(time(every)).op(goes).pause(time(away)).op(comes)
-            })
-        }),
-    };
+    let steps = Steps::default().plug(cpus, offload, time(every), time(away));
     Ok((&["which", "every", "away", "offload", "vary"], steps))
 }
 

@@ -195,7 +195,11 @@ impl Build {
             None,
         );
         let second = [
-            self.page(107, &[self.event(0, 301, 0, 15, &self.number(9, 4))], None),
+            self.page(
+                107,
+                &[self.event(0, 301, 0, 15, &self.number(9, 4))],
+                Some(3),
+            ),
             self.page(
                 1 << 28,
                 &[self.event(0, 5, 0, 77, b"hello\nthere\n\0")],
@@ -229,6 +233,13 @@ impl Build {
         ]
     }
 
+    /// `per_cpu/cpuN/stats` of both buffers: of what CPU 1 lost, its pages report nine, and of CPU 0 none.
+    const STATS: [&str; 3] = [
+        "CPU: 0\noverrun: 2\ncommit overrun: 0\n",
+        "Buffer: inst\n",
+        "CPU: 1\noverrun: 4\ncommit overrun: 3\ndropped events: 5\n",
+    ];
+
     fn version_6(&self, out: &mut Vec<u8>) {
         for (_, part) in self.parts() {
             out.extend(part);
@@ -242,6 +253,9 @@ impl Build {
         };
         option(200, b"not known", out);
         option(12, b"shift", out);
+        for stats in Self::STATS {
+            option(2, stats.as_bytes(), out);
+        }
         // Option, end of options, name of the table, two CPUs, a clock.
         let table = out.len() + 6 + 8 + 5 + 2;
         let instance = table + 10 + 32 + 12;
@@ -285,6 +299,7 @@ impl Build {
             self.section(id, flags, &body, out);
         }
         options.push((8, self.number(2, 4)));
+        options.extend(Self::STATS.map(|stats| (2, stats.as_bytes().to_vec())));
         for (cpu, (name, pages)) in ["", "inst"].into_iter().zip(self.pages()).enumerate() {
             let offset = out.len() as u64;
             let flags = u64::from(self.packed != Packed::None);

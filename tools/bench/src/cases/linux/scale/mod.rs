@@ -174,10 +174,6 @@ pub struct ScaleAsk {
 impl Question for ScaleAsk {
     const KIND: &'static str = "scale";
 
-    fn name(&self) -> String {
-        format!("{}, {} threads", self.subject, self.threads)
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(20 * self.threads) + Duration::from_millis(50 * self.calls)
     }

@@ -71,10 +71,6 @@ const PRODUCER: &str = "producer";
 impl Question for TrickleAsk {
     const KIND: &'static str = "trickle";
 
-    fn name(&self) -> String {
-        format!("{}, a trickle of {}", self.subject, self.case())
-    }
-
     fn patience(&self) -> Duration {
         Duration::from_millis(2 * self.ms + 2 * self.patience_ms)
     }

@@ -17,7 +17,7 @@
 //! * `backlog`, `held_bytes`: most blocks held at a time, and their bytes
 //! * `grace_periods`, `scans`, `fences`: what `quiescent` counted, to the end
 //!
-//! Processes that sleep nearly always are measured at the same time, as many as wake [`CAPACITY`] times a
+//! Processes that sleep nearly always are measured at the same time, as many as wake `capacity` times a
 //! second in all (`Cell::load`); their wake-ups are their own, and the CPU they take from each
 //! other is a few percent. Of higher rates there is one process at a time, with the machine to itself.
 
