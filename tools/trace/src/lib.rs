@@ -9,8 +9,8 @@
 //! | `dat` | records of `trace.dat`, versions 6 and 7; buffers merged by time |
 //! | `perfetto` | records of Perfetto's trace, in the order of time |
 //! | `input` | [`open`]: files of all kinds, plain or compressed by xz, gzip or zstd, and standard input |
-//! | `record` | [`Recorded`]: the input of a replay; the window; HZ, the jiffy number |
 //! | `measure` | [`Figures`]: grace periods, callbacks, wake-ups, ticks, idle entries of a window |
+//! | `record` | [`Recorded`]: the input of a replay, and HZ; [`Figures`] of the same pass |
 //! | `analysis` | [`Analysis`]: tables of wake-ups, callbacks, batches, grace periods, idle; a timeline |
 //!
 //! A folder imports only folders that stand above it in this table.
@@ -24,20 +24,18 @@
 //! never guessed at. Nothing panics, whatever the bytes. Nothing grows with the length of a trace, except
 //! what is asked for by name: arrivals and wake-ups of a replay, grace periods of the figures.
 //!
-//! Both consumers can be fed in one pass:
+//! The input of a replay and the figures come of one pass:
 //!
 //! ```
-//! use quiescent_trace::{Measure, Options, Reader, Recorder, open};
+//! use quiescent_trace::{Options, Reader, Recorder, open};
 //!
 //! let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/classic-b-nocb-file100.txt.xz");
 //! let mut reader = Reader::new(path, open(path)?);
-//! let (mut measure, mut recorder) = (Measure::new(None), Recorder::new(Options::default()));
+//! let mut recorder = Recorder::new(Options::default());
 //! while let Some(record) = reader.next_record()? {
-//!     measure.feed(&record);
 //!     recorder.feed(&record);
 //! }
-//! let figures = measure.finish(reader.summary())?;
-//! let recorded = recorder.finish(reader.summary())?;
+//! let (recorded, figures) = recorder.finish(reader.summary())?;
 //! assert_eq!(figures.callbacks, recorded.in_window().count() as u64);
 //! # Ok::<(), quiescent_trace::Error>(())
 //! ```
@@ -66,8 +64,11 @@ pub use base::{
 pub use event::Event;
 pub use input::{follow, from_read, from_seek, identified, is_dat, open};
 pub use line::{Buffer, Flags, Input, Reader, Record, Source, Summary, Unit};
-pub use measure::{Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, measure};
+pub use measure::{
+    Bounds, END_MARK, Figures, FirstScan, Function, GracePeriod, Holdouts, Measure, START_MARK,
+    Window, measure,
+};
 pub use record::{
-    Arrival, Bounds, END_MARK, Options, Placed, Placements, Queued, Recorded, Recorder, START_MARK,
-    Wakeup, Window, never_lazy, placed_at, recorded,
+    Arrival, Options, Placed, Placements, Queued, Recorded, Recorder, Wakeup, never_lazy,
+    placed_at, recorded,
 };

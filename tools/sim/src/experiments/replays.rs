@@ -16,7 +16,7 @@ use quiescent_trace::{Figures, Recorded, from_read};
 use super::{Basis, Judged, Outcome, mean};
 use crate::input::options::{IdleLoop, Options, Smp};
 use crate::record::stats::Stats;
-use crate::whatif::replay;
+use crate::whatif::{self, replay};
 
 /// A trace, and the machine it was taken on.
 pub(super) struct RecordedKernel {
@@ -70,7 +70,9 @@ impl RecordedKernel {
     /// What the model is fed with, and what the kernel did.
     fn read(&self) -> (Recorded, Figures) {
         let input = from_read(self.name, self.bytes).expect("the data that is built in is whole");
-        replay::read(self.name, input).expect("it is whole, and has a window")
+        let trace = whatif::read(self.name, input, quiescent_trace::Options::default());
+        let trace = trace.expect("it is whole, and has a window");
+        (trace.recorded, trace.figures)
     }
 
     fn options(&self, frozen_permille: u32) -> Options {

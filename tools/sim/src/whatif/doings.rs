@@ -152,18 +152,15 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// The next record of the trace.
-    pub fn feed(&mut self, record: &Record<'_>) {
-        let Ok(event) = record.decode() else {
-            return;
-        };
+    /// The next record of the trace, and its event.
+    pub fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
         self.out.end = self.out.end.max(record.time_ns);
-        self.who_runs(record, &event);
-        self.ticks(record, &event);
-        self.wait_events(record, &event);
-        let alone = self.halts.see(record, &event);
+        self.who_runs(record, event);
+        self.ticks(record, event);
+        self.wait_events(record, event);
+        let alone = self.halts.see(record, event);
         self.out.interrupts.extend(alone);
-        match event {
+        match *event {
             Event::Wakeup {
                 task,
                 pid,

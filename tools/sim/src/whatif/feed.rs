@@ -16,7 +16,7 @@ use std::rc::Rc;
 use quiescent_kernel::CpuId;
 use quiescent_trace::Recorded;
 
-use super::doings::{Awaited, DRIVER, Doings, Life, Run, Step, period};
+use super::doings::{Awaited, DRIVER, Doings, Driven, Life, Run, Step, period};
 use crate::input::op::{Op, Work};
 use crate::input::options::Options;
 use crate::kernel::machine::Machine;
@@ -222,7 +222,7 @@ pub(super) fn uninterrupted(recorded: &Recorded, doings: &Doings, feed: Feed) ->
 pub fn machine(recorded: &Recorded, doings: &Doings, options: Options, feed: Feed) -> FedMachine {
     let Feed { times, fed, .. } = feed;
     let mut machine = Machine::new(options);
-    place(&mut machine, recorded, doings, times);
+    place(&mut machine, recorded, Some(&doings.driver), times);
     let calls = recorded.arrivals.iter().map(|it| {
         let func = machine.func(&it.func);
         (func, it.may_be_lazy(), !it.irqs_off)
@@ -259,15 +259,20 @@ pub fn end(recorded: &Recorded, times: u64) -> u64 {
     }
 }
 
-/// RCU's threads are where they were.
-fn place(machine: &mut Machine, recorded: &Recorded, doings: &Doings, times: u64) {
+/// RCU's threads are where they were, and who drives expedited grace periods.
+pub(super) fn place(
+    machine: &mut Machine,
+    recorded: &Recorded,
+    driver: Option<&Driven>,
+    times: u64,
+) {
     let (start, period) = (recorded.window.start_ns, period(recorded));
     let threads = recorded.placements.iter().map(|(name, places)| {
         let places = places.iter().map(|it| (it.time_ns, it.cpu));
         (&**name, places.collect())
     });
-    let driver = (DRIVER, doings.driver.clone());
-    for (name, places) in threads.chain([driver]) {
+    let driver = driver.map(|it| (DRIVER, it.clone()));
+    for (name, places) in threads.chain(driver) {
         let known = places
             .into_iter()
             .map(|(at, cpu): (u64, CpuId)| (at.saturating_sub(AHEAD), cpu));

@@ -140,7 +140,7 @@ impl Overlaps {
     }
 }
 
-/// Collects while another consumer reads: feed it every record, then finish.
+/// Collects while the trace is read.
 #[derive(Debug, Default)]
 pub struct FollowTimer {
     waits_of_gp: u64,
@@ -157,14 +157,11 @@ pub struct FollowTimer {
 }
 
 impl FollowTimer {
-    /// The next record of the trace.
-    pub fn feed(&mut self, record: &Record<'_>) {
-        let Ok(event) = record.decode() else {
-            return;
-        };
-        self.overlaps.see(record, &event);
-        self.retained.see(record, &event);
-        match event {
+    /// The next record of the trace, and its event.
+    pub fn see(&mut self, record: &Record<'_>, event: &Event<'_>) {
+        self.overlaps.see(record, event);
+        self.retained.see(record, event);
+        match *event {
             Event::GracePeriod { what, .. } => self.edge(record, what),
             Event::Report { .. } if role(record.task) == Role::GracePeriods => {
                 if let Some(early) = &mut self.started {

@@ -48,7 +48,7 @@
 use std::io;
 
 use quiescent_trace::{
-    Error, Figures, Measure, Reader, Record, Recorded, Recorder, Role, Source, Window, damage, role,
+    Error, Figures, Reader, Record, Recorded, Recorder, Role, Source, Window, damage, role,
 };
 
 use crate::base::mean::mean;
@@ -115,7 +115,6 @@ pub struct Trace {
 #[derive(Debug)]
 pub struct Reading {
     recorder: Recorder,
-    measure: Measure,
     doings: doings::Follow,
     inferred: inferred::FollowTimer,
     records: u64,
@@ -132,7 +131,6 @@ impl Reading {
     pub fn new(options: quiescent_trace::Options) -> Reading {
         Reading {
             recorder: Recorder::new(options),
-            measure: Measure::new(options.window),
             doings: doings::Follow::default(),
             inferred: inferred::FollowTimer::default(),
             records: 0,
@@ -146,10 +144,10 @@ impl Reading {
         if self.records > self.most {
             return;
         }
-        self.recorder.feed(record);
-        self.measure.feed(record);
-        self.doings.feed(record);
-        self.inferred.feed(record);
+        if let Some(event) = self.recorder.feed(record) {
+            self.doings.see(record, &event);
+            self.inferred.see(record, &event);
+        }
     }
 
     /// The trace.
@@ -168,11 +166,11 @@ impl Reading {
                 remedy: "record for a shorter time, or cut the file",
             });
         }
-        let recorded = self.recorder.finish(summary)?;
+        let (recorded, figures) = self.recorder.finish(summary)?;
         Ok(Trace {
             damage: damage(summary, &recorded.undecoded),
             unread: summary.malformed.count() + recorded.undecoded.count(),
-            figures: self.measure.finish(summary)?,
+            figures,
             doings: self.doings.finish(recorded.hz),
             inferred: self.inferred.finish(&recorded),
             recorded,

@@ -4,7 +4,7 @@
 //! disagree are not aligned, and a trace without an event has no figures that need it.
 
 use crate::event::Move;
-use crate::record::window::Bounds;
+use crate::measure::window::Bounds;
 use crate::{Buffer, CpuSet, Event, Faults, Record, Summary, Window};
 use serde::Serialize;
 

@@ -43,7 +43,7 @@ pub use filter::{Filter, Thread};
 pub use findings::{Column, Findings, Line, Table};
 pub use spread::{DISTINCT_MOST, VALUES_MOST};
 
-use crate::record::window::{Follow, Place, is_few};
+use crate::measure::window::{Follow, Place, is_few};
 use crate::{Error, Event, Record, Summary, Window};
 use about::Present;
 use std::io::Write;

@@ -45,12 +45,13 @@ impl Follow {
             .for_each(|(.., inside)| *inside = false);
     }
 
-    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, inside: bool) {
+    /// The next event. Whether it is the invocation of a callback whose queueing was not seen.
+    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, inside: bool) -> bool {
         match event.moves() {
             Some(Move::Queued { head, function }) => self.queued(head, function, record, inside),
             Some(Move::Invoked { head, function }) => {
                 self.counts.kvfree += u64::from(inside && function == KVFREE);
-                self.invoked(head, record, inside);
+                return self.invoked(head, record, inside);
             }
             Some(Move::Bulk { blocks }) if inside => {
                 self.counts.kvfree += blocks;
@@ -66,12 +67,13 @@ impl Follow {
                 }
             }
         }
+        false
     }
 
-    fn invoked(&mut self, head: u64, record: &Record<'_>, inside: bool) {
+    fn invoked(&mut self, head: u64, record: &Record<'_>, inside: bool) -> bool {
         let queued = self.waiting.remove(&head);
         if !inside {
-            return;
+            return queued.is_none();
         }
         self.counts.invoked += 1;
         match queued {
@@ -83,6 +85,7 @@ impl Follow {
                 self.counts.of(function).1.add(delay);
             }
         }
+        queued.is_none()
     }
 
     fn queued(&mut self, head: u64, function: &str, record: &Record<'_>, inside: bool) {

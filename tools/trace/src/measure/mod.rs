@@ -8,14 +8,15 @@
 mod callbacks;
 mod counts;
 mod gps;
+pub(crate) mod window;
 
 pub use gps::{FirstScan, GracePeriod, Holdouts};
+pub use window::{Bounds, END_MARK, START_MARK, Window};
 
-use crate::Source;
-use crate::record::window::{Follow, Place};
-use crate::{Error, Faults, Percentiles, Reader, Record, Summary, Window};
+use crate::{Error, Event, Faults, Percentiles, Reader, Record, Source, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use window::{Follow, Place};
 
 /// The figures of a window. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,54 +100,35 @@ impl Figures {
     }
 }
 
-/// Counts while the caller reads: feed it every record, then finish.
-#[derive(Debug)]
-pub struct Measure {
-    window: Follow,
+/// What is counted of a window.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
     gps: gps::Follow,
     callbacks: callbacks::Follow,
     counts: counts::Counts,
 }
 
-impl Measure {
-    /// Of this window; `None`: between the marks, or everything.
-    pub fn new(window: Option<Window>) -> Self {
-        Measure {
-            window: Follow::new(window),
-            gps: gps::Follow::default(),
-            callbacks: callbacks::Follow::default(),
-            counts: counts::Counts::default(),
-        }
-    }
-
-    /// The next record of the trace.
-    pub fn feed(&mut self, record: &Record<'_>) {
-        let Some((event, place)) = self.window.see(record) else {
-            return;
-        };
+impl Counted {
+    /// The next event. Whether it is the invocation of a callback whose queueing was not seen.
+    pub(crate) fn see(&mut self, record: &Record<'_>, event: &Event<'_>, place: Place) -> bool {
         if place == Place::Starts {
             self.gps.reset();
             self.callbacks.reset();
             self.counts = counts::Counts::default();
         }
         let inside = place != Place::Outside;
-        self.gps.see(record, &event, inside);
-        self.callbacks.see(record, &event, inside);
+        self.gps.see(record, event, inside);
         if inside {
-            self.counts.see(record, &event);
+            self.counts.see(record, event);
         }
+        self.callbacks.see(record, event, inside)
     }
 
-    /// The figures.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] when the trace has no record, no clock with a unit, or no time in the window.
-    pub fn finish(self, summary: &Summary) -> Result<Figures, Error> {
-        let window = self.window.finish(summary)?;
+    /// The figures of this window.
+    pub(crate) fn finish(self, window: Window, undecoded: Faults, cpus: u32) -> Figures {
         let gps = self.gps.finish(window);
         let (callbacks, functions) = self.callbacks.finish();
         let (wakeups, nocb_wake) = (self.counts.wakeups(), self.counts.nocb_wake());
-        let cpus = summary.cpus();
         let table = |mut counts: Vec<u64>| {
             counts.resize(counts.len().max(cpus as usize), 0);
             counts
@@ -155,7 +137,7 @@ impl Measure {
             let delay = delay.percentiles();
             (name, Function { queued, delay })
         });
-        Ok(Figures {
+        Figures {
             window,
             cpus,
             grace_periods: gps.count,
@@ -178,8 +160,42 @@ impl Measure {
             idle_entries: table(self.counts.idle_entries),
             rcu_softirqs: self.counts.rcu_softirqs,
             nocb_wake,
-            undecoded: self.window.undecoded,
-        })
+            undecoded,
+        }
+    }
+}
+
+/// Counts while the caller reads: feed it every record, then finish.
+#[derive(Debug)]
+pub struct Measure {
+    window: Follow,
+    counted: Counted,
+}
+
+impl Measure {
+    /// Of this window; `None`: between the marks, or everything.
+    pub fn new(window: Option<Window>) -> Self {
+        Measure {
+            window: Follow::new(window),
+            counted: Counted::default(),
+        }
+    }
+
+    /// The next record of the trace.
+    pub fn feed(&mut self, record: &Record<'_>) {
+        if let Some((event, place)) = self.window.see(record) {
+            self.counted.see(record, &event, place);
+        }
+    }
+
+    /// The figures.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when the trace has no record, no clock with a unit, or no time in the window.
+    pub fn finish(self, summary: &Summary) -> Result<Figures, Error> {
+        let window = self.window.finish(summary)?;
+        let undecoded = self.window.undecoded;
+        Ok(self.counted.finish(window, undecoded, summary.cpus()))
     }
 }
 

@@ -4,9 +4,7 @@ pub(crate) mod arrival;
 pub(crate) mod clock;
 mod placement;
 mod recorded;
-pub(crate) mod window;
 
 pub use arrival::{Arrival, Queued, never_lazy};
 pub use placement::{Placed, Placements, placed_at};
 pub use recorded::{Options, Recorded, Recorder, Wakeup, recorded};
-pub use window::{Bounds, END_MARK, START_MARK, Window};

@@ -7,13 +7,14 @@
 use crate::Source;
 use crate::base::names::{Role, role};
 use crate::event::{KVFREE, Move};
+use crate::measure::Counted;
+use crate::measure::window::Follow;
 use crate::record::arrival::{self, Arrival, Queued, Ways};
 use crate::record::clock::Clock;
 use crate::record::placement::{self, Placements};
-use crate::record::window::Follow;
-use crate::{CpuSet, Error, Event, Faults, Reader, Record, Summary, Window};
+use crate::{CpuSet, Error, Event, Faults, Figures, Reader, Record, Summary, Window};
 use serde::Serialize;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is known better than the trace tells it.
@@ -86,7 +87,7 @@ pub struct Recorder {
     arrivals: Vec<Arrival>,
     other_wakeups: Vec<Wakeup>,
     ways: Ways<usize>,
-    waiting: HashSet<u64>,
+    counted: Counted,
     unseen: u64,
 }
 
@@ -102,30 +103,35 @@ impl Recorder {
             arrivals: Vec::new(),
             other_wakeups: Vec::new(),
             ways: Ways::default(),
-            waiting: HashSet::new(),
+            counted: Counted::default(),
             unseen: 0,
         }
     }
 
-    /// The next record of the trace.
-    pub fn feed(&mut self, record: &Record<'_>) {
-        let Some((event, _)) = self.window.see(record) else {
-            return;
-        };
+    /// The next record of the trace. Its event, unless it does not follow or cannot be decoded, which is
+    /// counted.
+    pub fn feed<'a>(&mut self, record: &Record<'a>) -> Option<Event<'a>> {
+        let (event, place) = self.window.see(record)?;
         self.clock.see(record, &event);
         self.placement.see(record, &event);
+        let unseen = self.counted.see(record, &event, place);
         match event.moves() {
-            Some(Move::Queued { head, function }) => return self.arrives(record, head, function),
-            Some(Move::Invoked { head, function }) => {
-                let unseen = !self.waiting.remove(&head);
-                // A kernel writes no `rcu_callback` for those of `rcu_barrier`, and rarely one for blocks.
+            Some(Move::Queued { function, .. }) => {
+                self.arrives(record, function);
+                return Some(event);
+            }
+            // A kernel writes no `rcu_callback` for those of `rcu_barrier`, and rarely one for blocks.
+            Some(Move::Invoked { function, .. }) => {
                 let never = matches!(function, "rcu_barrier_callback" | KVFREE);
                 self.unseen += u64::from(unseen && !never);
             }
             Some(Move::Bulk { .. }) | None => {}
         }
         match event {
-            Event::NocbWake { cpu, what } => return self.offload(record, cpu, what),
+            Event::NocbWake { cpu, what } => {
+                self.offload(record, cpu, what);
+                return Some(event);
+            }
             Event::Wakeup {
                 task, target, pid, ..
             } if role(task) == Role::Other => {
@@ -140,10 +146,10 @@ impl Recorder {
             _ => {}
         }
         self.ways.go_on(record);
+        Some(event)
     }
 
-    fn arrives(&mut self, record: &Record<'_>, head: u64, function: &str) {
-        self.waiting.insert(head);
+    fn arrives(&mut self, record: &Record<'_>, function: &str) {
         self.ways.queued(record, self.arrivals.len());
         let (func, task) = (self.name(function), self.name(record.task));
         self.arrivals.push(Arrival {
@@ -178,12 +184,12 @@ impl Recorder {
         new
     }
 
-    /// What was collected.
+    /// What was collected, and the figures of the window.
     ///
     /// # Errors
     /// [`Error::Missing`] as for [`Measure::finish`](crate::Measure::finish), and when HZ is neither given
     /// nor in the trace.
-    pub fn finish(mut self, summary: &Summary) -> Result<Recorded, Error> {
+    pub fn finish(mut self, summary: &Summary) -> Result<(Recorded, Figures), Error> {
         let window = self.window.finish(summary)?;
         let hz = self.options.hz.or_else(|| self.clock.hz());
         let hz = hz.filter(|hz| *hz > 0).ok_or_else(|| Error::Missing {
@@ -201,7 +207,11 @@ impl Recorder {
                 arrival.lazy = Some(arrival.queued != Queued::Main);
             }
         }
-        Ok(Recorded {
+        let undecoded = self.window.undecoded;
+        let figures = self
+            .counted
+            .finish(window, undecoded.clone(), summary.cpus());
+        let recorded = Recorded {
             cpus: summary.cpus(),
             hz,
             jiffies_at_zero: self.clock.jiffies_at_zero(hz),
@@ -212,8 +222,9 @@ impl Recorder {
             offloaded: self.ways.offloaded,
             lazy: self.ways.lazy,
             unseen: self.unseen,
-            undecoded: self.window.undecoded,
-        })
+            undecoded,
+        };
+        Ok((recorded, figures))
     }
 }
 
@@ -238,7 +249,9 @@ pub fn recorded<R: Source>(reader: &mut Reader<R>, options: Options) -> Result<R
     while let Some(record) = reader.next_record()? {
         recorder.feed(&record);
     }
-    recorder.finish(reader.summary())
+    recorder
+        .finish(reader.summary())
+        .map(|(recorded, _)| recorded)
 }
 
 #[cfg(test)]
