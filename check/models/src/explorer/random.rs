@@ -11,6 +11,8 @@ use crate::chance::Rng;
 
 /// The largest number of lowered priorities an execution.
 const DROPS: usize = 4;
+/// In a long execution the running thread is demoted once in so many choices: its loop may wait for another.
+const TURN: usize = 1 << 14;
 /// How often time may advance while a thread is stopped.
 const JUMPS: u32 = 6;
 
@@ -122,7 +124,8 @@ impl Random {
                 self.rng.below(threads.len())
             };
         }
-        if kind == Kind::Preempt && self.drops.contains(&self.made) {
+        let turn = self.long && self.made.is_multiple_of(TURN);
+        if kind == Kind::Preempt && (turn || self.drops.contains(&self.made)) {
             self.demote(threads[0]);
         }
         let best = (0..threads.len()).max_by_key(|&i| self.priority(threads[i]));
