@@ -265,3 +265,6 @@ impl Core {
         Some(Fullness::new(held, budget))
     }
 }
+
+#[cfg(all(test, not(quiescent_model)))]
+mod tests;

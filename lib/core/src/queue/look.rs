@@ -222,6 +222,8 @@ impl Look {
 mod tests {
     use super::*;
 
+    mod model;
+
     fn none() -> Option<u64> {
         panic!("no look is due")
     }

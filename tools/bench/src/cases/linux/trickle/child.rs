@@ -154,7 +154,8 @@ impl Producer {
         let thread = threads::spawn(PRODUCER, move || {
             (subject.attach)();
             let stamps_per_us = clock::stamps_per_us() as f64;
-            let _ = here.send(process::this_thread());
+            // Not when the main thread hears of it, which may be later than the first blocks.
+            let _ = here.send((process::this_thread(), Instant::now()));
             let found = hand_over(verb, &ask, stamps_per_us, &handed);
             if !ask.exits {
                 let _ = done.send(found);
@@ -166,10 +167,10 @@ impl Producer {
                 let _ = done.send(found);
             }
         })?;
-        let number = is_here.recv().map_err(|_| threads::DIED)?;
+        let (number, began) = is_here.recv().map_err(|_| threads::DIED)?;
         Ok(Producer {
             number,
-            began: Instant::now(),
+            began,
             done: is_done,
             stay,
             thread,
@@ -362,3 +363,6 @@ impl<'a> Watch<'a> {
         figures
     }
 }
+
+#[cfg(test)]
+mod tests;
