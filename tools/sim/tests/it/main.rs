@@ -22,4 +22,5 @@ mod threads;
 mod trace_waits;
 mod whatif;
 mod whatif_limits;
+mod whatif_noise;
 mod whatif_waits;

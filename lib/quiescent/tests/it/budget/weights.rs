@@ -386,28 +386,31 @@ fn allocated() -> usize {
     unsafe { libc::mallinfo2() }.uordblks
 }
 
+/// What a value says that it owns is what the allocator gave out for it, up to a share.
+#[cfg(target_os = "linux")]
+fn close<T: Weigh>(make: impl Fn() -> T, percent: usize) {
+    // Other threads of the process may allocate meanwhile: the least of some.
+    let (took, says) = (0..9)
+        .map(|_| {
+            let before = allocated();
+            let value = make();
+            let took = allocated().saturating_sub(before);
+            let says = value.owned_bytes();
+            std::mem::forget(value); // else its blocks are reused, and counted as given out
+            (took, says)
+        })
+        .min_by_key(|&(took, says)| took.abs_diff(says))
+        .expect("nine of them");
+    let name = std::any::type_name::<T>();
+    assert!(
+        took.abs_diff(says) <= took * percent / 100,
+        "{name}: {says} of {took}"
+    );
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn standard_owners_weigh_what_they_allocate() {
-    fn close<T: Weigh>(make: impl Fn() -> T, percent: usize) {
-        // Other threads of the process may allocate meanwhile: the least of some.
-        let (took, says) = (0..9)
-            .map(|_| {
-                let before = allocated();
-                let value = make();
-                let took = allocated().saturating_sub(before);
-                let says = value.owned_bytes();
-                std::mem::forget(value); // else its blocks are reused, and counted as given out
-                (took, says)
-            })
-            .min_by_key(|&(took, says)| took.abs_diff(says))
-            .expect("nine of them");
-        let name = std::any::type_name::<T>();
-        assert!(
-            took.abs_diff(says) <= took * percent / 100,
-            "{name}: {says} of {took}"
-        );
-    }
     isolated(|| {
         // SAFETY: two numbers: nothing is mapped apart, so that everything is in one sum.
         assert_eq!(unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 29) }, 1);
@@ -439,5 +442,58 @@ fn standard_owners_weigh_what_they_allocate() {
         let alone = Arc::new([1u64; 20]);
         assert_eq!(alone.owned_bytes(), boxed(160 + 2 * WORD) - ENTRY);
         assert_eq!((Arc::clone(&alone), 1u8).owned_bytes(), 0, "another owner");
+    });
+}
+
+/// The blocks count, not what is in them: each container has room for more, by growth, by reservation, or
+/// since elements were removed.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_owners_weigh_what_is_empty_in_their_blocks() {
+    isolated(|| {
+        // SAFETY: two numbers: nothing is mapped apart, so that everything is in one sum.
+        assert_eq!(unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 29) }, 1);
+        for size in [5000, 20_000, 70_000u32] {
+            let (most, few) = (size as usize, 10);
+            let all = || (0..size).map(|n| n * 7919 % size);
+            close(|| String::with_capacity(most) + "x", 1);
+            close(
+                || all().fold(String::new(), |text, n| text + &n.to_string()),
+                1,
+            );
+            close(|| Vec::<u64>::with_capacity(most), 1);
+            close(
+                || {
+                    let mut grown = Vec::new();
+                    all().for_each(|n| grown.push(n));
+                    grown.truncate(few);
+                    grown
+                },
+                1,
+            );
+            close(
+                || {
+                    let mut turned = VecDeque::new();
+                    all().for_each(|n| turned.push_back(n));
+                    all().skip(few).for_each(|_| _ = turned.pop_front());
+                    turned
+                },
+                1,
+            );
+            close(|| VecDeque::<u64>::with_capacity(most), 1);
+            close(|| Vec::<u64>::with_capacity(most).into_boxed_slice(), 1);
+            close(|| Some(all().collect::<Vec<_>>().into_boxed_slice()), 1);
+            close(|| Arc::<[u32]>::from(all().collect::<Vec<_>>()), 1);
+            close(
+                || {
+                    let mut emptied: HashMap<u32, u32> = all().zip(all()).collect();
+                    emptied.retain(|&key, _| key < few as u32);
+                    emptied
+                },
+                10,
+            );
+            close(|| HashMap::<u64, u64>::with_capacity(most), 5);
+            close(|| HashSet::<u32>::with_capacity(most), 5);
+        }
     });
 }
