@@ -221,7 +221,8 @@ pub fn serve(ask: &str, kinds: &[Kind]) -> u8 {
         Err(why) => Said::Failed(why),
     };
     let line = serde_json::to_string(&said).expect("numbers and words always serialise");
-    println!("{line}");
+    // A parent that was interrupted does not read it.
+    _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{line}\n"));
     u8::from(matches!(said, Said::Failed(_)))
 }
 
