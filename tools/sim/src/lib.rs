@@ -22,7 +22,7 @@
 //! | `text` | values and files in TOML, with the place of everything in them |
 //! | [`idling`] | idle states, governors, the package, power |
 //! | `input` | a machine's options, and the actions of tasks |
-//! | `record` | a run's results: statistics, notes, system calls, a film, the oracle's verdict |
+//! | `record` | a run's results: statistics, notes, system calls, the oracle's verdict |
 //! | `kernel` | the machine of a kernel: CPUs, timers, threads, the host of the engine |
 //! | [`threads`] | the other kind of machine: threads of a program that uses the library |
 //! | `load` | [`settings`] by name, and [`Workload`]s: files that describe a machine's tasks |
@@ -50,7 +50,6 @@ pub mod torture;
 pub mod whatif;
 
 pub use base::error::Error;
-pub use base::span::Span;
 pub use base::{batch, chance};
 pub use input::op::{Op, SrcuOp, SysCallName, Work};
 pub use input::options::{Costs, IdleLoop, MachineKind, Options, Smp};
@@ -62,7 +61,6 @@ pub use kernel::state::Faults;
 pub use load::settings;
 pub use load::workload::{Parameter, Plan, Workload};
 pub use record::counted::Counted;
-pub use record::film::{Doing, Film};
 pub use record::look::{InTheWay, Look, TaskLook};
 pub use record::points::{Point, points};
 pub use record::stats::{

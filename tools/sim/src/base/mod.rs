@@ -1,7 +1,6 @@
-//! The lowest layer: errors, random numbers, spans of time, many runs at once.
+//! The lowest layer: errors, random numbers, many runs at once.
 
 pub mod batch;
 pub mod chance;
 pub(crate) mod error;
 pub(crate) mod mean;
-pub(crate) mod span;

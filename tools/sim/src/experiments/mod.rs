@@ -16,7 +16,6 @@ mod claims;
 mod data;
 pub mod early_qs;
 mod expression;
-mod frame;
 mod listing;
 mod loads;
 pub mod pipeline;
@@ -196,17 +195,6 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Where the package was, case by case, if the experiment has idle states.
     pub states: Vec<States>,
-    /// One frame of each case that is to be seen beside another, from above.
-    pub frames: Vec<Frame>,
-}
-
-/// One frame: what every CPU did and where the package was.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Frame {
-    /// The case, in words.
-    pub case: String,
-    /// What was filmed.
-    pub film: crate::record::film::Film,
 }
 
 /// Where the package was in one case, and what that took.

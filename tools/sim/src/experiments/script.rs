@@ -13,7 +13,7 @@ use toml::Spanned;
 
 use super::claims::{Bound, Shown};
 use super::expression::{Expression, Reference, Sentence, Values};
-use super::{Basis, Judged, Outcome, Part, Source, data, frame, loads, states};
+use super::{Basis, Judged, Outcome, Part, Source, data, loads, states};
 use crate::base::error::{Error, nearest};
 use crate::input::options::MachineKind;
 use crate::load::settings;
@@ -21,7 +21,6 @@ use crate::load::workload::{Plan, Workload};
 use crate::record::stats::Stats;
 use crate::show::report::{About, Figure, figures};
 use crate::text::file::{BuiltIn, File, built_in, names};
-use crate::text::values::time;
 
 /// The files that are part of the program.
 pub(super) const BUILT_IN: BuiltIn = built_in! {
@@ -67,7 +66,6 @@ struct Contents {
     /// Runs whose idle states are shown: case and run.
     #[serde(default)]
     states: Vec<Spanned<Case>>,
-    frames: Option<Frames>,
 }
 
 fn one() -> Spanned<u64> {
@@ -76,14 +74,6 @@ fn one() -> Spanned<u64> {
 
 /// A case in words, and the run that is `it` there.
 type Case = (String, String);
-
-/// Runs of which one frame is shown, from above.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Frames {
-    length: Spanned<String>,
-    cases: Vec<Spanned<Case>>,
-}
 
 /// Figures of one case, or of several.
 #[derive(Debug, Deserialize)]
@@ -331,16 +321,8 @@ impl Script {
     /// Looks for runs and published figures that are not there.
     fn check(&self) -> Result<(), Error> {
         let no = |at: usize, why: &str| Err(self.wrong(at, why.into()));
-        let pairs = self.contents.states.iter();
-        let frames = self.contents.frames.iter();
-        for it in pairs.chain(frames.clone().flat_map(|it| &it.cases)) {
+        for it in &self.contents.states {
             self.known(it.span().start, &it.get_ref().1)?;
-        }
-        for it in frames {
-            let at = it.length.span().start;
-            if time(it.length.get_ref()).is_none_or(|it| it > 1_000_000_000) {
-                return no(at, "`length` takes a time such as 16ms, up to 1s");
-            }
         }
         for it in &self.contents.notes {
             placed(it).try_for_each(|(at, it)| self.refers(at, it, false))?;
@@ -431,14 +413,6 @@ impl Script {
                 return Err(self.wrong(it.span().start, why));
             };
             outcome.states.push(found);
-        }
-        if let Some(frames) = &self.contents.frames {
-            let length = time(frames.length.get_ref()).expect("it was read");
-            let frame = |it: &Spanned<Case>| {
-                let (case, run) = it.get_ref();
-                frame::first(case, &self.plans[run], seed, length)
-            };
-            outcome.frames.extend(frames.cases.iter().map(frame));
         }
         self.workloads()
             .into_iter()

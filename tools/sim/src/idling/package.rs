@@ -34,7 +34,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use quiescent_kernel::CpuId;
 
 use super::table::PackageState;
-use crate::base::span::{self, Span};
 
 /// What a wake-up was for, or what else was to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,8 +128,6 @@ pub(crate) struct Package {
     /// By state, the same of a timer that was near.
     near: Vec<u64>,
     pub books: Books,
-    /// From when until when it is filmed, and what was seen.
-    film: Option<(Window, Vec<Span<u8>>)>,
 }
 
 impl Package {
@@ -159,7 +156,6 @@ impl Package {
                 exits: vec![0; slots],
                 ..Books::default()
             },
-            film: None,
             states,
         }
     }
@@ -277,7 +273,6 @@ impl Package {
             let time = within(window, from, now);
             let &(_, oldest) = self.awake.first().expect("a CPU is awake");
             let cause = self.causes[oldest as usize];
-            self.films(from, now, 0);
             self.spend(0, time, |_| Some(cause));
             return;
         };
@@ -287,7 +282,6 @@ impl Package {
             let depth = self.depth(&settled, at);
             let next = (depth + 1..=reach).map(|it| self.enters(&settled, it));
             let end = next.filter(|&it| it > at).min().unwrap_or(now).min(now);
-            self.films(at, end, depth);
             let time = within(window, at, end);
             let last = self.last;
             let limiting = self.idle.first().map_or(0, |it| it.1) as usize;
@@ -301,25 +295,6 @@ impl Package {
             let open = settled.allowed.min(settled.by_timer);
             self.spend(depth, time, |deeper| (deeper <= open).then_some(last));
             at = end;
-        }
-    }
-
-    /// What happens in this stretch is filmed.
-    pub fn film(&mut self, from: u64, until: u64) {
-        self.film = Some(((from, until), Vec::new()));
-    }
-
-    /// What was filmed, until `now`.
-    pub fn filmed(&self, now: u64) -> Vec<Span<u8>> {
-        let mut it = self.clone();
-        it.pass(now, (0, 0));
-        it.film.map_or(Vec::new(), |it| it.1)
-    }
-
-    fn films(&mut self, from: u64, until: u64, depth: usize) {
-        if let Some((window, spans)) = &mut self.film {
-            let what = depth as u8;
-            span::add(spans, *window, Span { from, until, what });
         }
     }
 

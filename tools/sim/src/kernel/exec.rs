@@ -25,7 +25,6 @@ impl Machine {
             return self.poke(cpu);
         }
         loop {
-            let task = self.cores[cpu as usize].current;
             let (length, exec) = match self.act(cpu) {
                 Act::Again => continue,
                 Act::Busy(length) => (length, Exec::Running),
@@ -34,11 +33,9 @@ impl Machine {
                 Act::Halt => {
                     self.cores[cpu as usize].exec = Exec::Halted;
                     self.halts(cpu);
-                    self.films(cpu, task, Exec::Halted);
                     return self.release(cpu);
                 }
             };
-            self.films(cpu, task, exec);
             let length = length + self.standstill();
             let core = &mut self.cores[cpu as usize];
             core.exec = exec;

@@ -69,7 +69,6 @@ impl Machine {
             tally: Tally::default(),
             syscalls: SysCalls::default(),
             locks: BTreeMap::new(),
-            camera: None,
             rcu,
             options,
         };

@@ -23,7 +23,7 @@
 //! | `syscalls` | which system call each callback comes from |
 //! | `faults` | what goes wrong, if that is asked for |
 //! | `tally`, `pending` | how much a run has tested; what is still to be done, in words |
-//! | `film`, `look` | a stretch of a run span by span; what a run shows while it goes on |
+//! | `look` | what a run shows while it goes on |
 
 mod barrier;
 pub(crate) mod cpu;
@@ -31,7 +31,6 @@ mod event;
 mod exec;
 mod expedited;
 pub(crate) mod faults;
-mod film;
 mod full;
 mod hotplug;
 mod idle;

@@ -22,10 +22,7 @@ impl Machine {
     pub(crate) fn wants(&mut self, cpu: CpuId) {
         let core = &mut self.cores[cpu as usize];
         match core.exec {
-            Exec::Halted => {
-                self.leaves_halt(cpu);
-                self.films_waking(cpu);
-            }
+            Exec::Halted => self.leaves_halt(cpu),
             Exec::Computing => {
                 core.left = core.left.saturating_sub(self.now - core.since);
             }

@@ -68,7 +68,6 @@ impl Machine {
     /// RCU's soft interrupt. What it costs.
     fn softirq(&mut self, cpu: CpuId) -> u64 {
         self.cores[cpu as usize].soft_rcu = false;
-        self.films_softirq();
         self.rcu.observed.notes.level(Level::Softirq);
         self.rcu
             .observed

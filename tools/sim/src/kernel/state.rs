@@ -13,7 +13,6 @@ use quiescent_virtual::events::Queue;
 use serde::{Deserialize, Serialize};
 
 use crate::base::chance::Chance;
-use crate::base::span::Span;
 use crate::input::op::SysCallName;
 use crate::input::options::Options;
 use crate::kernel::cpu::Core;
@@ -22,7 +21,6 @@ use crate::kernel::srcu::domain::Srcu;
 use crate::kernel::state::idling::Idling;
 use crate::kernel::task::Task;
 use crate::kernel::wheel::Wheel;
-use crate::record::film::Doing;
 use crate::record::notes::Notes;
 use crate::record::oracle::Oracle;
 use crate::record::stats::{GracePeriod, Stats};
@@ -77,8 +75,6 @@ pub struct Machine {
     pub(crate) syscalls: SysCalls,
     /// Of offloaded CPUs that have queued.
     pub(crate) locks: BTreeMap<CpuId, Locks>,
-    /// The film's recording, on request.
-    pub(crate) camera: Option<Box<Camera>>,
 }
 
 /// What follows the beginning of a piece of work.
@@ -195,17 +191,6 @@ pub(crate) struct Faulty {
     /// CPUs with a pending interrupt.
     pub(in crate::kernel) lost_interrupts: BTreeSet<CpuId>,
     pub(in crate::kernel) happened: u64,
-}
-
-/// The state of the recording.
-#[derive(Clone, Debug)]
-pub(crate) struct Camera {
-    pub(in crate::kernel) window: (u64, u64),
-    /// What each CPU has done since when.
-    pub(in crate::kernel) now: Vec<(u64, Doing)>,
-    pub(in crate::kernel) cpus: Vec<Vec<Span<Doing>>>,
-    /// The piece of work that has just begun is RCU's soft interrupt.
-    pub(in crate::kernel) softirq: bool,
 }
 
 /// Both locks of a CPU.

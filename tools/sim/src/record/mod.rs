@@ -1,7 +1,6 @@
-//! A run's results: counts and delays, notes for a trace, system calls, a film; and the oracle's verdict.
+//! A run's results: counts and delays, notes for a trace, system calls; and the oracle's verdict.
 
 pub(crate) mod counted;
-pub(crate) mod film;
 pub(crate) mod look;
 pub(crate) mod notes;
 pub(crate) mod oracle;

@@ -194,11 +194,6 @@ impl Notes {
         self.place.set(place);
     }
 
-    /// What the CPU is in now.
-    pub fn level_now(&self) -> Level {
-        self.place.get().level
-    }
-
     /// The grace-period thread runs here.
     pub fn gp_thread(&self) {
         self.in_gp_thread.set(true);

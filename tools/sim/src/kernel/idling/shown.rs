@@ -1,7 +1,6 @@
 //! A run's figures of idle states, from its records.
 
 use super::{Book, Idling};
-use crate::base::span::Span;
 use crate::idling::package::{Cause, Who, Window, within};
 use crate::idling::{Blocked, By, Idled, Profile, Residency};
 use crate::kernel::state::Machine;
@@ -52,37 +51,6 @@ impl Machine {
         let profile = self.options.idle.power.as_deref();
         all.energy = profile.map(|it: &Profile| it.energy(&all, &idling.exits()));
         Some(all)
-    }
-
-    /// How deep the idle state is that `cpu` is in, from 1; 1 where there is no table of them.
-    pub(crate) fn idle_depth(&self, cpu: u32) -> u8 {
-        let slot = self.idling.as_ref().map(|it| it.cpus[cpu as usize].slot);
-        slot.unwrap_or(1).clamp(1, 255) as u8
-    }
-
-    /// The names of the idle states of `cpu`, the shallowest first.
-    pub(crate) fn idle_names(&self, cpu: u32) -> Vec<String> {
-        let Some(idling) = &self.idling else {
-            return Vec::new();
-        };
-        let kind = &idling.table.kinds[idling.cpus[cpu as usize].kind];
-        kind.states.iter().map(|it| it.name.clone()).collect()
-    }
-
-    /// The package's states are filmed as well.
-    pub(crate) fn film_package(&mut self, from: u64, until: u64) {
-        if let Some(idling) = &mut self.idling {
-            idling.package.film(from, until);
-        }
-    }
-
-    /// What was filmed of them, and their names.
-    pub(crate) fn filmed_package(&self) -> (Vec<Span<u8>>, Vec<String>) {
-        let Some(idling) = &self.idling else {
-            return Default::default();
-        };
-        let names = (0..=idling.package.deepest()).map(|it| idling.table.package_name(it).into());
-        (idling.package.filmed(self.now), names.collect())
     }
 
     fn by(&self, cause: Cause) -> By {
