@@ -437,9 +437,8 @@ pub(super) fn help_code(
     popped: Popped,
     urgency: Urgency,
 ) {
-    let state = State::of(queue);
     run::note_code();
-    state.help(queue, lane, pushed, popped, Terms::of(urgency));
+    State::of(queue).help(queue, lane, pushed, popped, Terms::of(urgency));
 }
 
 /// Queues code for a lane, and runs none: the fast path, and its fall-backs.

@@ -358,14 +358,9 @@ impl LaneWords {
 
     /// The entries popped from `at` up to `next`; then moves to the next block, if this one is used up.
     pub fn popped_last(&self, at: u64, next: u64) -> [Option<Entry>; 2] {
-        let entries = std::array::from_fn(|n| {
-            let at = at + n as u64;
-            (at < next).then(|| self.popped(at))
-        });
-        if next == self.until.load(Ordering::Relaxed) {
-            self.next_block(next);
-        }
-        entries
+        let (mut places, count) = ([Entry::NONE; 2], next - at);
+        let count = self.copy_popped(Popped { at, count }, &mut places);
+        std::array::from_fn(|n| (n < count).then_some(places[n]))
     }
 
     /// Pops up to `most` done entries of code, which the owner then runs; pushes none. True: they are the

@@ -470,28 +470,21 @@ impl Queue {
     // The lane of code that its owner runs, under the lock: the owner pops entries, and takers find out which
     // it is running.
 
-    /// Pops up to two entries of code that the caller, the owner, then runs.
+    /// Pops up to two entries of code that the caller, the owner, then runs. No taker can claim them, because
+    /// the caller holds the lock.
     #[inline(never)]
     pub fn pop_own(&self, core: &QueueCore) -> [Option<Entry>; 2] {
-        let mut places = [Entry::NONE; 2];
-        let count = self.pop_code(core, &mut places);
-        std::array::from_fn(|n| (n < count).then_some(places[n]))
-    }
-
-    /// The same for as many as there are places; returns how many. No taker can claim them, because the
-    /// caller holds the lock.
-    pub fn pop_code(&self, core: &QueueCore, places: &mut [Entry]) -> usize {
-        debug_assert!(places.len() <= MOST_RUN);
         let words = &self.lanes[OWN];
-        if core.chains[OWN].taken {
-            return 0;
-        }
+        let mut places = [Entry::NONE; 2];
         let at = words.head.load(Ordering::Relaxed);
-        let count = words.pop_many(places);
+        let count = match core.chains[OWN].taken {
+            true => 0,
+            false => words.pop_many(&mut places),
+        };
         if count > 0 {
             words.set_running(at, count as u64);
         }
-        count
+        std::array::from_fn(|n| (n < count).then_some(places[n]))
     }
 
     /// The owner was asked for a report, and has run the entries that a taker found it running: returns them,
