@@ -310,7 +310,7 @@ impl State {
     }
 
     /// Drives a grace period as far as possible without waiting. True if one has ended.
-    fn drive_in_passing(&'static self) -> bool {
+    pub(super) fn drive_in_passing(&'static self) -> bool {
         let cpu = self.own_cpu(&self.env().local());
         let core = self.lock();
         let before = core.engine.published();
