@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`replay`] | records of a host's calls and the engine's queries, and their replay |
+//! | [`calls`] | the calls of the engine as values |
 //! | [`host`] | a machine around the engine that a test drives by hand |
 //! | [`explore`] | breadth-first search over the states of any model |
 //! | [`search`] | a model of that machine, its rules, and the search of every order of its actions |
@@ -25,9 +25,8 @@
 #[doc(hidden)]
 pub use quiescent_kernel; // for macros
 
+pub mod calls;
 pub mod explore;
 pub mod host;
 pub mod models;
-mod record;
-pub mod replay;
 pub mod search;

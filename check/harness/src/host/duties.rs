@@ -4,7 +4,7 @@
 //! numbers that a CPU has noticed. A test uses one of the two for a CPU, not both.
 
 use super::TestHost;
-use crate::replay::{CpuInput, Input, Output, World};
+use crate::calls::{CpuInput, Input, Output, World};
 use quiescent_kernel::callbacks::{Called, Noticed};
 use quiescent_kernel::host::{CpuId, Next};
 use quiescent_kernel::limits::{Around, Context};

@@ -4,7 +4,7 @@
 //! or at once ([`TestHost::exp_drive`]).
 
 use super::TestHost;
-use crate::replay::{ExpInput, Input, Output};
+use crate::calls::{ExpInput, Input, Output};
 use quiescent_kernel::blocked::{Disabled, Later};
 use quiescent_kernel::exp::{Climb, ExpBegin, ExpEffects, ExpNext, ExpWake, Handled, Interrupted};
 use quiescent_kernel::host::CpuId;

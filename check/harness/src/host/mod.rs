@@ -4,8 +4,7 @@
 //! that the test chooses.
 //!
 //! Nothing happens by itself: readers enter and exit, time passes and the driver steps on the test's request,
-//! one action after the other. Every call of the engine goes through [`replay`](crate::replay), so that a run
-//! can be recorded.
+//! one action after the other.
 //!
 //! # Omissions
 //! * A kernel timer of `j` ticks fires after `j + 1` ticks, because it is rounded up; here after exactly `j`.
@@ -24,7 +23,7 @@ mod run;
 mod silent;
 mod tasks;
 
-use crate::replay::{Entry, Input, Output, Recording, World};
+use crate::calls::{Input, Output, World};
 use machine::Machine;
 use quiescent_kernel::Global;
 use quiescent_kernel::config::{Config, EarlyQs};
@@ -74,7 +73,6 @@ pub struct TestHost {
     done: Done,
     /// The engine's requests to CPUs.
     nudges: Vec<Nudge>,
-    recording: Option<Vec<Entry>>,
     tasks: tasks::Tasks,
     exp: expedited::Expediting,
     offloading: offloading::Offloading,
@@ -107,7 +105,6 @@ impl TestHost {
             woken: false,
             work: None,
             done: Done::default(),
-            recording: None,
             tasks: tasks::Tasks::default(),
             exp: expedited::Expediting::default(),
             offloading: offloading::Offloading::default(),
@@ -241,28 +238,8 @@ impl TestHost {
             .collect()
     }
 
-    /// Records every call of the engine from now on.
-    pub fn record(&mut self) {
-        self.recording = Some(Vec::new());
-    }
-
-    /// The recording, if there is one.
-    pub fn recording(&self) -> Option<&[Entry]> {
-        self.recording.as_deref()
-    }
-
     fn apply(&mut self, input: Input) -> Output {
-        let Some(entries) = &mut self.recording else {
-            return self.world.apply(input, &self.machine);
-        };
-        let host = Recording::new(&self.machine);
-        let output = self.world.apply(input, &host);
-        entries.push(Entry {
-            input,
-            answers: host.answers(),
-            output,
-        });
-        output
+        self.world.apply(input, &self.machine)
     }
 
     fn carry_out_output(&mut self, output: Output) {

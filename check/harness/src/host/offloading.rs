@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::TestHost;
-use crate::replay::{Input, OffloadInput, Output};
+use crate::calls::{Input, OffloadInput, Output};
 use quiescent_kernel::host::CpuId;
 use quiescent_kernel::offload::{Call, GpEnd, GroupId, Queued, Rest, Rested, Timer, Todo, Visited};
 

@@ -1,7 +1,7 @@
 //! Driving: performs the engine's requests, and lets time pass.
 
 use super::{Role, TestHost};
-use crate::replay::{Input, Output};
+use crate::calls::{Input, Output};
 use quiescent_kernel::host::{CpuId, Next, Pos};
 use quiescent_kernel::{Global, Phase};
 
@@ -227,7 +227,7 @@ impl TestHost {
         output == Output::Done(true)
     }
 
-    /// The engine itself, for calls that have no method here. They are not recorded.
+    /// The engine itself, for calls that have no method here.
     pub fn engine_mut(&mut self) -> &mut Global {
         &mut self.world.global
     }

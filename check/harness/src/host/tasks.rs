@@ -4,7 +4,7 @@
 //! the task: the task may continue, and end the section, on any CPU, and may be preempted again.
 
 use super::TestHost;
-use crate::replay::{Input, Output};
+use crate::calls::{Input, Output};
 use quiescent_kernel::blocked::{Disabled, TaskId, Unlocked};
 use quiescent_kernel::host::CpuId;
 

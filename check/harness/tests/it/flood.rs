@@ -1,7 +1,7 @@
 //! Floods of callbacks in the test host: batches, forced scans, overload marks.
 
+use quiescent_harness::calls::{CpuInput, Output};
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
 use quiescent_kernel::limits::{Around, Limits};
 use quiescent_kernel::tick::Settings;
 use quiescent_kernel::{Config, CpuId, EarlyQs, Next, Nudge, Phase, Pos};

@@ -1,8 +1,8 @@
 //! An idle CPU that has callbacks, in the test host: the tick that stays on, and both dated forms of
 //! `FAST_NO_HZ`.
 
+use quiescent_harness::calls::{CpuInput, Output};
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
 use quiescent_kernel::fast_no_hz::{FastNoHz, IdleLook, IdleNeeds, IdleRule};
 use quiescent_kernel::tick::Settings;
 use quiescent_kernel::{Config, CpuId, EarlyQs};

@@ -1,7 +1,7 @@
 //! Reports of quiescent states by CPUs themselves, in the test host.
 
+use quiescent_harness::calls::{CpuInput, Output};
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
 use quiescent_kernel::geometry::GeometryParams;
 use quiescent_kernel::report::{Qs, QsReported};
 use quiescent_kernel::{Config, CpuId, EarlyQs, Phase, Pos};

@@ -1,7 +1,7 @@
 //! Stalls in the test host, line by line: when a report is due, and which CPU or driver makes it.
 
+use quiescent_harness::calls::{Input, Output};
 use quiescent_harness::host::{Doing, TestHost};
-use quiescent_harness::replay::{Input, Output};
 use quiescent_kernel::exp::ExpNext;
 use quiescent_kernel::stall::Stall;
 use quiescent_kernel::urgency::Escalation;

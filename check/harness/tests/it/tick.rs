@@ -1,7 +1,7 @@
 //! The scheduling-clock tick in the test host: what it notes, requests and raises.
 
+use quiescent_harness::calls::{CpuInput, Output};
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::tick::{At, Interrupted, Pending, Settings, Ticked};
 use quiescent_kernel::{Config, EarlyQs, Phase, Pos};

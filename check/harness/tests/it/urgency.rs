@@ -1,7 +1,7 @@
 //! Escalation in the test host: what is asked of holdouts and when, overload, ages.
 
+use quiescent_harness::calls::{Input, Output};
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{Input, Output};
 use quiescent_kernel::limits::Limits;
 use quiescent_kernel::stall::Stall;
 use quiescent_kernel::tick::Settings;
@@ -188,9 +188,9 @@ fn nothing_is_asked_between_grace_periods() {
     assert!(!nudges(&mut host, 250).is_empty());
     host.exit(1); // a scan will find it outside
     host.exit(2);
-    host.on(2, quiescent_harness::replay::CpuInput::CheckQs);
-    host.on(2, quiescent_harness::replay::CpuInput::NoteQs);
-    host.on(2, quiescent_harness::replay::CpuInput::CheckQs); // reports
+    host.on(2, quiescent_harness::calls::CpuInput::CheckQs);
+    host.on(2, quiescent_harness::calls::CpuInput::NoteQs);
+    host.on(2, quiescent_harness::calls::CpuInput::CheckQs); // reports
     assert_eq!(host.engine().asked(2), Asked::default());
     host.exit(3);
     host.unregister(3); // departs

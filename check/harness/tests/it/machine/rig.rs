@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
+use quiescent_harness::calls::{CpuInput, Input, Output};
 use quiescent_harness::host::TestHost;
-use quiescent_harness::replay::{CpuInput, Input, Output};
 use quiescent_kernel::fast_no_hz::IdleNeeds;
 use quiescent_kernel::limits::Around;
 use quiescent_kernel::tick::{At, Interrupted};
@@ -41,12 +41,9 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(config: Config, random: Random, record: bool) -> Rig {
+    pub fn new(config: Config, random: Random) -> Rig {
         let mut host = TestHost::kernel_with(CPUS as u32, config);
         host.set_nohz_full(3);
-        if record {
-            host.record();
-        }
         assert!(host.try_drive(0));
         Rig {
             host,

@@ -1,7 +1,7 @@
 //! A small machine with offload threads. All CPUs are offloaded unless the test chooses otherwise.
 
+use quiescent_harness::calls::{CpuInput, Input, OffloadInput, Output};
 use quiescent_harness::host::{OgStep, TestHost};
-use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
 use quiescent_kernel::limits::{Context, Limits};
 use quiescent_kernel::offload::{Offload, Policy, Queued};
 use quiescent_kernel::{Config, Cpu, CpuId, EarlyQs, Phase};

@@ -1,7 +1,7 @@
 //! Where a callback goes.
 
+use quiescent_harness::calls::{OffloadInput, Output};
 use quiescent_harness::host::Silent;
-use quiescent_harness::replay::{OffloadInput, Output};
 use quiescent_kernel::Now;
 use quiescent_kernel::offload::{Call, Offload, Place, Policy};
 

@@ -1,6 +1,6 @@
 //! CPUs that leave: their callbacks, and the CPU that takes them over.
 
-use quiescent_harness::replay::{CpuInput, OffloadInput, Output};
+use quiescent_harness::calls::{CpuInput, OffloadInput, Output};
 use quiescent_kernel::CpuId;
 use quiescent_kernel::barrier::Visit;
 use quiescent_kernel::limits::Context;

@@ -1,8 +1,8 @@
 //! Which callbacks are lazy, and what ends laziness: each line of the table, for both policies.
 
+use quiescent_harness::calls::{OffloadInput, Output};
 use quiescent_harness::host::OgStep;
 use quiescent_harness::host::Silent;
-use quiescent_harness::replay::{OffloadInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{Offload, Policy, Shrink, Shrinkable, shrinkable};
 use quiescent_kernel::{Cpu, CpuId};

@@ -1,7 +1,7 @@
 //! The barrier over lazy, offloaded and departed CPUs; toggling.
 
+use quiescent_harness::calls::{BarrierInput, Input, OffloadInput, Output};
 use quiescent_harness::host::Silent;
-use quiescent_harness::replay::{BarrierInput, Input, OffloadInput, Output};
 use quiescent_kernel::CpuId;
 use quiescent_kernel::barrier::Visit;
 use quiescent_kernel::limits::Context;

@@ -1,6 +1,6 @@
 //! How rcuog rests, what ends its rest, and wake-ups of rcuop.
 
-use quiescent_harness::replay::OffloadInput;
+use quiescent_harness::calls::OffloadInput;
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{Offload, Policy, Rest};
 

@@ -1,6 +1,6 @@
 //! Sequences that were recorded on a real kernel (Linux 6.12, 8 CPUs, all offloaded), word by word.
 
-use quiescent_harness::replay::OffloadInput;
+use quiescent_harness::calls::OffloadInput;
 use quiescent_kernel::offload::{Policy, stride};
 
 use super::bench::{Bench, FLUSH};

@@ -1,6 +1,6 @@
 //! Wake-ups of the offload threads, and the rest of rcuog.
 
-use quiescent_harness::replay::{OffloadInput, Output};
+use quiescent_harness::calls::{OffloadInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{Offload, Policy, WakeLevel};
 use quiescent_kernel::tick::{At, Pending};

@@ -1,6 +1,6 @@
 //! Rare events: CPUs arrive, leave, and change sides; memory runs low; barriers.
 
-use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output};
+use quiescent_harness::calls::{BarrierInput, CpuInput, Input, OffloadInput, Output};
 use quiescent_kernel::CpuId;
 use quiescent_kernel::barrier::{Begin, Visit};
 use quiescent_kernel::limits::Context;

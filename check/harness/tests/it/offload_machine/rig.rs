@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use quiescent_harness::calls::{CpuInput, OffloadInput, Output};
 use quiescent_harness::host::{OgStep, TestHost};
-use quiescent_harness::replay::{CpuInput, OffloadInput, Output};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::Policy;
 use quiescent_kernel::{Config, CpuId};
@@ -43,11 +43,8 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(config: Config, random: Random, record: bool) -> Rig {
+    pub fn new(config: Config, random: Random) -> Rig {
         let mut host = TestHost::kernel_with(CPUS as u32, config);
-        if record {
-            host.record();
-        }
         assert!(host.try_drive(0));
         (0..CHOSEN).for_each(|cpu| host.choose(cpu as CpuId));
         for group in host.world().groups.keys().copied().collect::<Vec<_>>() {

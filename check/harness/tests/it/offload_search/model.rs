@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use quiescent_harness::replay::{BarrierInput, CpuInput, Input, OffloadInput, Output, World};
+use quiescent_harness::calls::{BarrierInput, CpuInput, Input, OffloadInput, Output, World};
 use quiescent_kernel::limits::Context;
 use quiescent_kernel::offload::{Offload, Place, Policy, Rest, Timer, Todo};
 use quiescent_kernel::{Config, Cpu, CpuId, EarlyQs, Global, Host, LeafId, Phase, Pos, Seen, Seq};

@@ -1,6 +1,6 @@
 //! The possible actions of a state, and their execution.
 
-use quiescent_harness::replay::{CpuInput, Input, OffloadInput, Output};
+use quiescent_harness::calls::{CpuInput, Input, OffloadInput, Output};
 use quiescent_kernel::barrier::Visit;
 use quiescent_kernel::offload::{Call, Place};
 use quiescent_kernel::{CpuId, Now, Phase};

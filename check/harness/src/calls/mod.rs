@@ -1,6 +1,11 @@
-//! The calls of the engine as values, their results, and a host's answers during a call.
+//! The calls of the engine as values, and their results: [`World::apply`] makes the call.
 //!
 //! Read-only calls have no input, except those whose answer is a decision (is this queue due?).
+
+mod offloading;
+mod world;
+
+pub use world::World;
 
 use quiescent_kernel::barrier::{Begin, Visit};
 use quiescent_kernel::blocked::{Disabled, TaskId, Unlocked};
@@ -9,7 +14,7 @@ use quiescent_kernel::exp::{
     Climb, ExpBegin, ExpEffects, ExpPoll, ExpWake, Expedite, Handled, Interrupted,
 };
 use quiescent_kernel::fast_no_hz::IdleLook;
-use quiescent_kernel::host::{CpuId, Effects, LeafId, Next, Now, Pos, Seen};
+use quiescent_kernel::host::{CpuId, Effects, LeafId, Next, Now, Pos};
 use quiescent_kernel::limits::{Batch, Context};
 use quiescent_kernel::offload::{self, Call, GroupId};
 use quiescent_kernel::polled::FullCookie;
@@ -302,16 +307,4 @@ pub enum Output {
     /// A call about callbacks was given to a [`Global`](quiescent_kernel::Global) alone. No call returns
     /// this.
     Elsewhere,
-}
-
-/// An answer of the host to a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "each variant is the question of the same name")]
-pub enum Answer {
-    Cpus(u32),
-    Observe(CpuId, Seen),
-    Present(LeafId, u64),
-    OwnQuiescent(CpuId, bool),
-    NohzFull(CpuId, bool),
-    OwedCallbacks(CpuId, u64),
 }

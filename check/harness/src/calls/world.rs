@@ -1,11 +1,11 @@
 //! All state of a domain's engine as one value, and the calls on it.
 //!
-//! A host keeps the parts of a [`World`] separately, each behind its own lock. A replay starts from a copy of
-//! all of them, and ends in a value that can be compared.
+//! A host keeps the parts of a [`World`] separately, each behind its own lock. Here they are a value, which
+//! can be compared.
 
 use std::collections::BTreeMap;
 
-use super::{BarrierInput, CpuInput, Diverged, Entry, ExpInput, Input, Output, compare};
+use super::{BarrierInput, CpuInput, ExpInput, Input, Output};
 use quiescent_kernel::Global;
 use quiescent_kernel::barrier::Barrier;
 use quiescent_kernel::blocked::Tasks;
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// Makes the call that `input` stands for: like [`apply`], and also for callbacks.
+    /// Makes the call that `input` stands for: of the grace periods, of a CPU, of an offload group or of the barrier.
     pub fn apply(&mut self, input: Input, host: &impl Host) -> Output {
         match input {
             Input::Cpu(id, CpuInput::Adopt { gone }) => self.adopt(id, gone, host),
@@ -46,16 +46,6 @@ impl World {
             Input::Barrier(input) => apply_to_barrier(&mut self.barrier, input),
             input => apply(&mut self.global, input, host),
         }
-    }
-
-    /// Makes the recorded calls on this world and compares every output and every query, as
-    /// [`replay`](super::replay()) does.
-    ///
-    /// # Errors
-    /// The first entry whose output or queries differ.
-    #[allow(clippy::result_large_err, reason = "a diagnosis, made once")]
-    pub fn replay(&mut self, entries: &[Entry]) -> Result<(), Diverged> {
-        compare(entries, |input, host| self.apply(input, host))
     }
 
     fn apply_to_cpu(&mut self, id: CpuId, input: CpuInput, host: &impl Host) -> Output {
@@ -152,9 +142,8 @@ fn apply_to_barrier(barrier: &mut Barrier, input: BarrierInput) -> Output {
     }
 }
 
-/// Makes the call that `input` stands for. A tree that cannot be built, or is refused, yields `Done(false)`;
-/// a call about callbacks yields [`Output::Elsewhere`], since a [`Global`] does not have them.
-pub fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
+/// Makes a call of a [`Global`]. A tree that cannot be built, or is refused, yields `Done(false)`.
+fn apply(global: &mut Global, input: Input, host: &impl Host) -> Output {
     match input {
         Input::WaitForGp { leaf } => {
             let (ticket, effects) = global.wait_for_gp(leaf, host);
