@@ -2,10 +2,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`calls`] | the calls of the engine as values |
-//! | [`host`] | a machine around the engine that a test drives by hand |
+//! //! | [`host`] | a machine around the engine that a test drives by hand |
 //! | [`explore`] | breadth-first search over the states of any model |
 //! | [`search`] | a model of that machine, its rules, and the search of every order of its actions |
+//! | [`world`] | the engine's state as one value |
 //! | [`models`] | models of parts of the engine |
 //!
 //! ```
@@ -25,8 +25,8 @@
 #[doc(hidden)]
 pub use quiescent_kernel; // for macros
 
-pub mod calls;
 pub mod explore;
 pub mod host;
 pub mod models;
 pub mod search;
+pub mod world;

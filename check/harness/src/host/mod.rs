@@ -23,7 +23,7 @@ mod run;
 mod silent;
 mod tasks;
 
-use crate::calls::{Input, Output, World};
+use crate::world::World;
 use machine::Machine;
 use quiescent_kernel::Global;
 use quiescent_kernel::config::{Config, EarlyQs};
@@ -159,8 +159,8 @@ impl TestHost {
             "CPU {cpu} leaves from inside a section"
         );
         self.machine.cpus[cpu as usize].wake();
-        let output = self.apply(Input::Departed { cpu });
-        self.carry_out_output(output);
+        let effects = self.world.global.departed(cpu, &self.machine);
+        self.carry_out(effects);
         self.machine.present[cpu as usize] = false;
         self.ticking[cpu as usize] = false;
     }
@@ -176,25 +176,17 @@ impl TestHost {
     /// `cpu` waits for a grace period: the ticket of a `synchronize_rcu` caller.
     pub fn wait_for_gp(&mut self, cpu: CpuId) -> Pos {
         let leaf = self.machine.leaf_of(cpu);
-        match self.apply(Input::WaitForGp { leaf }) {
-            Output::Ticket(ticket, effects) => {
-                self.carry_out(effects);
-                ticket
-            }
-            other => unreachable!("{other:?}"),
-        }
+        let (ticket, effects) = self.world.global.wait_for_gp(leaf, &self.machine);
+        self.carry_out(effects);
+        ticket
     }
 
     /// `cpu` takes a cookie and requests its grace period.
     pub fn start_poll(&mut self, cpu: CpuId) -> FullCookie {
         let leaf = self.machine.leaf_of(cpu);
-        match self.apply(Input::StartPoll { leaf }) {
-            Output::Cookie(cookie, effects) => {
-                self.carry_out(effects);
-                cookie
-            }
-            other => unreachable!("{other:?}"),
-        }
+        let (cookie, effects) = self.world.global.start_poll(leaf, &self.machine);
+        self.carry_out(effects);
+        cookie
     }
 
     /// Has a full grace period passed since the cookie was taken?
@@ -236,17 +228,6 @@ impl TestHost {
             .iter()
             .map(|e| format!("{}: {}", e.name(), e.text("rcu_preempt")))
             .collect()
-    }
-
-    fn apply(&mut self, input: Input) -> Output {
-        self.world.apply(input, &self.machine)
-    }
-
-    fn carry_out_output(&mut self, output: Output) {
-        match output {
-            Output::Effects(effects) => self.carry_out(effects),
-            other => unreachable!("{other:?}"),
-        }
     }
 
     fn carry_out(&mut self, effects: Effects) {
