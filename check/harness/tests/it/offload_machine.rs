@@ -1,6 +1,6 @@
 //! A kernel machine with offloaded CPUs, lazy callbacks, a barrier, toggling and hotplug, in a random order
-//! with fixed seeds, under both policies. No callback is lost, runs twice, runs too early or out of order, and
-//! no lazy callback waits longer than promised.
+//! with fixed seeds, under both policies. No callback is lost, runs twice, runs too early or out of order,
+//! and no lazy callback waits longer than promised.
 
 mod fifo;
 mod machine;

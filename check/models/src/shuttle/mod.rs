@@ -18,7 +18,8 @@
 //! sleeps with them, and a thread of the scenario acts as its timer with [`nap`].
 //!
 //! # Schedules
-//! [`run`] takes any [scheduler] of shuttle's; its seed names the schedules, and the same seed runs them again.
+//! [`run`] takes any [scheduler] of shuttle's; its seed names the schedules, and the same seed
+//! runs them again.
 
 mod cells;
 mod run;
