@@ -6,7 +6,6 @@
 //! | [`explore`] | breadth-first search over the states of any model |
 //! | [`search`] | a model of that machine, its rules, and the search of every order of its actions |
 //! | [`world`] | the engine's state as one value |
-//! | [`models`] | models of parts of the engine |
 //!
 //! ```
 //! use quiescent_harness::host::TestHost;
@@ -27,6 +26,5 @@ pub use quiescent_kernel; // for macros
 
 pub mod explore;
 pub mod host;
-pub mod models;
 pub mod search;
 pub mod world;
