@@ -222,8 +222,6 @@ impl State {
         terms: Terms,
         garbage: &mut Garbage,
     ) -> Refill {
-        #[cfg(quiescent_virtual)]
-        prim::refilled();
         let urgency = match queue.revoked(core) {
             true => Urgency::Hurry, // a take-over has begun: the owner hands everything over itself
             false => terms.urgency,

@@ -87,7 +87,6 @@ fn parts(found: &Reproduced) -> Table {
             "the model, published statements",
             Tally::of(claims.map(Shown::holds), 2),
         ),
-        ("the model, beside threads of this run", of(Source::Threads)),
     ];
     let mut table = Table::new(
         &["figures of", "held", "MISSED", "fitted", "not measured"],

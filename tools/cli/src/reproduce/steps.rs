@@ -5,7 +5,7 @@
 //! runs meanwhile: wake-ups at rest and instructions are counted, and the model is in virtual time. Delays of
 //! seconds may be longer by the milliseconds that a thread then waits for a processor.
 
-use super::{ReproduceOptions, Reproduced, benchmark, threads};
+use super::{ReproduceOptions, Reproduced, benchmark};
 use quiescent_bench::cases::hold::HOLD;
 use quiescent_bench::cases::idle::IDLE;
 use quiescent_bench::cases::mixed::MIXED;
@@ -31,7 +31,7 @@ pub(super) const SECONDS: &str = "seconds";
 type Step = (&'static str, fn(&mut Run<'_>) -> Result<(), Error>);
 
 /// The parts.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 9] = [
     ("bench read", |run| run.read()),
     ("bench sync", |run| run.sync()),
     ("bench idle", |run| run.idle()),
@@ -41,7 +41,6 @@ const STEPS: [Step; 10] = [
     ("bench hold", |run| run.hold()),
     ("the synchronize benchmark", |run| run.benchmark()),
     ("bench trickle", |run| run.trickle()),
-    ("the model of threads", |run| run.threads()),
 ];
 
 /// What runs during the last part of the trickle.
@@ -261,14 +260,6 @@ impl Run<'_> {
     fn model(&mut self) -> Result<(), Error> {
         let (seed, control) = (self.options.seed, self.control);
         self.found.modelled = experiments::run(seed, batch::processors(), control);
-        Ok(())
-    }
-
-    fn threads(&mut self) -> Result<(), Error> {
-        let report = &self.found.report;
-        for part in threads::beside(report, self.options.seed, self.control) {
-            self.found.modelled.add(part);
-        }
         Ok(())
     }
 

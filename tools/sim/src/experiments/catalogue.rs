@@ -172,11 +172,6 @@ impl Modelled {
         Modelled { parts }
     }
 
-    /// Adds an outcome that needs more than the model, such as figures measured in the same run.
-    pub fn add(&mut self, part: Part) {
-        self.parts.push(part);
-    }
-
     /// Was anything run?
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()

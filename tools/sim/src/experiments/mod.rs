@@ -24,7 +24,6 @@ mod script;
 pub mod show;
 mod sources;
 pub mod synchronize;
-pub mod threads;
 pub mod what_if;
 
 pub(crate) use crate::base::mean::{mean, median};
@@ -44,9 +43,6 @@ pub enum Source {
     /// Published by others.
     #[default]
     Published,
-    /// Measured on real threads in the same run.
-    #[serde(skip)]
-    Threads,
 }
 
 /// What the model's figure is worth.

@@ -15,7 +15,6 @@ use super::claims::{Bound, Shown};
 use super::expression::{Expression, Reference, Sentence, Values};
 use super::{Basis, Judged, Outcome, Part, Source, data, loads, states};
 use crate::base::error::{Error, nearest};
-use crate::input::options::MachineKind;
 use crate::load::settings;
 use crate::load::workload::{Plan, Workload};
 use crate::record::stats::Stats;
@@ -177,10 +176,8 @@ impl Run {
         own("lock_waits", each(|it| it.totals.lock_waits as f64));
         own("lock_wait_ns", each(|it| it.totals.lock_wait_ns as f64));
         own("flushed_by_shrinker", shrunk);
-        if plan.options.kind == MachineKind::Kernel {
-            own("left", each(|it| it.left as f64));
-            own("too_early", each(|it| it.early as f64));
-        }
+        own("left", each(|it| it.left as f64));
+        own("too_early", each(|it| it.early as f64));
         Run {
             figures,
             stats,
@@ -192,10 +189,6 @@ impl Run {
     fn one(plan: &Plan, seed: u64) -> (Stats, f64) {
         let mut plan = plan.clone();
         plan.options.seed = seed;
-        if plan.options.kind == MachineKind::Threads {
-            let stats = plan.run(|| false).expect("no caller stops the plan");
-            return (stats, 0.0);
-        }
         let mut machine = plan.machine();
         plan.run_on(&mut machine, || false);
         let mut stats = machine.stats();

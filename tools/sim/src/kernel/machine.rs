@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use quiescent_kernel::CpuId;
 
 use crate::base::chance::Chance;
+use crate::base::events::Queue;
 use crate::input::op::{Endless, Work};
 use crate::input::options::{Costs, Options, Smp};
 use crate::kernel::cpu::{Core, Exec};
@@ -16,7 +17,6 @@ use crate::kernel::wheel::{For, Timer, Wheel};
 use crate::record::notes::What;
 use crate::record::oracle::Oracle;
 use crate::record::stats::{Func, GracePeriod, Stats};
-use quiescent_virtual::events::Queue;
 
 pub use crate::kernel::state::Machine;
 

@@ -199,9 +199,7 @@ pub struct Stats {
     pub uncovered_by: Option<String>,
     /// The SRCU domain, if it was used.
     pub srcu: Option<SrcuStats>,
-    /// What the library has counted, on a machine of threads.
-    pub counted: Option<crate::record::counted::Counted>,
-    /// Callbacks that had not been invoked at the end, on a machine of threads.
+    /// Callbacks that had not been invoked at the end.
     pub left: u64,
     /// Violations that the oracle counted. Anything but 0 is a bug.
     pub early: u64,

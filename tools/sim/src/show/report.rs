@@ -16,7 +16,6 @@
 //! ```
 
 mod about;
-mod counted;
 mod full;
 mod idle;
 mod looks;
@@ -75,10 +74,7 @@ pub fn figures(runs: &[Stats]) -> Vec<Figure> {
         latency(&mut it, stats);
         barriers(&mut it, stats);
         grace_periods(&mut it, stats);
-        match &stats.counted {
-            Some(counted) => counted::add(&mut it, stats, counted),
-            None => totals(&mut it, stats),
-        }
+        totals(&mut it, stats);
         callbacks(&mut it, stats);
         credits(&mut it, stats);
         syscalls::add(&mut it, stats);
@@ -226,9 +222,7 @@ const WAKES: &str = "wakeme_after_rcu";
 fn callbacks(it: &mut Figures, stats: &Stats) {
     let own = || stats.funcs.iter().filter(|it| it.name != WAKES);
     let executed: u64 = stats.funcs.iter().map(|it| it.invoked).sum();
-    if stats.counted.is_none() {
-        it.run("batches", "batches", stats.totals.batches as f64);
-    }
+    it.run("batches", "batches", stats.totals.batches as f64);
     if stats.totals.batches > 0 {
         let each = executed as f64 / stats.totals.batches as f64;
         it.run("callbacks_per_batch", "callbacks", each);

@@ -88,8 +88,7 @@ pub struct Fed {
 }
 
 /// Settings that are the trace's, and why another value makes no sense.
-const FIXED: [(&str, &str); 4] = [
-    ("machine", "a trace is one of a kernel; leave it out"),
+const FIXED: [(&str, &str); 3] = [
     (
         "cpus",
         "threads and callbacks are where they were recorded; leave it out",
