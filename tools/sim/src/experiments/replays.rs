@@ -1,100 +1,131 @@
-//! Callbacks on a real kernel: its traces, replayed.
+//! Runs that replay a trace of a real kernel, on a machine of its settings or of others.
 //!
-//! The input is the queued callbacks with their times and CPUs, and the CPUs of RCU's threads; the kernel's
-//! own figures of the same seconds are compared with the model's. Nothing is fitted. Every machine also has
-//! some activity unrelated to callbacks: the trace of an idle machine gives its ticks and idle entries, and
-//! they are added.
-//!
-//! Offloaded callbacks show one effect that no rule predicts: where two CPUs tick at the same instant and one
-//! CPU executes at a time, a scan may find one of them inside its handler, and that CPU then blocks the grace
-//! period. With a share of 0.22, which was *fitted* to these traces, the model is nearer; that is shown
-//! beside it, as a fit.
+//! With `feed=callbacks` the input is the queued callbacks with their times and CPUs, and the CPUs of RCU's
+//! threads; otherwise it is what every thread but RCU's did, as for `whatif`. The kernel's own figures of the
+//! same seconds are compared with the model's, or those of another trace, which was recorded with a change.
 
-use quiescent_kernel::EarlyQs;
-use quiescent_trace::{Figures, Recorded, from_read};
+use quiescent_trace::{Figures, Options as Known, Window, from_read, open};
 
-use super::{Basis, Judged, Outcome, mean};
-use crate::input::options::{IdleLoop, Options, Smp};
+use super::mean;
+use crate::base::error::{Error, nearest};
+use crate::input::options::Options;
+use crate::load::settings;
 use crate::record::stats::Stats;
-use crate::whatif::{self, replay};
+use crate::whatif::{self, Trace, lines, replay};
 
-/// A trace, and the machine it was taken on.
-pub(super) struct RecordedKernel {
-    pub(super) name: &'static str,
-    pub(super) bytes: &'static [u8],
-    pub(super) idle_loop: IdleLoop,
-    early_qs: EarlyQs,
-    jiffies: u64,
-    offloaded: bool,
-    pub(super) lazy: bool,
-}
-
-macro_rules! trace {
-    ($file:literal, $idle_loop:ident, $early:ident, $jiffies:literal, $offloaded:literal, $lazy:literal) => {
-        RecordedKernel {
-            name: $file,
-            bytes: include_bytes!(concat!("../../../../data/traces/", $file, ".txt.xz")),
-            idle_loop: IdleLoop::$idle_loop,
-            early_qs: EarlyQs::$early,
-            jiffies: $jiffies,
-            offloaded: $offloaded,
-            lazy: $lazy,
-        }
+/// Traces that are part of the program.
+macro_rules! traces {
+    ($($name:literal)+) => {
+        &[$(($name, include_bytes!(concat!("../../../../data/traces/", $name, ".txt.xz")))),+]
     };
 }
 
-pub(super) const TRACES: [RecordedKernel; 8] = [
-    trace!("classic-a-softirq-file100", Classic, Off, 3, false, false),
-    trace!(
-        "classic-a-softirq-file100-early",
-        Classic, Init, 3, false, false
-    ),
-    trace!("a-softirq-file100-cut", Retain, Off, 3, false, false),
-    trace!("classic-b-nocb-file100", Classic, Off, 3, true, false),
-    trace!("b-nocb-file100-cut", Retain, Off, 3, true, false),
-    trace!(
-        "classic-d-nocb-j8-file100-cut",
-        Classic, Off, 8, true, false
-    ),
-    trace!("classic-d-nocb-j32-file100", Classic, Off, 32, true, false),
-    trace!("classic-c-lazy-file100", Classic, Off, 3, true, true),
-];
+const TRACES: &[(&str, &[u8])] = traces! {
+    "classic-a-softirq-file100" "classic-a-softirq-file100-early" "a-softirq-file100-cut"
+    "classic-b-nocb-file100" "b-nocb-file100-cut" "classic-d-nocb-j8-file100-cut"
+    "classic-d-nocb-j32-file100" "classic-c-lazy-file100" "classic-idle"
+};
 
-/// An idle machine.
-const IDLE: RecordedKernel = trace!("classic-idle", Classic, Off, 3, false, false);
+/// The trace of this name that is part of the program, or in the file of this path.
+fn read(name: &str, window: Option<Window>) -> Result<Trace, Error> {
+    let known = Known {
+        window,
+        ..Known::default()
+    };
+    let input = match TRACES.iter().find(|it| it.0 == name) {
+        Some((_, bytes)) => from_read(name, *bytes),
+        None => open(name),
+    };
+    let trace = input.and_then(|it| whatif::read(name, it, known));
+    trace.map_err(|why| Error::Machine(why.to_string()))
+}
 
-/// The share of rule Q5 that fits these traces, in permille.
-const FITTED: u32 = 220;
+/// A replay as its file describes it.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    trace: Trace,
+    /// The trace with the real figures.
+    real: Trace,
+    /// Other work of such a machine, if the replay is fed with callbacks alone.
+    callbacks: Option<Background>,
+    options: Options,
+}
 
-impl RecordedKernel {
-    /// What the model is fed with, and what the kernel did.
-    fn read(&self) -> (Recorded, Figures) {
-        let input = from_read(self.name, self.bytes).expect("the data that is built in is whole");
-        let trace = whatif::read(self.name, input, quiescent_trace::Options::default());
-        let trace = trace.expect("it is whole, and has a window");
-        (trace.recorded, trace.figures)
-    }
-
-    fn options(&self, frozen_permille: u32) -> Options {
-        let cpus = 8;
-        Options {
-            smp: Smp::Serial,
-            idle_loop: self.idle_loop,
-            early_qs: self.early_qs,
-            first_fqs: Some(self.jiffies),
-            next_fqs: Some(self.jiffies),
-            nocbs: (0..cpus).filter(|_| self.offloaded).collect(),
-            lazy: self.lazy,
-            frozen_permille,
-            ..Options::kernel_6_12(cpus, 1000)
+impl Replay {
+    /// Of the trace of this name: settings, and what only a replay takes.
+    pub fn of(name: &str, given: &[(&str, &str)]) -> Result<Replay, Error> {
+        let (mut sets, mut real, mut like, mut idle) = (Vec::new(), name, None, None);
+        for &(key, value) in given {
+            match (key, value) {
+                ("real", name) => real = name,
+                ("like", "length" | "places") => like = Some(value),
+                ("like", _) => return Err(Error::value(key, value, "length or places")),
+                ("feed", "callbacks") => idle = idle.or(Some("")),
+                ("feed", _) => return Err(Error::value(key, value, "callbacks")),
+                ("idle", name) => idle = Some(name),
+                _ if settings::find(key).is_some() => sets.push((key, value)),
+                _ => {
+                    return Err(Error::UnknownKey {
+                        key: key.into(),
+                        nearest: nearest(key, ["real", "like", "feed", "idle"].into_iter()),
+                    });
+                }
+            }
         }
+        let mut trace = read(name, None)?;
+        let window = trace.recorded.window;
+        let (other, mut real) = (real, read(real, None)?);
+        let start_ns = real.recorded.window.start_ns;
+        match like {
+            // Of the other trace as much as this one has: slow timers go off in a few seconds only.
+            Some("length") => {
+                let end_ns = start_ns + (window.end_ns - window.start_ns);
+                real = read(other, Some(Window { start_ns, end_ns }))?;
+            }
+            // RCU's threads where they are in the other trace, at times from the beginning of the window on.
+            Some(_) => {
+                let mut places = real.recorded.placements.clone();
+                for it in places.values_mut().flatten() {
+                    it.time_ns = (it.time_ns + window.start_ns).saturating_sub(start_ns);
+                }
+                trace.recorded.placements = places;
+            }
+            None => {}
+        }
+        let background = |name| match name {
+            "" => Ok(Background::default()),
+            name => read(name, None).map(|it| Background::of(&it.figures)),
+        };
+        let callbacks = idle.map(background).transpose()?;
+        let mut options = match callbacks {
+            Some(_) => replay::options(&trace.recorded, Options::kernel_6_12(8, 1000)),
+            None => trace.options(),
+        };
+        settings::apply(&mut options, &sets)?;
+        Ok(Replay {
+            trace,
+            real,
+            callbacks,
+            options,
+        })
     }
 
-    fn run(&self, recorded: &Recorded, frozen_permille: u32) -> Stats {
-        let options = replay::options(recorded, self.options(frozen_permille));
-        let mut machine = replay::machine(recorded, options);
+    /// Runs it: the real figures, and the model's.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let Some(background) = &self.callbacks else {
+            let times = self.trace.times([&self.options]);
+            let stats = self.trace.run(&self.options, times, || false);
+            let stats = stats.expect("no caller stops the plan");
+            let lines = lines(&self.real, &stats, &stats).into_iter();
+            let decide = lines.filter(|it| it.decides);
+            return decide
+                .map(|it| (it.metric, it.unit, it.recorded.unwrap_or(0.0), it.changed))
+                .collect();
+        };
+        let recorded = &self.trace.recorded;
+        let mut machine = replay::machine(recorded, self.options.clone());
         machine.run(recorded.window.end_ns);
-        machine.stats()
+        pairs(&self.real.figures, &machine.stats(), background)
     }
 }
 
@@ -105,6 +136,16 @@ pub struct Background {
     pub ticks: f64,
     /// Idle entries.
     pub entries: f64,
+}
+
+impl Background {
+    /// Of a trace of an idle machine.
+    fn of(figures: &Figures) -> Background {
+        Background {
+            ticks: figures.per_second(figures.total_ticks_on_idle()),
+            entries: figures.per_second(figures.total_idle_entries()),
+        }
+    }
 }
 
 /// What is compared, its unit, the kernel's figure, and the model's.
@@ -175,86 +216,30 @@ fn median_delay(stats: &Stats) -> Option<f64> {
     delays.get(delays.len() / 2).map(|&ns| ns as f64 / 1e6)
 }
 
-fn scans(gps: impl Iterator<Item = u32>) -> String {
-    let mut histogram = std::collections::BTreeMap::new();
-    for scans in gps {
-        *histogram.entry(scans).or_insert(0) += 1;
-    }
-    let parts: Vec<String> = histogram
-        .iter()
-        .map(|(scans, gps)| format!("{scans}: {gps}"))
-        .collect();
-    parts.join(", ")
-}
-
-fn compare(trace: &RecordedKernel, background: &Background, outcome: &mut Outcome) {
-    let (recorded, figures) = trace.read();
-    let shares: &[u32] = match trace.offloaded {
-        true => &[0, FITTED],
-        false => &[0],
-    };
-    for &share in shares {
-        let stats = trace.run(&recorded, share);
-        let (case, basis) = match share {
-            0 => (trace.name.to_owned(), Basis::Predicted),
-            _ => (format!("{} frozen={share}", trace.name), Basis::Fitted),
-        };
-        outcome.notes.push(format!(
-            "{case}: grace periods by their number of scans: {} (kernel), {} (model)",
-            scans(
-                figures
-                    .gps
-                    .iter()
-                    .filter(|gp| gp.end_ns.is_some())
-                    .map(|gp| gp.scans)
-            ),
-            scans(stats.grace_periods.iter().map(|gp| gp.scans))
-        ));
-        for (metric, unit, real, model) in pairs(&figures, &stats, background) {
-            let allowed = if trace.offloaded { 0.15 } else { 0.05 };
-            let by = Judged::kernel("kernel callbacks", allowed, basis);
-            outcome.compare(by, &*case, (metric, unit), [real, model]);
-        }
-    }
-}
-
-/// All traces.
-pub fn all() -> Outcome {
-    let (_, idle) = IDLE.read();
-    let background = Background {
-        ticks: idle.per_second(idle.total_ticks_on_idle()),
-        entries: idle.per_second(idle.total_idle_entries()),
-    };
-    let mut outcome = Outcome::default();
-    for trace in &TRACES {
-        compare(trace, &background, &mut outcome);
-    }
-    outcome.notes.push(format!(
-        "one CPU executes at a time, as on the machine that was traced; added is what an idle machine does \
-         anyway: {:.1} ticks and {:.1} idle entries a second; frozen=220 is fitted to these traces",
-        background.ticks, background.entries
-    ));
-    outcome
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_model_does_what_the_kernel_did() {
-        for it in all().comparisons {
-            // Seven wake-ups of a thread in 25 s: one more or less is 14 %.
-            let few = it.case.contains("lazy") && it.metric.starts_with("wakeups");
-            assert!(it.is_near() || few, "{it:?} {}", it.ratio());
-        }
+    /// The replay of a trace, as `kernel-callbacks` has it.
+    fn replayed(name: &str, sets: &[(&str, &str)]) -> (Figures, Stats) {
+        let known = [
+            ("feed", "callbacks"),
+            ("smp", "serial"),
+            ("jiffies_till_first_fqs", "3"),
+        ];
+        let it = Replay::of(name, &[&known, sets].concat()).unwrap();
+        let mut machine = replay::machine(&it.trace.recorded, it.options);
+        machine.run(it.trace.recorded.window.end_ns);
+        (it.real.figures, machine.stats())
     }
 
     #[test]
     fn who_was_in_the_way_is_the_same_grace_period_by_grace_period() {
-        for trace in &TRACES[..2] {
-            let (recorded, figures) = trace.read();
-            let stats = trace.run(&recorded, 0);
+        for (name, early) in [
+            ("classic-a-softirq-file100", "off"),
+            ("classic-a-softirq-file100-early", "init"),
+        ] {
+            let (figures, stats) = replayed(name, &[("early_qs", early)]);
             let mut model = stats.grace_periods.iter().peekable();
             let (mut met, mut other) = (0, Vec::new());
             for gp in figures.gps.iter().filter(|gp| gp.end_ns.is_some()) {
@@ -273,20 +258,14 @@ mod tests {
                 }
             }
             // In one of 825 on the kernel a second CPU, in whose tick it began, was a holdout.
-            assert!(
-                met >= 800,
-                "{}: only {met} began at the same time",
-                trace.name
-            );
-            assert!(other.len() <= 1, "{}: {other:?}", trace.name);
+            assert!(met >= 800, "{name}: only {met} began at the same time");
+            assert!(other.len() <= 1, "{name}: {other:?}");
         }
     }
 
     #[test]
     fn lazy_lists_are_flushed_when_they_were() {
-        let trace = TRACES.iter().find(|it| it.lazy).expect("there is one");
-        let (recorded, figures) = trace.read();
-        let stats = trace.run(&recorded, 0);
+        let (figures, stats) = replayed("classic-c-lazy-file100", &[("rcu", "lazy")]);
         let kernel: Vec<u64> = figures.gps.iter().map(|gp| gp.start_ns).collect();
         let model: Vec<u64> = stats.grace_periods.iter().map(|gp| gp.start).collect();
         assert_eq!(kernel.len(), model.len());

@@ -77,7 +77,7 @@ const BUILT_IN: BuiltIn = built_in! {
     "sync" "churn" "fork" "flood" "tab-switch" "bridge" "torture5s" "idle-callbacks" "boot-selinux"
     "ftrace-start-stop" "percpu-ref" "memory-pressure" "nohz-full" "local-video"
     "screen-off" "laptop-idle" "display-pipeline" "home-screen-swipe" "chromeos-idle"
-    "android-static-image" "srcu" "barrier" "hotplug" "deoffload" "real-time"
+    "android-static-image" "srcu" "barrier" "hotplug" "deoffload" "real-time" "early-qs"
 };
 
 /// A workload, as its file has it.
