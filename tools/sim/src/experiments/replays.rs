@@ -11,12 +11,13 @@
 //! beside it, as a fit.
 
 use quiescent_kernel::EarlyQs;
-use quiescent_trace::{Figures, Recorded, from_read};
+use quiescent_trace::{Recorded, from_read};
 
-use super::{Basis, Judged, Outcome, mean};
+use super::{Basis, Judged, Outcome};
 use crate::input::options::{IdleLoop, Options, Smp};
 use crate::record::stats::Stats;
-use crate::whatif::{self, replay};
+use crate::whatif;
+use crate::whatif::replay::{self, Background, pairs};
 
 /// A trace, and the machine it was taken on.
 pub(super) struct RecordedKernel {
@@ -67,12 +68,10 @@ const IDLE: RecordedKernel = trace!("classic-idle", Classic, Off, 3, false, fals
 const FITTED: u32 = 220;
 
 impl RecordedKernel {
-    /// What the model is fed with, and what the kernel did.
-    fn read(&self) -> (Recorded, Figures) {
+    fn read(&self) -> whatif::Trace {
         let input = from_read(self.name, self.bytes).expect("the data that is built in is whole");
         let trace = whatif::read(self.name, input, quiescent_trace::Options::default());
-        let trace = trace.expect("it is whole, and has a window");
-        (trace.recorded, trace.figures)
+        trace.expect("it is whole, and has a window")
     }
 
     fn options(&self, frozen_permille: u32) -> Options {
@@ -98,83 +97,6 @@ impl RecordedKernel {
     }
 }
 
-/// What an idle machine does a second, whatever else it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Background {
-    /// Ticks on idle CPUs.
-    pub ticks: f64,
-    /// Idle entries.
-    pub entries: f64,
-}
-
-/// What is compared, its unit, the kernel's figure, and the model's.
-pub type Pair = (&'static str, &'static str, f64, f64);
-
-/// The figures of a trace beside those of a run that replays it.
-pub fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
-    let seconds = stats.seconds();
-    let kernel = |count: u64| figures.per_second(count);
-    let model = |count: u64| count as f64 / seconds;
-    let woken = |name: &str| figures.wakeups.get(name).copied().unwrap_or(0);
-    let mut pairs = vec![(
-        "grace_periods_per_s",
-        "1/s",
-        kernel(figures.grace_periods),
-        model(stats.grace_periods.len() as u64),
-    )];
-    let threads = [
-        ("wakeups_per_s rcu_preempt", "rcu_preempt", "rcu_preempt"),
-        ("wakeups_per_s rcuog", "rcuog/N", "rcuog"),
-        ("wakeups_per_s rcuop", "rcuop/N", "rcuop"),
-    ];
-    for (metric, name, prefix) in threads {
-        if woken(name) != 0 {
-            let modelled = model(stats.wakeups_of(prefix));
-            pairs.push((metric, "1/s", kernel(woken(name)), modelled));
-        }
-    }
-    let ticks = model(stats.totals.idle_ticks) + background.ticks;
-    let entries = model(stats.totals.idle_entries) + background.entries;
-    let total = figures.total_ticks_on_idle();
-    pairs.push(("idle_ticks_per_s", "1/s", kernel(total), ticks));
-    let total = figures.total_idle_entries();
-    pairs.push(("idle_entries_per_s", "1/s", kernel(total), entries));
-    if let (Some(delay), Some(p50)) = (&figures.callback_delay, median_delay(stats)) {
-        pairs.push(("delay_ms_p50", "ms", delay.p50 as f64 / 1e6, p50));
-    }
-    pairs.extend(means(figures, stats));
-    pairs
-}
-
-/// Fewer grace periods than this have no mean that says anything.
-const FEW: usize = 10;
-
-/// Means of a grace period's scans and length.
-fn means(figures: &Figures, stats: &Stats) -> Vec<Pair> {
-    let gps = &stats.grace_periods;
-    let Some(duration) = figures.gp_duration.filter(|_| gps.len() >= FEW) else {
-        return Vec::new();
-    };
-    let ended = figures.gps.iter().filter(|gp| gp.end_ns.is_some());
-    let scans = mean(ended.map(|gp| f64::from(gp.scans)));
-    let modelled = mean(gps.iter().map(|gp| f64::from(gp.scans)));
-    let length = mean(gps.iter().map(|gp| (gp.end - gp.start) as f64 / 1e6));
-    vec![
-        ("scans_per_gp", "scans", scans, modelled),
-        ("gp_duration_ms_mean", "ms", duration.mean / 1e6, length),
-    ]
-}
-
-fn median_delay(stats: &Stats) -> Option<f64> {
-    let mut delays: Vec<u64> = stats
-        .funcs
-        .iter()
-        .flat_map(|it| it.delays.iter().copied())
-        .collect();
-    delays.sort_unstable();
-    delays.get(delays.len() / 2).map(|&ns| ns as f64 / 1e6)
-}
-
 fn scans(gps: impl Iterator<Item = u32>) -> String {
     let mut histogram = std::collections::BTreeMap::new();
     for scans in gps {
@@ -188,29 +110,23 @@ fn scans(gps: impl Iterator<Item = u32>) -> String {
 }
 
 fn compare(trace: &RecordedKernel, background: &Background, outcome: &mut Outcome) {
-    let (recorded, figures) = trace.read();
+    let read = trace.read();
     let shares: &[u32] = match trace.offloaded {
         true => &[0, FITTED],
         false => &[0],
     };
     for &share in shares {
-        let stats = trace.run(&recorded, share);
+        let stats = trace.run(&read.recorded, share);
         let (case, basis) = match share {
             0 => (trace.name.to_owned(), Basis::Predicted),
             _ => (format!("{} frozen={share}", trace.name), Basis::Fitted),
         };
         outcome.notes.push(format!(
             "{case}: grace periods by their number of scans: {} (kernel), {} (model)",
-            scans(
-                figures
-                    .gps
-                    .iter()
-                    .filter(|gp| gp.end_ns.is_some())
-                    .map(|gp| gp.scans)
-            ),
+            scans(read.figures.ended().map(|gp| gp.scans)),
             scans(stats.grace_periods.iter().map(|gp| gp.scans))
         ));
-        for (metric, unit, real, model) in pairs(&figures, &stats, background) {
+        for (metric, unit, real, model) in pairs(&read, &stats, background) {
             let allowed = if trace.offloaded { 0.15 } else { 0.05 };
             let by = Judged::kernel("kernel callbacks", allowed, basis);
             outcome.compare(by, &*case, (metric, unit), [real, model]);
@@ -220,10 +136,10 @@ fn compare(trace: &RecordedKernel, background: &Background, outcome: &mut Outcom
 
 /// All traces.
 pub fn all() -> Outcome {
-    let (_, idle) = IDLE.read();
+    let idle = IDLE.read().figures;
     let background = Background {
-        ticks: idle.per_second(idle.total_ticks_on_idle()),
-        entries: idle.per_second(idle.total_idle_entries()),
+        ticks: idle.per_second(idle.idle_ticks),
+        entries: idle.per_second(idle.idle_entries),
     };
     let mut outcome = Outcome::default();
     for trace in &TRACES {
@@ -239,6 +155,10 @@ pub fn all() -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use quiescent_trace::{CpuSet, Event, Reader};
+
     use super::*;
 
     #[test]
@@ -250,14 +170,57 @@ mod tests {
         }
     }
 
+    /// By the start of each grace period, the CPUs that its first scan left. Who is waited for is read off
+    /// the leaves: `rcu_grace_period_init` sets the mask of a node, each `rcu_quiescent_state_report` says
+    /// what is left of it.
+    fn in_the_way(trace: &RecordedKernel) -> BTreeMap<u64, CpuSet> {
+        let input = from_read(trace.name, trace.bytes).unwrap();
+        let mut reader = Reader::new(trace.name, input);
+        let (mut all, mut nodes, mut start) = (BTreeMap::new(), BTreeMap::new(), 0);
+        while let Some(record) = reader.next_record().unwrap() {
+            match record.decode().unwrap() {
+                Event::GracePeriod { what: "start", .. } => {
+                    start = record.time_ns;
+                    nodes.clear();
+                }
+                Event::GracePeriod { what: "fqsend", .. } => {
+                    let leaf = nodes.keys().next_back().map_or(0, |it: &(u32, u32)| it.0);
+                    let mut holdouts = CpuSet::default();
+                    for (&(_, first_cpu), &mask) in nodes.range((leaf, 0)..) {
+                        holdouts.insert_mask(first_cpu, mask);
+                    }
+                    all.entry(start).or_insert(holdouts);
+                }
+                Event::NodeInit {
+                    level,
+                    first_cpu,
+                    mask: left,
+                }
+                | Event::Report {
+                    level,
+                    first_cpu,
+                    left,
+                    ..
+                } => {
+                    nodes.insert((level, first_cpu), left);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
     #[test]
     fn who_was_in_the_way_is_the_same_grace_period_by_grace_period() {
         for trace in &TRACES[..2] {
-            let (recorded, figures) = trace.read();
+            let whatif::Trace {
+                recorded, figures, ..
+            } = trace.read();
+            let in_the_way = in_the_way(trace);
             let stats = trace.run(&recorded, 0);
             let mut model = stats.grace_periods.iter().peekable();
             let (mut met, mut other) = (0, Vec::new());
-            for gp in figures.gps.iter().filter(|gp| gp.end_ns.is_some()) {
+            for gp in figures.ended() {
                 while model
                     .next_if(|it| it.start + 500_000 < gp.start_ns)
                     .is_some()
@@ -265,10 +228,9 @@ mod tests {
                 let Some(same) = model.next_if(|it| it.start < gp.start_ns + 500_000) else {
                     continue;
                 };
-                let scan = gp.first_scan.as_ref().expect("it had a scan");
+                let holdouts = &in_the_way[&gp.start_ns];
                 met += 1;
-                if !scan.holdouts.iter().eq(same.holdouts.iter().copied()) || gp.scans != same.scans
-                {
+                if !holdouts.iter().eq(same.holdouts.iter().copied()) || gp.scans != same.scans {
                     other.push((gp.start_ns, same.holdouts.clone()));
                 }
             }
@@ -285,7 +247,9 @@ mod tests {
     #[test]
     fn lazy_lists_are_flushed_when_they_were() {
         let trace = TRACES.iter().find(|it| it.lazy).expect("there is one");
-        let (recorded, figures) = trace.read();
+        let whatif::Trace {
+            recorded, figures, ..
+        } = trace.read();
         let stats = trace.run(&recorded, 0);
         let kernel: Vec<u64> = figures.gps.iter().map(|gp| gp.start_ns).collect();
         let model: Vec<u64> = stats.grace_periods.iter().map(|gp| gp.start).collect();

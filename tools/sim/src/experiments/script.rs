@@ -200,7 +200,7 @@ impl Run {
         plan.run_on(&mut machine, || false);
         let mut stats = machine.stats();
         (stats.left, stats.early) = (machine.owed(), machine.too_early());
-        (stats, machine.shrunk() as f64)
+        (stats, machine.counts()["shrunk"] as f64)
     }
 
     fn values(&self, metric: &str, about: &str) -> Values {
