@@ -6,12 +6,11 @@
 
 use quiescent_trace::{Figures, Options as Known, Window, from_read, open};
 
-use super::mean;
 use crate::base::error::{Error, nearest};
 use crate::input::options::Options;
 use crate::load::settings;
-use crate::record::stats::Stats;
-use crate::whatif::{self, Trace, lines, replay};
+use crate::whatif::replay::{self, Background, Pair, pairs};
+use crate::whatif::{self, Trace, lines};
 
 /// Traces that are part of the program.
 macro_rules! traces {
@@ -125,100 +124,28 @@ impl Replay {
         let recorded = &self.trace.recorded;
         let mut machine = replay::machine(recorded, self.options.clone());
         machine.run(recorded.window.end_ns);
-        pairs(&self.real.figures, &machine.stats(), background)
+        pairs(&self.real, &machine.stats(), background)
     }
-}
-
-/// What an idle machine does a second, whatever else it does.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Background {
-    /// Ticks on idle CPUs.
-    pub ticks: f64,
-    /// Idle entries.
-    pub entries: f64,
 }
 
 impl Background {
     /// Of a trace of an idle machine.
     fn of(figures: &Figures) -> Background {
         Background {
-            ticks: figures.per_second(figures.total_ticks_on_idle()),
-            entries: figures.per_second(figures.total_idle_entries()),
+            ticks: figures.per_second(figures.idle_ticks),
+            entries: figures.per_second(figures.idle_entries),
         }
     }
-}
-
-/// What is compared, its unit, the kernel's figure, and the model's.
-pub type Pair = (&'static str, &'static str, f64, f64);
-
-/// The figures of a trace beside those of a run that replays it.
-pub fn pairs(figures: &Figures, stats: &Stats, background: &Background) -> Vec<Pair> {
-    let seconds = stats.seconds();
-    let kernel = |count: u64| figures.per_second(count);
-    let model = |count: u64| count as f64 / seconds;
-    let woken = |name: &str| figures.wakeups.get(name).copied().unwrap_or(0);
-    let mut pairs = vec![(
-        "grace_periods_per_s",
-        "1/s",
-        kernel(figures.grace_periods),
-        model(stats.grace_periods.len() as u64),
-    )];
-    let threads = [
-        ("wakeups_per_s rcu_preempt", "rcu_preempt", "rcu_preempt"),
-        ("wakeups_per_s rcuog", "rcuog/N", "rcuog"),
-        ("wakeups_per_s rcuop", "rcuop/N", "rcuop"),
-    ];
-    for (metric, name, prefix) in threads {
-        if woken(name) != 0 {
-            let modelled = model(stats.wakeups_of(prefix));
-            pairs.push((metric, "1/s", kernel(woken(name)), modelled));
-        }
-    }
-    let ticks = model(stats.totals.idle_ticks) + background.ticks;
-    let entries = model(stats.totals.idle_entries) + background.entries;
-    let total = figures.total_ticks_on_idle();
-    pairs.push(("idle_ticks_per_s", "1/s", kernel(total), ticks));
-    let total = figures.total_idle_entries();
-    pairs.push(("idle_entries_per_s", "1/s", kernel(total), entries));
-    if let (Some(delay), Some(p50)) = (&figures.callback_delay, median_delay(stats)) {
-        pairs.push(("delay_ms_p50", "ms", delay.p50 as f64 / 1e6, p50));
-    }
-    pairs.extend(means(figures, stats));
-    pairs
-}
-
-/// Fewer grace periods than this have no mean that says anything.
-const FEW: usize = 10;
-
-/// Means of a grace period's scans and length.
-fn means(figures: &Figures, stats: &Stats) -> Vec<Pair> {
-    let gps = &stats.grace_periods;
-    let Some(duration) = figures.gp_duration.filter(|_| gps.len() >= FEW) else {
-        return Vec::new();
-    };
-    let ended = figures.gps.iter().filter(|gp| gp.end_ns.is_some());
-    let scans = mean(ended.map(|gp| f64::from(gp.scans)));
-    let modelled = mean(gps.iter().map(|gp| f64::from(gp.scans)));
-    let length = mean(gps.iter().map(|gp| (gp.end - gp.start) as f64 / 1e6));
-    vec![
-        ("scans_per_gp", "scans", scans, modelled),
-        ("gp_duration_ms_mean", "ms", duration.mean / 1e6, length),
-    ]
-}
-
-fn median_delay(stats: &Stats) -> Option<f64> {
-    let mut delays: Vec<u64> = stats
-        .funcs
-        .iter()
-        .flat_map(|it| it.delays.iter().copied())
-        .collect();
-    delays.sort_unstable();
-    delays.get(delays.len() / 2).map(|&ns| ns as f64 / 1e6)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use quiescent_trace::{CpuSet, Event, Figures, Reader};
+
     use super::*;
+    use crate::record::stats::Stats;
 
     /// The replay of a trace, as `kernel-callbacks` has it.
     fn replayed(name: &str, sets: &[(&str, &str)]) -> (Figures, Stats) {
@@ -233,6 +160,50 @@ mod tests {
         (it.real.figures, machine.stats())
     }
 
+    /// By the start of each grace period, the CPUs that its first scan left. Who is waited for is read off
+    /// the leaves: `rcu_grace_period_init` sets the mask of a node, each `rcu_quiescent_state_report` says
+    /// what is left of it.
+    fn in_the_way(name: &str) -> BTreeMap<u64, CpuSet> {
+        let bytes = TRACES
+            .iter()
+            .find(|it| it.0 == name)
+            .expect("there is one")
+            .1;
+        let mut reader = Reader::new(name, from_read(name, bytes).unwrap());
+        let (mut all, mut nodes, mut start) = (BTreeMap::new(), BTreeMap::new(), 0);
+        while let Some(record) = reader.next_record().unwrap() {
+            match record.decode().unwrap() {
+                Event::GracePeriod { what: "start", .. } => {
+                    start = record.time_ns;
+                    nodes.clear();
+                }
+                Event::GracePeriod { what: "fqsend", .. } => {
+                    let leaf = nodes.keys().next_back().map_or(0, |it: &(u32, u32)| it.0);
+                    let mut holdouts = CpuSet::default();
+                    for (&(_, first_cpu), &mask) in nodes.range((leaf, 0)..) {
+                        holdouts.insert_mask(first_cpu, mask);
+                    }
+                    all.entry(start).or_insert(holdouts);
+                }
+                Event::NodeInit {
+                    level,
+                    first_cpu,
+                    mask: left,
+                }
+                | Event::Report {
+                    level,
+                    first_cpu,
+                    left,
+                    ..
+                } => {
+                    nodes.insert((level, first_cpu), left);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+
     #[test]
     fn who_was_in_the_way_is_the_same_grace_period_by_grace_period() {
         for (name, early) in [
@@ -240,9 +211,10 @@ mod tests {
             ("classic-a-softirq-file100-early", "init"),
         ] {
             let (figures, stats) = replayed(name, &[("early_qs", early)]);
+            let in_the_way = in_the_way(name);
             let mut model = stats.grace_periods.iter().peekable();
             let (mut met, mut other) = (0, Vec::new());
-            for gp in figures.gps.iter().filter(|gp| gp.end_ns.is_some()) {
+            for gp in figures.ended() {
                 while model
                     .next_if(|it| it.start + 500_000 < gp.start_ns)
                     .is_some()
@@ -250,10 +222,9 @@ mod tests {
                 let Some(same) = model.next_if(|it| it.start < gp.start_ns + 500_000) else {
                     continue;
                 };
-                let scan = gp.first_scan.as_ref().expect("it had a scan");
+                let holdouts = &in_the_way[&gp.start_ns];
                 met += 1;
-                if !scan.holdouts.iter().eq(same.holdouts.iter().copied()) || gp.scans != same.scans
-                {
+                if !holdouts.iter().eq(same.holdouts.iter().copied()) || gp.scans != same.scans {
                     other.push((gp.start_ns, same.holdouts.clone()));
                 }
             }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use quiescent_kernel::event::{CallbackEvent, Event};
 
 use super::expression::Values;
-use super::replays::{Pair, Replay};
+use super::replays::Replay;
 use crate::kernel::machine::Machine;
 use crate::load::workload::Plan;
 use crate::record::notes::What;
 use crate::record::stats::{Func, Stats};
 use crate::record::syscalls::{JoinedCall, Owed, SysCall, join};
 use crate::show::report::{About, Figure, figures};
+use crate::whatif::replay::Pair;
 
 /// A run as its file describes it.
 #[derive(Clone, Debug)]
@@ -116,7 +117,10 @@ impl Load {
         }
         plan.run_on(&mut machine, || false);
         let stats = machine.stats();
-        run("flushed_by_shrinker", vec![machine.shrunk() as f64]);
+        run(
+            "flushed_by_shrinker",
+            vec![machine.counts()["shrunk"] as f64],
+        );
         run("left", vec![machine.owed() as f64]);
         run("too_early", vec![machine.too_early() as f64]);
         calls(&machine, &stats, &mut run);
@@ -209,7 +213,7 @@ fn batches(machine: &Machine, stats: &Stats, add: &mut impl FnMut(&'static str, 
         let (
             What::Rcu(Event::Callbacks(CallbackEvent::BatchStart { n_cbs, limit, .. })),
             Some(task),
-        ) = (*what, place.task)
+        ) = (what, place.task)
         else {
             continue;
         };
@@ -220,8 +224,8 @@ fn batches(machine: &Machine, stats: &Stats, add: &mut impl FnMut(&'static str, 
         let at = place.at as f64 / 1e9;
         let apart = last.insert(name, at).map(|before| 1e3 * (at - before));
         add("batch_apart_ms", apart.into_iter().collect());
-        add("batch_owed", vec![n_cbs as f64]);
-        add("batch_limit", vec![limit as f64]);
+        add("batch_owed", vec![*n_cbs as f64]);
+        add("batch_limit", vec![*limit as f64]);
         add(
             "batch_on_own_cpu",
             vec![f64::from(cpu == place.cpu.to_string())],

@@ -61,7 +61,7 @@ impl Machine {
                 callbacks: Vec::new(),
             });
         }
-        self.rcu.observed.notes.say(What::SysEnter(name, argument));
+        self.rcu.notes().say(What::SysEnter(name, argument));
         Act::Busy(COST)
     }
 
@@ -77,7 +77,7 @@ impl Machine {
         if let Some(record) = record {
             self.syscalls.records[record].left = Some(self.now);
         }
-        self.rcu.observed.notes.say(What::SysExit(name));
+        self.rcu.notes().say(What::SysExit(name));
         Act::Busy(COST)
     }
 
