@@ -68,7 +68,6 @@ impl Dat {
         let id = common("common_type");
         let pid = common("common_pid").unwrap_or(0) as u32;
         let flags = common("common_flags").unwrap_or(0) as u8;
-        let depth = common("common_preempt_count").unwrap_or(0) as u8;
         let format = id.and_then(|id| formats.get(id as u64));
         if let Some(format) = format.filter(|f| f.name == "sched_switch") {
             learn(format, event, big, &mut layout.tasks);
@@ -81,7 +80,7 @@ impl Dat {
             task: task.as_bytes(),
             pid,
             cpu: met.cpu,
-            flags: Some((flags, depth)),
+            flags: Some(flags),
             time: met.time.wrapping_add_signed(layout.time_offset),
             seconds: self.units[met.buffer],
         };

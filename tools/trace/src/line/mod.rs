@@ -49,7 +49,8 @@ pub use source::{Input, Source};
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
 const CPUS_MOST: u32 = 1 << 16;
 
-/// The irq-info column of a record: five letters, four on old kernels, up to eight on new ones.
+/// The irq-info column of a record: five letters, four on old kernels, up to eight on new ones; three of a
+/// trace that is no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags<'a>(pub &'a str);
 
