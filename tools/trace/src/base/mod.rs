@@ -12,6 +12,7 @@ pub(crate) mod wire;
 
 pub use cpuset::CpuSet;
 pub use dist::{Distribution, Percentiles};
+pub(crate) use error::CUT;
 pub use error::Error;
 pub use faults::{Fault, Faults, LINE_MOST, Malformed};
 pub use names::{Role, kind_of, role};

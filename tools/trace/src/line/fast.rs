@@ -9,9 +9,7 @@
 //! made at ASCII bytes, so that no piece can be half a character. The numbers of [`Places`] are cut out once,
 //! by the thread that has the line: this is where nearly all the time of reading goes, about 40 ns a line.
 
-use super::{CPUS_MOST, Places, Unit};
-
-const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
+use super::{Places, Unit};
 
 /// One in each byte.
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -51,19 +49,6 @@ pub(crate) fn start(bytes: &[u8], before: &mut Before) -> Option<Places> {
     behind(bytes, head, before)
 }
 
-/// A line.
-pub(super) fn parse(line: &[u8]) -> Option<Places> {
-    if line.first() != Some(&b' ') {
-        return None;
-    }
-    let before = &mut Before::default();
-    let head = match columns(line, before) {
-        Some(head) => head,
-        None => anywhere(line)?,
-    };
-    Some(behind(line, head, before)?.until(line))
-}
-
 /// What stands behind the head: its end, where the text starts, is that of a piece.
 #[inline(always)]
 fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
@@ -76,11 +61,10 @@ fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
         return None;
     }
     let at = letters(bytes, start);
-    // Nearly always letters, a colon and a blank.
-    let (name, end) = match bytes.get(at..at + 2) {
-        Some(b": ") if at > start => (start, at + 1),
-        _ => name(bytes, start)?,
-    };
+    // Letters, a colon and a blank.
+    if at == start || bytes.get(at..at + 2) != Some(b": ") {
+        return None;
+    }
     Some(Places {
         pid: head.pid,
         cpu: head.cpu,
@@ -88,8 +72,8 @@ fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
         unit: Unit::Seconds,
         task: cut(head.task),
         flags: cut(head.flags),
-        event: cut((name, end - 1)),
-        text: cut((end, end)),
+        event: cut((start, at)),
+        text: cut((at + 1, at + 1)),
     })
 }
 
@@ -264,92 +248,6 @@ fn eight_digits(eight: u64) -> Option<u32> {
     Some((first.wrapping_add(second) >> 32) as u32)
 }
 
-/// The same wherever the bracket is.
-fn anywhere(bytes: &[u8]) -> Option<Head> {
-    let open = memchr::memchr(b'[', bytes)?;
-    let (first, last, pid) = who(bytes, open)?;
-    let (cpu, at) = number(bytes, open + 1)?;
-    if cpu >= u64::from(CPUS_MOST) || bytes.get(at) != Some(&b']') {
-        return None;
-    }
-    let start = blanks(bytes, at + 1);
-    let end = word_end(bytes, start);
-    // Without irq-info the time follows at once.
-    let (flags, rest) = if bytes[end - 1] == b':' {
-        ((start, start), start)
-    } else {
-        let next = blanks(bytes, end);
-        if next == end {
-            return None;
-        }
-        ((start, end), next)
-    };
-    Some(Head {
-        task: (first, last),
-        pid,
-        cpu: cpu as u32,
-        flags,
-        rest,
-    })
-}
-
-/// Where the name of an event starts, behind its subsystem, and where its colon ends. The name has no bracket
-/// in it: that would be a system call, or a difference of times.
-#[cold]
-fn name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
-    let rest = &bytes[start..];
-    let length = memchr::memchr(b' ', rest).unwrap_or(rest.len());
-    let (colon, name) = rest[..length].split_last()?;
-    // No early end, so that it is done for many bytes at once.
-    let odd = |b: &u8| !b.is_ascii_graphic() | (*b == b'(') | (*b == b':');
-    let any = name.iter().fold(false, |any, b| any | odd(b));
-    if *colon != b':' || name.is_empty() {
-        return None;
-    }
-    let mut from = 0;
-    if any {
-        let bad = |b: &u8| !b.is_ascii_graphic() || *b == b'(';
-        if name.iter().any(bad) {
-            return None;
-        }
-        from = memchr::memrchr(b':', name)? + 1;
-    }
-    Some((start + from, start + length))
-}
-
-/// `task-pid`, in front of the bracket: where the task starts and ends, and the id.
-fn who(bytes: &[u8], open: usize) -> Option<(usize, usize, u32)> {
-    let mut first = 0;
-    while let Some(eight) = bytes.get(first..first + 8) {
-        if u64::from_ne_bytes(eight.try_into().ok()?) != BLANKS {
-            break;
-        }
-        first += 8;
-    }
-    while bytes[first] == b' ' {
-        first += 1;
-    }
-    let mut end = open;
-    while end > first && bytes[end - 1] == b' ' {
-        end -= 1;
-    }
-    let (mut at, mut pid, mut unit) = (end, 0u64, 1u64);
-    while at > first && bytes[at - 1].is_ascii_digit() && end - at < 10 {
-        at -= 1;
-        pid += unit * u64::from(bytes[at] - b'0');
-        unit *= 10;
-    }
-    if at == end || at == first || bytes[at - 1] != b'-' {
-        return None;
-    }
-    let mut last = at - 1;
-    while last > first && bytes[last - 1] == b' ' {
-        last -= 1;
-    }
-    task_is_plain(&bytes[first..last])?;
-    Some((first, last, u32::try_from(pid).ok()?))
-}
-
 /// All other blanks, and what may not be a field at all, are left to the reader of all layouts.
 #[inline(always)]
 fn task_is_plain(task: &[u8]) -> Option<()> {
@@ -413,16 +311,6 @@ fn number(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
 #[inline(always)]
 fn blanks(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at) == Some(&b' ') {
-        at += 1;
-    }
-    at
-}
-
-/// Where the word ends. Only a blank ends it here; a word with another one in it has none of the endings
-/// looked for.
-#[inline(always)]
-fn word_end(bytes: &[u8], mut at: usize) -> usize {
-    while bytes.get(at).is_some_and(|b| b.is_ascii_graphic()) {
         at += 1;
     }
     at

@@ -169,20 +169,9 @@ pub(crate) enum Met<'a> {
     Other(Line<'a>),
 }
 
-/// Reads a line, without its end.
+/// Reads a line, without its end, that the reader of the common layout gave up.
 #[inline(never)]
 pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
-    if let Some(places) = fast::parse(line.as_bytes()) {
-        return Ok(Met::Record(places));
-    }
-    // Of an instance: the rest is as any other.
-    let rest = without_instance(line);
-    if rest.len() != line.len()
-        && let Some(places) = fast::parse(rest.as_bytes())
-    {
-        let record = places.on(rest, 0, 0);
-        return Ok(Met::Record(Places::of(line, &record)));
-    }
     Ok(match any(line)? {
         Line::Record(record) => Met::Record(Places::of(line, &record)),
         other => Met::Other(other),
@@ -270,7 +259,7 @@ impl Places {
 /// Reads a line of any layout.
 fn any(line: &str) -> Result<Line<'_>, Fault> {
     let line = without_grep(line);
-    let start = line.trim_start();
+    let start = line.trim_ascii_start();
     if let Some(line) = special(start) {
         return line;
     }
@@ -324,18 +313,13 @@ fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
         }
         let length = line[open..].find(']')?;
         let number = &line[open + 1..open + length];
-        if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        if !is_number(number) {
             continue;
         }
         let Some((task, pid)) = who(&line[..open]) else {
             continue;
         };
-        let cpu = match number.parse::<u32>() {
-            Ok(cpu) if cpu < CPUS_MOST => cpu,
-            _ => return Some(Err(Fault::Cpu)),
-        };
-        let rest = line[open + length + 1..].trim_start();
-        let (first, after) = word(rest);
+        let (first, after) = word(&line[open + length + 1..]);
         let (flags, time, rest) = match first.strip_suffix(':') {
             Some(time) => ("", time, after),
             None => {
@@ -346,18 +330,17 @@ fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
                 }
             }
         };
-        let made = time_of(time).and_then(|when| record((task, pid, cpu), flags, when, rest));
-        return Some(made);
+        return Some(record((task, pid, number), flags, time_of(time), rest));
     }
     None
 }
 
 /// The task and its id out of what stands before the CPU.
 fn who(text: &str) -> Option<(&str, u32)> {
-    let mut text = text.trim_end();
+    let mut text = text.trim_ascii_end();
     if text.ends_with(')') {
         // The thread group: not needed.
-        text = text[..text.rfind('(')?].trim_end();
+        text = text[..text.rfind('(')?].trim_ascii_end();
     }
     let last = text
         .bytes()
@@ -373,7 +356,7 @@ fn who(text: &str) -> Option<(&str, u32)> {
         let dash = text.rfind('-')?;
         (&text[..dash], &text[dash + 1..])
     };
-    let task = task.trim();
+    let task = task.trim_ascii();
     let pid = pid.parse().ok()?;
     (!task.is_empty()).then_some((task, pid))
 }
@@ -381,8 +364,23 @@ fn who(text: &str) -> Option<(&str, u32)> {
 /// The thread of `pid/tid`.
 fn of_process(word: &str) -> Option<&str> {
     let (process, thread) = word.split_once('/')?;
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    (digits(process) && digits(thread)).then_some(thread)
+    (is_number(process) && is_number(thread)).then_some(thread)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `digits.digits`.
+fn is_time(word: &str) -> bool {
+    let halves = word.split_once('.');
+    halves.is_some_and(|(whole, fraction)| is_number(whole) && is_number(fraction))
+}
+
+/// The irq-info column.
+fn is_flags(text: &str) -> bool {
+    let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
+    (4..=8).contains(&text.len()) && text.bytes().all(letters)
 }
 
 /// Nanoseconds out of `sec.fraction`, or the number itself when it has no fraction.
@@ -404,31 +402,32 @@ fn time_of(text: &str) -> Result<(u64, Unit), Fault> {
     Ok((ns.ok_or(Fault::Time)?, Unit::Seconds))
 }
 
-/// `event: text`, after a difference of times if there is one.
+/// A record whose event follows, after a difference of times if there is one.
 fn record<'a>(
-    (task, pid, cpu): (&'a str, u32, u32),
+    who: (&'a str, u32, &str),
     flags: &'a str,
-    (time_ns, unit): (u64, Unit),
+    time: Result<(u64, Unit), Fault>,
     rest: &'a str,
 ) -> Result<Record<'a>, Fault> {
-    let mut rest = rest.trim_start();
+    let mut rest = rest.trim_ascii_start();
     if rest.starts_with("(+") {
-        rest = rest
-            .split_once(')')
-            .map_or(rest, |(_, after)| after.trim_start());
+        rest = rest.split_once(')').map_or(rest, |(_, after)| after);
     }
-    let event = event_of(rest).ok_or(Fault::Shape)?;
-    Ok(record_of((task, pid, cpu), flags, (time_ns, unit), event))
+    record_of(who, flags, time, event_of(rest))
 }
 
-/// A record of its parts.
+/// A record of its parts: the task, its id and the CPU; the event and its text.
 fn record_of<'a>(
-    (task, pid, cpu): (&'a str, u32, u32),
+    (task, pid, cpu): (&'a str, u32, &str),
     flags: &'a str,
-    (time_ns, unit): (u64, Unit),
-    (event, text): (&'a str, &'a str),
-) -> Record<'a> {
-    Record {
+    time: Result<(u64, Unit), Fault>,
+    event: Option<(&'a str, &'a str)>,
+) -> Result<Record<'a>, Fault> {
+    let cpu = cpu.parse().ok().filter(|cpu| *cpu < CPUS_MOST);
+    let cpu = cpu.ok_or(Fault::Cpu)?;
+    let (time_ns, unit) = time?;
+    let (event, text) = event.ok_or(Fault::Shape)?;
+    Ok(Record {
         line: 0,
         task,
         pid,
@@ -439,12 +438,13 @@ fn record_of<'a>(
         event,
         text: text.trim_ascii(),
         fields: None,
-    }
+    })
 }
 
 /// The event's name, and its text.
 fn event_of(rest: &str) -> Option<(&str, &str)> {
     let (name, text) = word(rest);
+    let rest = rest.trim_ascii_start();
     if let Some(open) = name.find('(')
         && name.starts_with("sys_")
     {
@@ -458,15 +458,16 @@ fn event_of(rest: &str) -> Option<(&str, &str)> {
         return Some(rest.split_at(stack.len()));
     }
     // The function tracer, `callee <-caller`, and the end of a system call, `sys_openat -> 0x3`.
-    let text = text.trim_start();
+    let text = text.trim_ascii_start();
     let known = text.starts_with("<-") || text.starts_with("-> ");
     (known && !name.is_empty()).then_some((name, text))
 }
 
 /// The first word, and what follows it.
 fn word(text: &str) -> (&str, &str) {
-    let text = text.trim_start();
-    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+    let text = text.trim_ascii_start();
+    let end = text.bytes().position(|b| b.is_ascii_whitespace());
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 #[cfg(test)]
