@@ -68,7 +68,7 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         }
     };
     let stop = stop_flag()?;
-    let kind = source.kind.clone();
+    let kind = &source.kind.clone();
     let bar = Bar::new(options.quiet);
     let (mut findings, trace) = read(source, analysis, replay, name, &stop, &bar)?;
     let remedies = trace.and_then(|trace| {
