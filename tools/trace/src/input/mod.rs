@@ -3,7 +3,7 @@
 //!
 //! The kind is recognized by the first bytes and never by the name, so that a pipe may be compressed too. A
 //! format that is recognized but not supported is refused by name, and the error says what to do instead. A
-//! decompressor may use as much memory as [`DICTIONARY_KB`] says, and 32 MiB for zstd: a file that asks for
+//! decompressor may use as much memory as [`DICTIONARY_KB`] says, and 100 MiB for zstd: a file that asks for
 //! more is refused before anything is allocated.
 //!
 //! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe
@@ -182,8 +182,8 @@ impl Read for Counted {
 ///
 /// Of a `trace.dat` all buffers are read and merged by time. It takes a page of the ring buffer for each CPU
 /// of each buffer (or a chunk, where data is compressed; together at most 32 MiB), the names of the kernel's
-/// functions and the formats of its events (at most 24 and 16 MiB, in fact about 12 MB together), and a
-/// window of at most 32 MiB for zstd. A file that asks for more is refused.
+/// functions and the formats of its events (at most 24 and 16 MiB, in fact about 12 MB together; twice while
+/// they are read), and a window of at most 100 MiB for zstd. A file that asks for more is refused.
 ///
 /// # Errors
 /// As [`open`].
@@ -250,15 +250,16 @@ fn by_kind(
     let read: Box<dyn Read + Send> = match packed {
         ", xz" => Box::new(XzReader::new_mem_limit(whole, true, DICTIONARY_KB)),
         ", gzip" => Box::new(MultiGzDecoder::new(whole)),
-        ", zstd" => Box::new(
-            Frames::new(whole).map_err(wrong(name, "decompress it: `zstdcat FILE | ... -`"))?,
-        ),
+        ", zstd" => Box::new(Frames::new(whole)),
         _ => Box::new(whole),
     };
     let mut plain = BufReader::with_capacity(BUFFER, read);
     let start = loop {
         match plain.fill_buf() {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if packed == ", zstd" => {
+                return Err(wrong(name, "decompress it: `zstdcat FILE | ... -`")(e));
+            }
             Err(e) => return Err(wrong(&format!("{name}, after line 0"), CUT)(e)),
             Ok(_) => break plain.buffer(),
         }
