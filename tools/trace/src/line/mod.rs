@@ -163,21 +163,6 @@ pub(crate) enum Line<'a> {
     Nothing,
 }
 
-/// A line: a record as places in it, or anything else.
-pub(crate) enum Met<'a> {
-    Record(Places),
-    Other(Line<'a>),
-}
-
-/// Reads a line, without its end, that the reader of the common layout gave up.
-#[inline(never)]
-pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
-    Ok(match any(line)? {
-        Line::Record(record) => Met::Record(Places::of(line, &record)),
-        other => Met::Other(other),
-    })
-}
-
 /// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
@@ -216,7 +201,7 @@ impl Places {
     }
 
     /// All pieces of `record` are pieces of `line`, or empty.
-    fn of(line: &str, record: &Record<'_>) -> Self {
+    pub(crate) fn of(line: &str, record: &Record<'_>) -> Self {
         let place = |piece: &str| {
             let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize) as u32;
             (start, start.wrapping_add(piece.len() as u32))
@@ -256,8 +241,12 @@ impl Places {
     }
 }
 
-/// Reads a line of any layout.
-fn any(line: &str) -> Result<Line<'_>, Fault> {
+/// Reads a line of any layout, without its end.
+#[inline(never)]
+pub(crate) fn any(line: &str) -> Result<Line<'_>, Fault> {
+    if line.len() > crate::LINE_MOST {
+        return Err(Fault::Long);
+    }
     let line = without_grep(line);
     let start = line.trim_ascii_start();
     if let Some(line) = special(start) {
