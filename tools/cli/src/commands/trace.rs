@@ -165,7 +165,8 @@ fn report(
     remedies: Option<&Table>,
     stopped: bool,
 ) -> Report {
-    let mut report = Report::new(&format!("trace {}", text::name(options)), 0);
+    let name = options.analysis.kind().map_or("timeline", Of::name);
+    let mut report = Report::new(&format!("trace {name}"), 0);
     report.option("file", options.file.display().to_string());
     report.option("kind", kind);
     let filter = options.filter();

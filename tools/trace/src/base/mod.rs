@@ -1,6 +1,7 @@
 //! What all layers use: errors, counted faults, sets of CPUs, distributions, names of threads, protobuf's
 //! wire format, text that is made from something else.
 
+pub(crate) mod bytes;
 mod cpuset;
 pub(crate) mod dist;
 mod error;

@@ -10,9 +10,9 @@
 //! by the thread that has the line: this is where nearly all the time of reading goes, about 40 ns a line.
 
 use super::{Places, Unit};
+use crate::base::bytes::{ONES, digits, first};
 
 /// One in each byte.
-const ONES: u64 = u64::from_ne_bytes([1; 8]);
 const ONES_16: u128 = u128::from_ne_bytes([1; 16]);
 
 /// Task, CPU, and the start of the rest.
@@ -101,26 +101,16 @@ fn cut((start, end): (usize, usize)) -> (u32, u32) {
 /// the digits (a blank, a bracket, a dash), or at what is no ASCII. Eight bytes at a time, by the carry of a
 /// subtraction: the lowest mark is right, and no other is looked at.
 #[inline(always)]
-fn letters(bytes: &[u8], mut at: usize) -> usize {
-    const HIGH: u64 = ONES << 7;
-    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        let eight = u64::from_le_bytes(*eight);
+fn letters(bytes: &[u8], at: usize) -> usize {
+    let marks = |eight: u64| {
         let below = eight.wrapping_sub(ONES * 0x30) & !eight;
         let colon = eight ^ (ONES * 0x3a);
         let colon = colon.wrapping_sub(ONES) & !colon;
-        let marks = (below | colon | eight) & HIGH;
-        if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while bytes
-        .get(at)
-        .is_some_and(|b| (0x30..0x80).contains(b) && *b != b':')
-    {
-        at += 1;
-    }
-    at
+        below | colon | eight
+    };
+    first(bytes, at, marks, |b| {
+        !(0x30..0x80).contains(&b) || b == b':'
+    })
 }
 
 /// The columns that the kernel's `%16s-%-7d [%03d] %5s` gives: no search is needed.
@@ -267,45 +257,18 @@ fn special(task: &[u8]) -> bool {
 /// `sec.fraction:`, as nanoseconds, and the place behind it.
 #[inline(always)]
 fn time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
-    let (seconds, dot) = number(bytes, start)?;
+    let (seconds, dot) = digits(bytes, start)?;
     if bytes.get(dot) != Some(&b'.') || dot - start > 9 {
         return None;
     }
     let ns = seconds * 1_000_000_000;
-    // Microseconds, nearly always: six digits at once.
-    if let Some([a, b, c, d, e, f, b':']) = bytes.get(dot + 1..dot + 8) {
-        let digits = [*a, *b, *c, *d, *e, *f].map(|b| u32::from(b.wrapping_sub(b'0')));
-        if digits.iter().all(|d| *d < 10) {
-            let [a, b, c, d, e, f] = digits;
-            let us = a * 100_000 + b * 10_000 + c * 1000 + d * 100 + e * 10 + f;
-            return Some((ns + u64::from(us) * 1000, dot + 8));
-        }
-    }
-    let (fraction, end) = number(bytes, dot + 1)?;
-    let digits = end - dot - 1;
-    if bytes.get(end) != Some(&b':') || digits > 9 {
+    let (fraction, end) = digits(bytes, dot + 1)?;
+    let count = end - dot - 1;
+    if bytes.get(end) != Some(&b':') || count > 9 {
         return None;
     }
-    let scale = 10u64.pow(9 - digits as u32);
+    let scale = 10u64.pow(9 - count as u32);
     Some((ns + fraction * scale, end + 1))
-}
-
-/// A decimal number of at most ten digits, and the place behind it.
-#[inline(always)]
-fn number(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
-    let (mut at, mut value) = (start, 0u64);
-    while let Some(&byte) = bytes.get(at) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value * 10 + u64::from(digit);
-        at += 1;
-        if at - start > 10 {
-            return None;
-        }
-    }
-    (at > start).then_some((value, at))
 }
 
 #[inline(always)]
