@@ -54,7 +54,10 @@ pub(crate) fn start(bytes: &[u8], before: &mut Before) -> Option<Places> {
 fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
     let (time_ns, at) = match column_of_time(bytes, head.rest, before) {
         Some(time) => time,
-        None => time(bytes, blanks(bytes, head.rest))?,
+        None => match time(bytes, blanks(bytes, head.rest))? {
+            (ns, end) if bytes.get(end) == Some(&b':') => (ns, end + 1),
+            _ => return None,
+        },
     };
     let start = blanks(bytes, at);
     if start == at {
@@ -254,9 +257,9 @@ fn special(task: &[u8]) -> bool {
     starts.iter().any(|start| task.starts_with(start))
 }
 
-/// `sec.fraction:`, as nanoseconds, and the place behind it.
+/// `sec.fraction`, as nanoseconds, and the place behind it.
 #[inline(always)]
-fn time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+pub(super) fn time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
     let (seconds, dot) = digits(bytes, start)?;
     if bytes.get(dot) != Some(&b'.') || dot - start > 9 {
         return None;
@@ -264,11 +267,8 @@ fn time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
     let ns = seconds * 1_000_000_000;
     let (fraction, end) = digits(bytes, dot + 1)?;
     let count = end - dot - 1;
-    if bytes.get(end) != Some(&b':') || count > 9 {
-        return None;
-    }
-    let scale = 10u64.pow(9 - count as u32);
-    Some((ns + fraction * scale, end + 1))
+    let scale = 10u64.pow(9u32.checked_sub(count as u32)?);
+    Some((ns + fraction * scale, end))
 }
 
 #[inline(always)]

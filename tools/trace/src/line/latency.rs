@@ -1,34 +1,45 @@
 //! Layouts in which the CPU is glued to the flags: the kernel's latency layout, and that of `trace-cmd report
 //! -l`.
 
-use super::{Record, Unit, is_flags, is_time, record, time_of, who};
+use super::{
+    Record, Unit, column_of_cpu, is_flags, is_number, is_time, last_word, record, time_of, who,
+};
 use crate::Fault;
 
-/// The latency layout of `trace-cmd report -l`: `comm-pid  1d..2. 14991.202563: event: text`.
-pub(super) fn glued(line: &str) -> Option<Result<Record<'_>, Fault>> {
-    // The first word that is a time decides.
-    let (left, time, after) = memchr::memchr_iter(b':', line.as_bytes()).find_map(|colon| {
-        let left = &line[..colon];
-        let start = left.rfind(|c: char| c.is_ascii_whitespace())? + 1;
-        let after = &line[colon + 1..];
-        let ends = after.bytes().next().is_none_or(|b| b.is_ascii_whitespace());
-        (ends && is_time(&left[start..])).then(|| (&left[..start], &left[start..], after))
-    })?;
-    let left = left.trim_ascii_end();
-    let start = left.rfind(|c: char| c.is_ascii_whitespace())? + 1;
-    let (left, column) = left.split_at(start);
-    let digits = column.bytes().take_while(u8::is_ascii_digit).count();
-    let (cpu, mut flags) = column.split_at(digits);
-    if flags.starts_with("-0x") {
-        flags = "";
-    } else if !is_flags(flags) {
-        return None;
-    }
-    if digits == 0 {
-        return None;
-    }
+/// Layouts with a time in seconds and `[cpu]`, with flags or without, or CPU and flags in one word, as `trace-cmd
+/// report -l` has them: `comm-pid  1d..2. 14991.202563: event: text`.
+pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    // The first word that is a time decides; a name may look like columns.
+    let from = column_of_cpu(line.as_bytes()).unwrap_or(0);
+    let (left, time, after) =
+        memchr::memchr_iter(b':', &line.as_bytes()[from..]).find_map(|at| {
+            let (left, after) = line.split_at(from + at);
+            let after = &after[1..];
+            let ends = after.bytes().next().is_none_or(|b| b.is_ascii_whitespace());
+            let (left, time) = last_word(left);
+            (ends && is_time(time)).then_some((left, time, after))
+        })?;
+    let (before, word) = last_word(left.trim_ascii_end());
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (cpu, flags) = word.split_at(digits);
+    let (left, cpu, flags) = match (digits, in_brackets(word)) {
+        (0, Some(cpu)) => (before, cpu, ""),
+        (0, None) => {
+            let (left, cpu) = last_word(before.trim_ascii_end());
+            (left, in_brackets(cpu)?, word)
+        }
+        _ if flags.starts_with("-0x") => (before, cpu, ""),
+        _ if is_flags(flags) => (before, cpu, flags),
+        _ => return None,
+    };
     let (task, pid) = who(left)?;
     Some(record((task, pid, cpu), flags, time_of(time), after))
+}
+
+/// The number in `[003]`.
+fn in_brackets(word: &str) -> Option<&str> {
+    let number = word.strip_prefix('[')?.strip_suffix(']')?;
+    is_number(number).then_some(number)
 }
 
 /// The latency layout: CPU and flags in one word, microseconds with a mark.

@@ -39,7 +39,7 @@ use crate::event::{Event, Fields, of_fields, of_text};
 
 use columns::column_of_cpu;
 pub(crate) use fast::{Before, start};
-use latency::{glued, latency};
+use latency::{latency, timed};
 use list::listed;
 pub(crate) use made::{Columns, Draft, Made, Maker};
 use other::{is_bare, is_raw, lost, special};
@@ -258,7 +258,7 @@ pub(crate) fn any(line: &str) -> Result<Line<'_>, Fault> {
     {
         return Ok(Line::Lost(lost));
     }
-    let found = glued(after)
+    let found = timed(after)
         .or_else(|| bracketed(after))
         .or_else(|| latency(after))
         .or_else(|| listed(after));
@@ -331,18 +331,13 @@ fn who(text: &str) -> Option<(&str, u32)> {
         // The thread group: not needed.
         text = text[..text.rfind('(')?].trim_ascii_end();
     }
-    let last = text
-        .bytes()
-        .rev()
-        .take_while(|b| !b.is_ascii_whitespace())
-        .count();
-    let (before, last) = text.split_at(text.len() - last);
-    let (task, pid) = if last.bytes().all(|b| b.is_ascii_digit()) {
+    let (before, last) = last_word(text);
+    let (task, pid) = if is_number(last) {
         (before, last)
     } else if let Some(thread) = of_process(last) {
         (before, thread)
     } else {
-        let dash = text.rfind('-')?;
+        let dash = memchr::memrchr(b'-', text.as_bytes())?;
         (&text[..dash], &text[dash + 1..])
     };
     let task = task.trim_ascii();
@@ -352,7 +347,8 @@ fn who(text: &str) -> Option<(&str, u32)> {
 
 /// The thread of `pid/tid`.
 fn of_process(word: &str) -> Option<&str> {
-    let (process, thread) = word.split_once('/')?;
+    let (process, thread) = word.split_at(memchr::memchr(b'/', word.as_bytes())?);
+    let thread = &thread[1..];
     (is_number(process) && is_number(thread)).then_some(thread)
 }
 
@@ -362,8 +358,7 @@ fn is_number(text: &str) -> bool {
 
 /// `digits.digits`.
 fn is_time(word: &str) -> bool {
-    let halves = word.split_once('.');
-    halves.is_some_and(|(whole, fraction)| is_number(whole) && is_number(fraction))
+    fast::time(word.as_bytes(), 0).is_some_and(|(_, end)| end == word.len())
 }
 
 /// The irq-info column.
@@ -374,21 +369,14 @@ fn is_flags(text: &str) -> bool {
 
 /// Nanoseconds out of `sec.fraction`, or the number itself when it has no fraction.
 fn time_of(text: &str) -> Result<(u64, Unit), Fault> {
-    let Some((whole, fraction)) = text.split_once('.') else {
+    if is_number(text) {
         let number = text.parse().map_err(|_| Fault::Time)?;
         return Ok((number, Unit::None));
-    };
-    let digits = fraction.len();
-    if !(1..=9).contains(&digits) || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Fault::Time);
     }
-    let scale = 10u64.pow(9 - digits as u32);
-    let fraction = fraction.parse::<u64>().map_err(|_| Fault::Time)? * scale;
-    let whole = whole.parse::<u64>().map_err(|_| Fault::Time)?;
-    let ns = whole
-        .checked_mul(1_000_000_000)
-        .and_then(|ns| ns.checked_add(fraction));
-    Ok((ns.ok_or(Fault::Time)?, Unit::Seconds))
+    match fast::time(text.as_bytes(), 0) {
+        Some((ns, end)) if end == text.len() => Ok((ns, Unit::Seconds)),
+        _ => Err(Fault::Time),
+    }
 }
 
 /// A record whose event follows, after a difference of times if there is one.
@@ -434,13 +422,14 @@ fn record_of<'a>(
 fn event_of(rest: &str) -> Option<(&str, &str)> {
     let (name, text) = word(rest);
     let rest = rest.trim_ascii_start();
-    if let Some(open) = name.find('(')
-        && name.starts_with("sys_")
+    if name.starts_with("sys_")
+        && let Some(open) = name.find('(')
     {
         return Some(rest.split_at(open));
     }
     if let Some(name) = name.strip_suffix(':') {
-        return Some((name.rsplit(':').next().unwrap_or(name), text));
+        let subsystem = memchr::memrchr(b':', name.as_bytes());
+        return Some((&name[subsystem.map_or(0, |at| at + 1)..], text));
     }
     let stack = "<stack trace>";
     if rest.starts_with(stack) {
@@ -450,6 +439,12 @@ fn event_of(rest: &str) -> Option<(&str, &str)> {
     let text = text.trim_ascii_start();
     let known = text.starts_with("<-") || text.starts_with("-> ");
     (known && !name.is_empty()).then_some((name, text))
+}
+
+/// What stands before the last word, and that word; the text does not end with a blank.
+fn last_word(text: &str) -> (&str, &str) {
+    let before = text.bytes().rposition(|b| b.is_ascii_whitespace());
+    text.split_at(before.map_or(0, |at| at + 1))
 }
 
 /// The first word, and what follows it.

@@ -85,7 +85,9 @@ pub(super) struct Formats {
     typed: Vec<Format>,
     /// The place of a number's, as [`index`] counts; 0: there is none.
     places: Vec<u16>,
-    generic: Map<String, Format>,
+    generic: Vec<Format>,
+    /// The place of a name's.
+    names: Map<Vec<u8>, usize>,
 }
 
 /// Numbers of known messages, and then of those with descriptors; others are not kept.
@@ -104,7 +106,8 @@ impl Default for Formats {
         let mut formats = Formats {
             typed: Vec::new(),
             places: Vec::new(),
-            generic: Map::default(),
+            generic: Vec::new(),
+            names: Map::default(),
         };
         for (number, name, fields) in &TYPED {
             let fields = fields.iter().enumerate();
@@ -220,17 +223,23 @@ impl Formats {
                 break;
             }
         }
-        let name = text(name)?;
-        if name.is_empty() {
-            return Err(Torn);
-        }
-        if !self.generic.contains_key(name) {
-            if self.generic.len() == FORMATS_MOST {
-                self.generic.clear();
+        let at = match self.names.get(name) {
+            Some(at) => *at,
+            None => {
+                let known = Format::new(text(name)?, &[]);
+                if name.is_empty() {
+                    return Err(Torn);
+                }
+                if self.generic.len() == FORMATS_MOST {
+                    self.generic.clear();
+                    self.names.clear();
+                }
+                self.generic.push(known);
+                self.names.insert(name.to_owned(), self.generic.len() - 1);
+                self.generic.len() - 1
             }
-            self.generic.insert(name.to_owned(), Format::new(name, &[]));
-        }
-        Ok(&self.generic[name])
+        };
+        Ok(&self.generic[at])
     }
 }
 
