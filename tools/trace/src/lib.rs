@@ -15,10 +15,10 @@
 //!
 //! A folder imports only folders that stand above it in this table.
 //!
-//! **Memory**: 128 KiB of text at a time, six times as much if a thread reads ahead
-//! ([`Reader::ahead`]); in front of it a decompressor's window (at most 80 MiB for
-//! xz, as `xz -9` wants, 100 MiB for zstd, little for gzip) or, for a `trace.dat`, a page for each CPU and the
-//! tables of a kernel, about 12 MB ([`from_seek`] says more), or 32 MiB of Perfetto's bundles.
+//! **Memory**: 128 KiB of text at a time, six times as much if a thread reads ahead ([`Reader::ahead`]); in
+//! front of it a decompressor's window (at most 80 MiB for xz, as `xz -9` wants, 100 MiB for zstd, little for
+//! gzip) or, for a `trace.dat`, a page for each CPU and the tables of a kernel, about 12 MB ([`from_seek`]
+//! says more), or 32 MiB of Perfetto's bundles.
 //!
 //! Three rules hold throughout. A line or a field that cannot be read is counted with its line number and
 //! never guessed at. Nothing panics, whatever the bytes. Nothing grows with the length of a trace, except

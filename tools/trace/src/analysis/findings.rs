@@ -164,8 +164,8 @@ impl Findings {
         let most = super::spread::VALUES_MOST;
         if given_up > 0 {
             self.notes.push(format!(
-                "{what}: percentiles of {given_up} rows were given up: all rows together had more than {most} \
-                 different values"
+                "{what}: percentiles of {given_up} rows were given up: all rows together had more than \
+                 {most} different values"
             ));
         }
     }

@@ -1,13 +1,12 @@
-//! Layouts in which the CPU is glued to the flags: the kernel's latency layout, and that of `trace-cmd report
-//! -l`.
+//! Layouts that are known by their time: in seconds, or the kernel's latency layout.
 
 use super::{
     Record, Unit, column_of_cpu, is_flags, is_number, is_time, last_word, record, time_of, who,
 };
 use crate::Fault;
 
-/// Layouts with a time in seconds and `[cpu]`, with flags or without, or CPU and flags in one word, as `trace-cmd
-/// report -l` has them: `comm-pid  1d..2. 14991.202563: event: text`.
+/// Layouts with a time in seconds and `[cpu]`, with flags or without, or CPU and flags in one word, as
+/// `trace-cmd report -l` has them: `comm-pid  1d..2. 14991.202563: event: text`.
 pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
     // The first word that is a time decides; a name may look like columns.
     let from = column_of_cpu(line.as_bytes()).unwrap_or(0);
