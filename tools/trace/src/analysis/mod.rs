@@ -201,9 +201,13 @@ impl Analysis {
     /// timeline could not be written.
     pub fn finish(self, summary: &Summary) -> Result<Findings, Error> {
         let (window, by) = self.window.bounds(summary)?;
-        let mut findings = Findings::default();
+        let about = About::new(summary, self.window.undecoded, window, by, &self.present);
+        let mut findings = Findings {
+            about,
+            tables: Vec::new(),
+            notes: Vec::new(),
+        };
         self.part.finish(&mut findings, window)?;
-        findings.about = About::new(summary, self.window.undecoded, window, by, &self.present);
         if !is_few(summary.unitless, summary) {
             findings.without_times();
         }

@@ -59,14 +59,15 @@ fn every_file_has_the_records_and_the_events_of_trace_cmds_report() {
 
 #[test]
 fn tasks_and_flags_are_those_of_the_report() {
-    // trace-cmd prints `N` for what the kernel prints as `n`, and eight letters of a name with -l.
+    // trace-cmd prints eight letters of a name with -l.
     let columns = |name: &str| {
         let input = from_seek(name, Cursor::new(bytes(name))).expect("opens");
         let (mut reader, mut all) = (Reader::new(name, input), Vec::new());
         while let Some(it) = reader.next_record().expect("reads") {
             let task: String = it.task.chars().take(8).collect();
             if it.event != "unknown" {
-                all.push((task.trim().to_owned(), it.flags.0.replace('n', "N")));
+                let flags = [it.flags.irqs_off(), it.flags.hardirq(), it.flags.softirq()];
+                all.push((task.trim().to_owned(), flags));
             }
         }
         all
