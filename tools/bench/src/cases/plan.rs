@@ -4,14 +4,16 @@
 //! [`crate::targets`] with its name.
 
 use super::setting::{Kind, Setting};
-use crate::measure::once::{self, Ask, Question};
+use crate::measure::once::{self, Answer, Ask};
 use crate::measure::order;
 use crate::{subjects, targets};
 use quiescent_report::rows::{Figure, Samples, samples};
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::{Control, Error, OURS, Report, Row, verdict};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A measurement.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ impl Bench {
         settings: &[],
         method: "",
         check: |_| Ok(()),
-        body: Body::Processes(Processes::USUAL),
+        body: Body::Here(|_, _| Ok(Vec::new())),
         describe: |_, _| (),
         ratios: false,
         title: "",
@@ -71,19 +73,50 @@ pub enum Body {
 pub struct Processes {
     /// The questions of a round.
     pub cells: fn(&Given) -> Vec<Cell>,
+    /// The time that a slow library takes for one on a busy machine, several times over.
+    pub patience: fn(&Ask) -> Duration,
+    /// Measures, in the process that was asked: figures, or the reason and the remedy.
+    pub measure: Answer,
     /// How much [`Cell::load`] there may be at the same time.
     pub capacity: fn(&Given) -> u64,
     /// Figures that are made of those of the same round.
     pub derived: fn(&[Said]) -> Vec<(&'static str, Figure)>,
 }
 
-impl Processes {
-    /// One after the other.
-    pub(crate) const USUAL: Processes = Processes {
-        cells: |_| Vec::new(),
-        capacity: |_| 1,
-        derived: |_| Vec::new(),
-    };
+impl Body {
+    /// By processes, one after the other.
+    pub(crate) const fn asked(
+        cells: fn(&Given) -> Vec<Cell>,
+        patience: fn(&Ask) -> Duration,
+        measure: Answer,
+    ) -> Self {
+        Body::Processes(Processes {
+            cells,
+            patience,
+            measure,
+            capacity: |_| 1,
+            derived: |_| Vec::new(),
+        })
+    }
+
+    /// The same with these figures beside.
+    pub(crate) const fn with(
+        mut self,
+        derived: fn(&[Said]) -> Vec<(&'static str, Figure)>,
+    ) -> Self {
+        if let Body::Processes(processes) = &mut self {
+            processes.derived = derived;
+        }
+        self
+    }
+
+    /// The same with so much load at the same time.
+    pub(crate) const fn at_once(mut self, capacity: fn(&Given) -> u64) -> Self {
+        if let Body::Processes(processes) = &mut self {
+            processes.capacity = capacity;
+        }
+        self
+    }
 }
 
 /// What a process of this subject said.
@@ -103,22 +136,36 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A process that is alone on the machine, in every round.
-    pub fn alone(subject: &'static str, question: &impl Question) -> Cell {
+    /// A process that is alone on the machine, in every round, and is asked with all settings.
+    pub fn of(given: &Given, subject: &'static str, case: impl Into<String>) -> Cell {
+        let ask = Ask {
+            bench: given.bench.name.into(),
+            subject: subject.into(),
+            case: case.into(),
+            numbers: given.values.clone(),
+        };
         Cell {
             subject,
-            ask: Ask::of(question),
+            ask,
             load: 1,
             once: false,
         }
     }
 
-    /// A process that takes so much of the machine.
-    pub fn of_load(subject: &'static str, question: &impl Question, load: u64) -> Cell {
-        Cell {
-            load,
-            ..Cell::alone(subject, question)
-        }
+    /// The same with this number.
+    pub fn with(self, name: &str, number: u64) -> Cell {
+        self.with_all(name, vec![number])
+    }
+
+    /// The same with these numbers.
+    pub fn with_all(mut self, name: &str, numbers: Vec<u64>) -> Cell {
+        self.ask.numbers.insert(name.into(), numbers);
+        self
+    }
+
+    /// The same, taking so much of the machine.
+    pub fn of_load(self, load: u64) -> Cell {
+        Cell { load, ..self }
     }
 }
 
@@ -143,7 +190,7 @@ pub struct Given {
     pub only: Vec<String>,
     /// Only these cases of `bench retire`, when not empty.
     pub cases: Vec<String>,
-    values: Vec<Vec<u64>>,
+    values: BTreeMap<String, Vec<u64>>,
 }
 
 impl Given {
@@ -154,14 +201,13 @@ impl Given {
 
     /// All values of a setting that has several.
     pub fn all(&self, name: &str) -> &[u64] {
-        let place = self.place(name);
-        &self.values
-            [place.unwrap_or_else(|| panic!("bench {}: no setting {name}", self.bench.name))]
+        let values = self.values.get(name);
+        values.unwrap_or_else(|| panic!("bench {}: no setting {name}", self.bench.name))
     }
 
     /// Whether a switch is set; one that there is not is not.
     pub fn is(&self, name: &str) -> bool {
-        self.place(name).is_some_and(|it| self.values[it][0] != 0)
+        self.values.get(name).is_some_and(|it| it[0] != 0)
     }
 
     /// The same with this value.
@@ -171,20 +217,14 @@ impl Given {
 
     /// The same with these values.
     pub fn with_all(mut self, name: &str, values: Vec<u64>) -> Self {
-        let place = self.place(name);
-        self.values
-            [place.unwrap_or_else(|| panic!("bench {}: no setting {name}", self.bench.name))] =
-            values;
+        self.all(name);
+        self.values.insert(name.into(), values);
         self
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
-        self.bench.settings.iter().position(|it| it.name == name)
-    }
-
     fn check(&self) -> Result<(), Error> {
-        for (it, values) in self.bench.settings.iter().zip(&self.values) {
-            let (least, most) = it.range;
+        for it in self.bench.settings {
+            let (values, (least, most)) = (self.all(it.name), it.range);
             let wrong = values.iter().find(|value| !(least..=most).contains(value));
             if values.is_empty() || wrong.is_some() {
                 let value = wrong.map_or("nothing".into(), u64::to_string);
@@ -205,7 +245,11 @@ impl Bench {
             seed: 1,
             only: Vec::new(),
             cases: Vec::new(),
-            values: self.settings.iter().map(Setting::usual).collect(),
+            values: self
+                .settings
+                .iter()
+                .map(|it| (it.name.into(), it.usual()))
+                .collect(),
         }
     }
 
@@ -238,8 +282,8 @@ impl Bench {
             Body::Here(measure) => measure(given, control)?,
         };
         let mut report = Report::new(&self.command(), given.seed);
-        for (setting, values) in self.settings.iter().zip(&given.values) {
-            report.option(setting.name, setting.reported(values));
+        for setting in self.settings {
+            report.option(setting.name, setting.reported(given.all(setting.name)));
         }
         report.option("method", self.method);
         subjects::note(&mut report, given.is("compare"));
@@ -261,7 +305,7 @@ impl Bench {
         let mut cells = (processes.cells)(given);
         cells
             .retain(|it| given.only.is_empty() || given.only.iter().any(|name| name == it.subject));
-        let rounds = given.place("rounds").map_or(1, |_| given.of("rounds"));
+        let rounds = given.values.get("rounds").map_or(1, |it| it[0]);
         let once = cells.iter().filter(|it| it.once).count() as u64;
         let all = rounds * (cells.len() as u64 - once) + once;
         control.progress.begin(&self.command(), all);
@@ -278,6 +322,7 @@ impl Bench {
                 once::together(
                     &given.program,
                     &asks,
+                    processes.patience,
                     control,
                     |asked, figures: Vec<Figure>| {
                         let cases = figures.iter().map(|it| it.case.clone());
@@ -397,12 +442,12 @@ fn ratios(report: &Report) -> Vec<Row> {
 mod tests {
     use super::*;
     use crate::cases::fixture;
-    use crate::measure::once::tests::Twice;
 
     #[test]
     fn waves_are_filled_in_order() {
         let loads = |loads: &[u64]| {
-            let cell = |load: &u64| Cell::of_load("ck", &Twice { number: 1 }, *load);
+            let given = crate::cases::retire::RETIRE.usual("true".into());
+            let cell = |load: &u64| Cell::of(&given, "ck", "push").of_load(*load);
             let cells: Vec<Cell> = loads.iter().map(cell).collect();
             let places: Vec<usize> = (0..cells.len()).collect();
             let waves = waves(&places, &cells, 10).into_iter();

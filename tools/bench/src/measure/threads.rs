@@ -5,9 +5,9 @@
 //! measurement: a library that leaves its work to the end must not look cheap.
 
 use crate::measure::clock;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the threads did.
 #[derive(Debug)]
@@ -18,6 +18,13 @@ pub struct Ran<T> {
     pub cpu_ns: u64,
     /// Time that passed.
     pub wall_ns: u64,
+}
+
+impl<T> Ran<T> {
+    /// A rate of so many in that time.
+    pub fn per_second(&self, count: u64) -> f64 {
+        count as f64 * 1e9 / self.wall_ns.max(1) as f64
+    }
 }
 
 /// What a thread does for the library that it measures.
@@ -62,7 +69,12 @@ pub struct Steps<T = ()>(Sender<T>, Receiver<()>);
 impl<T> Steps<T> {
     /// Says what was done, and sleeps until the next step; false when there is none any more.
     pub fn next(&self, done: T) -> bool {
-        self.0.send(done).is_ok() && self.1.recv().is_ok()
+        self.say(done) && self.1.recv().is_ok()
+    }
+
+    /// Says what was done, and goes on; false when nothing listens any more.
+    pub fn say(&self, done: T) -> bool {
+        self.0.send(done).is_ok()
     }
 }
 
@@ -96,6 +108,18 @@ impl<T: Send + 'static> Helper<T> {
     /// [`DIED`].
     pub fn wait(&self) -> Result<T, String> {
         self.said.recv().map_err(|_| DIED.into())
+    }
+
+    /// What it says within this time; `None` when it says nothing.
+    ///
+    /// # Errors
+    /// [`DIED`].
+    pub fn heard(&self, patience: Duration) -> Result<Option<T>, String> {
+        match self.said.recv_timeout(patience) {
+            Ok(said) => Ok(Some(said)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(DIED.into()),
+        }
     }
 
     /// Has it end, and waits until it has.

@@ -33,15 +33,13 @@
 pub mod child;
 mod round;
 
-use super::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use super::plan::{Bench, Body, Cell, Given, Shown};
 use super::setting;
 use crate::deferral::swap::{BARE, Content, Place};
 use crate::deferral::{self, Deferring};
-use child::RetireAsk;
 use quiescent_report::rows::{MEBIBYTE, MILLION};
 use quiescent_report::text::cases::Column;
 use round::{ABOVE_BARE, ABOVE_EMPTY, INSIDE_RATIO};
-use serde::{Deserialize, Serialize};
 
 /// The measurement.
 pub static RETIRE: Bench = Bench {
@@ -73,11 +71,7 @@ pub static RETIRE: Bench = Bench {
              the same before the first object; above_malloc_free_ns, above_empty_bytes: less malloc-free's, \
              less empty's of the same round; at rest: voluntary context switches of all threads but the \
              caller",
-    body: Body::Processes(Processes {
-        cells,
-        derived: round::derived,
-        ..Processes::USUAL
-    }),
+    body: Body::asked(cells, child::patience, child::measure).with(round::derived),
     ratios: true,
     title: "Reclaiming a 64-byte block later: median [min..max] over rounds, a process each",
     tables: &[
@@ -190,8 +184,7 @@ pub static RETIRE: Bench = Bench {
 const PARTLY: [&str; 4] = [BARE, "arc-swap", "arc-swap-cache", "papaya-seize"];
 
 /// What is measured, by a process each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetireCase {
     /// CPU time of calls.
     Push,
@@ -256,6 +249,14 @@ impl RetireCase {
                 format!("{} {} {producers}t", place.name(), content.name())
             }
             RetireCase::AtRest => "at rest".into(),
+        }
+    }
+
+    /// The name in a question: the two whose figures belong to one case are two.
+    pub fn key(self) -> String {
+        match self {
+            RetireCase::Latency => "latency".into(),
+            other => other.name(),
         }
     }
 
@@ -338,17 +339,13 @@ fn cells(given: &Given) -> Vec<Cell> {
     subjects.retain(|subject| subject.name != "arc-swap-cache");
     subjects.push(deferral::malloc_free());
     let cell = |subject: &Deferring, case: RetireCase| {
-        let ask = RetireAsk {
-            subject: subject.name.into(),
-            case,
-            objects: case.objects(given.of("objects")),
-            rest_ms: given.of("rest_ms"),
-        };
         // Those at rest do not disturb each other.
-        let at_rest = case == RetireCase::AtRest;
+        let once = case == RetireCase::AtRest;
+        let cell = Cell::of(given, subject.name, case.key()).of_load(u64::from(!once));
+        let objects = case.objects(given.of("objects"));
         Cell {
-            once: at_rest,
-            ..Cell::of_load(subject.name, &ask, u64::from(!at_rest))
+            once,
+            ..cell.with("objects", objects)
         }
     };
     let mut cells = Vec::new();

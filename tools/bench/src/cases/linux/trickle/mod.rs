@@ -23,10 +23,9 @@
 
 pub mod child;
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Processes, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, RETIRE};
-use child::TrickleAsk;
 use quiescent_report::Report;
 use quiescent_report::text::cases::Column;
 use quiescent_report::text::number::short;
@@ -76,11 +75,7 @@ pub static TRICKLE: Bench = Bench {
              blocks of quiescent run none, theirs are from its counters, looked at every 5 ms; never_run: \
              not freed patience_ms after the trickle",
     check,
-    body: Body::Processes(Processes {
-        cells,
-        capacity: |given| given.of("capacity"),
-        ..Processes::USUAL
-    }),
+    body: Body::asked(cells, child::patience, child::measure).at_once(|given| given.of("capacity")),
     title: "A trickle of 64-byte blocks, a process each; `retire` is other libraries' only verb",
     tables: &[
         Shown::Cases(
@@ -160,16 +155,10 @@ fn is_call(case: &str) -> bool {
 
 /// Everything to measure, the slowest rates first.
 fn cells(given: &Given) -> Vec<Cell> {
-    let asks = asks(given).into_iter();
-    asks.map(|(subject, ask)| Cell::of_load(subject, &ask, ask.rate))
-        .collect()
-}
-
-fn asks(given: &Given) -> Vec<(&'static str, TrickleAsk)> {
     let mut rates = given.all("rates").to_vec();
     rates.sort_unstable();
     rates.dedup();
-    let mut asks = Vec::new();
+    let mut cells = Vec::new();
     for rate in rates {
         for subject in deferral::selected(given.is("compare")) {
             for verb in subject.verbs.iter().filter(|verb| verb.trickled) {
@@ -177,22 +166,16 @@ fn asks(given: &Given) -> Vec<(&'static str, TrickleAsk)> {
                 if !lazy && !(1..=CALLS_UP_TO).contains(&rate) {
                     continue;
                 }
-                let ask = |exits| TrickleAsk {
-                    subject: subject.name.into(),
-                    verb: verb.name.into(),
-                    rate,
-                    ms: given.of("ms"),
-                    exits,
-                    patience_ms: given.of("patience_ms"),
-                };
-                asks.push((subject.name, ask(false)));
+                let cell = Cell::of(given, subject.name, verb.name).of_load(rate);
+                let cell = cell.with("rate", rate).with("exits", 0);
+                cells.push(cell.clone());
                 if lazy && (1..=EXITS_UP_TO).contains(&rate) {
-                    asks.push((subject.name, ask(true)));
+                    cells.push(cell.with("exits", 1));
                 }
             }
         }
     }
-    asks
+    cells
 }
 
 fn check(given: &Given) -> Result<(), String> {
@@ -237,7 +220,6 @@ pub fn is_of(case: &str, verb: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::once::Question;
     use quiescent_report::Control;
 
     #[test]
@@ -253,8 +235,8 @@ mod tests {
     #[test]
     fn cases_have_the_names_that_scripts_rely_on() {
         let given = TRICKLE.usual("true".into());
-        let asks = asks(&given.with_all("rates", vec![10_000, 0, 100, 10, 10]));
-        let cases: Vec<String> = asks.iter().map(|(_, ask)| ask.case()).collect();
+        let cells = cells(&given.with_all("rates", vec![10_000, 0, 100, 10, 10]));
+        let cases: Vec<String> = cells.iter().map(|it| child::case(&it.ask)).collect();
         let of_rate = |rate: u64| {
             ["retire", "retire", "retire_on_worker", "call", "call_hurry"]
                 .iter()
@@ -275,16 +257,17 @@ mod tests {
     #[test]
     fn every_verb_has_few_blocks_freed_in_the_end() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();
-        for (name, mut ask) in asks(&TRICKLE.usual("true".into()).with("compare", 1)) {
-            if ask.rate != 100 {
+        for cell in cells(&TRICKLE.usual("true".into()).with("compare", 1)) {
+            if cell.ask.of("rate") != 100 {
                 continue;
             }
-            (ask.ms, ask.patience_ms) = (30, 1);
-            let figures = ask.measure().unwrap();
+            let name = cell.subject;
+            let ask = cell.with("ms", 30).with("patience_ms", 1).ask;
+            let figures = child::measure(&ask).unwrap();
             let value = |metric: &str| {
                 let mut found = figures.iter().filter(|figure| figure.metric == metric);
                 found
-                    .find(|figure| figure.case == ask.case())
+                    .find(|figure| figure.case == child::case(&ask))
                     .map(|figure| figure.value)
             };
             assert!(
