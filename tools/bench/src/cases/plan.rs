@@ -1,4 +1,5 @@
-//! A measurement as a table: its options, what each process is asked, the tables of its text.
+//! A measurement as a table: its options, and what each process is asked. `reports.toml` has its words and
+//! the tables of its text.
 //!
 //! The command line, the report and the text are made of it, the same for all; its targets are those of
 //! [`crate::targets`] with its name.
@@ -6,13 +7,17 @@
 use super::setting::{Kind, Setting};
 use crate::measure::once::{self, Answer, Ask};
 use crate::measure::order;
-use crate::{subjects, targets};
+use crate::subjects;
+use crate::targets::{self, fits};
 use quiescent_report::rows::{Figure, Samples, samples};
+use quiescent_report::text::Table;
 use quiescent_report::text::cases::{self, Column};
 use quiescent_report::{Control, Error, OURS, Report, Row, verdict};
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// A measurement.
@@ -24,8 +29,6 @@ pub struct Bench {
     pub about: &'static str,
     /// Its options.
     pub settings: &'static [Setting],
-    /// How it is measured, in words.
-    pub method: &'static str,
     /// What is wrong with options that are each in range.
     pub check: fn(&Given) -> Result<(), String>,
     /// How it is measured.
@@ -34,10 +37,6 @@ pub struct Bench {
     pub describe: fn(&Given, &mut Report),
     /// Whether our other kinds of readers (`quiescent-…`) have rows with their ratio to `quiescent`.
     pub ratios: bool,
-    /// Above the tables; `{threads}` stands for the value of an option.
-    pub title: &'static str,
-    /// The tables.
-    pub tables: &'static [Shown],
     /// What is said below them.
     pub remarks: fn(&Report) -> String,
 }
@@ -48,13 +47,10 @@ impl Bench {
         name: "",
         about: "",
         settings: &[],
-        method: "",
         check: |_| Ok(()),
         body: Body::Here(|_, _| Ok(Vec::new())),
         describe: |_, _| (),
         ratios: false,
-        title: "",
-        tables: &[],
         remarks: |_| String::new(),
     };
 }
@@ -169,13 +165,44 @@ impl Cell {
     }
 }
 
-/// A table: its title, then what it shows; empty ones are left out.
-#[derive(Debug, Clone, Copy)]
-pub enum Shown {
-    /// A line for each subject and a column for each case: this metric, in units of so many, of these cases.
-    Cases(&'static str, &'static str, f64, fn(&str) -> bool),
-    /// A line for each subject and case of these.
-    Metrics(&'static str, fn(&str) -> bool, &'static [Column]),
+/// What `reports.toml` says of a measurement. The head of that file says what each key means.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    method: String,
+    title: String,
+    tables: Vec<Shown>,
+}
+
+/// A table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    title: String,
+    cases: Vec<String>,
+    metric: Option<String>,
+    scale: Option<f64>,
+    #[serde(default)]
+    columns: Vec<(String, String)>,
+}
+
+static WORDS: LazyLock<BTreeMap<String, Words>> =
+    LazyLock::new(|| toml::from_str(include_str!("reports.toml")).expect("a test reads it"));
+
+impl Shown {
+    fn table(&'static self, report: &Report) -> Table {
+        let wanted = |case: &str| self.cases.iter().any(|pattern| fits(pattern, case));
+        match &self.metric {
+            Some(metric) => cases::of_cases(report, metric, self.scale.unwrap_or(1.0), wanted),
+            None => {
+                let columns = self
+                    .columns
+                    .iter()
+                    .map(|(head, metric)| Column(head, metric));
+                cases::of_metrics(report, wanted, &columns.collect::<Vec<_>>())
+            }
+        }
+    }
 }
 
 /// What is asked for.
@@ -253,6 +280,10 @@ impl Bench {
         }
     }
 
+    fn words(&self) -> &'static Words {
+        &WORDS[self.name]
+    }
+
     /// `bench NAME`.
     pub fn command(&self) -> String {
         format!("bench {}", self.name)
@@ -285,7 +316,7 @@ impl Bench {
         for setting in self.settings {
             report.option(setting.name, setting.reported(given.all(setting.name)));
         }
-        report.option("method", self.method);
+        report.option("method", &*self.words().method);
         subjects::note(&mut report, given.is("compare"));
         (self.describe)(given, &mut report);
         report.rows = rows;
@@ -346,18 +377,11 @@ impl Bench {
 
     /// The tables of a report, without the targets.
     pub fn figures(&self, report: &Report) -> String {
-        let mut text = format!("{}\n", self.filled(self.title, report));
-        for table in self.tables {
-            text += &match *table {
-                Shown::Cases(title, metric, scale, wanted) => {
-                    let table = cases::of_cases(report, metric, scale, wanted);
-                    table.titled(&self.filled(title, report))
-                }
-                Shown::Metrics(title, wanted, columns) => {
-                    let table = cases::of_metrics(report, wanted, columns);
-                    table.titled(&self.filled(title, report))
-                }
-            };
+        let words = self.words();
+        let mut text = format!("{}\n", self.filled(&words.title, report));
+        for shown in &words.tables {
+            let title = self.filled(&shown.title, report);
+            text += &shown.table(report).titled(&title);
         }
         text + &(self.remarks)(report)
     }
@@ -510,14 +534,28 @@ mod tests {
     }
 
     #[test]
+    fn words_are_of_measurements_and_each_table_has_columns() {
+        let all = crate::cases::all();
+        for (name, words) in &*WORDS {
+            let known = all.iter().any(|it| it.name == name);
+            assert!(known || cfg!(not(target_os = "linux")), "{name}");
+            for it in &words.tables {
+                assert!(it.metric.is_some() == it.columns.is_empty(), "{it:?}");
+                assert!(it.metric.is_some() || it.scale.is_none(), "{it:?}");
+            }
+        }
+    }
+
+    #[test]
     fn tables_of_a_report_are_of_its_own_cases() {
         let value = |case, metric| fixture::report(&[(OURS, case, metric, 7.5)]);
         for bench in crate::cases::all() {
-            let (none, own) = (bench.text(&value("nothing", "nothing")), bench.tables[0]);
+            let none = bench.text(&value("nothing", "nothing"));
             assert!(!none.contains("7.5"), "{none}");
-            if let Shown::Cases(_, metric, scale, wanted) = own
-                && scale == 1.0
-                && wanted("empty")
+            let own = &bench.words().tables[0];
+            if let Some(metric) = own.metric.as_ref()
+                && own.scale.is_none()
+                && own.cases.iter().any(|it| fits(it, "empty"))
             {
                 let text = bench.figures(&value("empty", metric));
                 assert!(text.contains("7.50"), "{text}");

@@ -6,7 +6,7 @@
 //! sections, another ends them: CPU time of both a section, less the same with plain words; for subjects
 //! whose sections may end on another thread.
 
-use super::plan::{Bench, Body, Given, Shown};
+use super::plan::{Bench, Body, Given};
 use super::setting::{self, Setting};
 use crate::instructions::{self, LoopCase};
 use crate::measure::{clock, order};
@@ -47,36 +47,11 @@ pub static READ: Bench = Bench {
         // CPU time a cell should take, shared out when there are more threads than CPUs.
         Setting::count("cell_us", "2000", 1_000_000, "").named(""),
     ],
-    method: "thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); \
-             each loop at four places in a cache line; subjects interleaved, order rotated; median, min, max \
-             over rounds; repin is per read; across an await: two polls of a task that is pending once; \
-             ended elsewhere: CPU time of both threads; ratios: medians of this run divided",
     body: Body::Here(measure),
     describe,
     ratios: true,
-    title: "Read side: CPU ns a pair, {threads} thread(s) at once: median [min..max] over rounds; repin per \
-            read; -turns: two domains by turns",
-    tables: &[
-        Shown::Cases("Each pair", METRIC, 1.0, is_case),
-        Shown::Cases(
-            "Our other kinds of readers, over those of the process",
-            "cpu_ns_ratio",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "Instructions a pair, and of a call that retires",
-            instructions::METRIC,
-            1.0,
-            |_| true,
-        ),
-    ],
     ..Bench::USUAL
 };
-
-fn is_case(case: &str) -> bool {
-    case == HANDED || ReadCase::named(case).is_some()
-}
 
 fn measure(given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
     if given.is("instructions") {

@@ -7,7 +7,7 @@
 use crate::deferral::Deferring;
 use crate::measure::figures::Figures;
 use crate::measure::process;
-use crate::measure::threads::Helper;
+use crate::measure::threads::{Helper, Steps};
 use crate::subjects::{self, Counters};
 use quiescent_report::rows::Figure;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub fn watch(
     rest: Duration,
     case: &str,
 ) -> Result<Vec<Figure>, String> {
-    let (producer, ()) = Helper::start("producer", move |steps| {
+    let (producer, ()) = Helper::start("producer", move |steps: &Steps| {
         (subject.attach)();
         if objects > 0 {
             (subject.all_in)(objects);

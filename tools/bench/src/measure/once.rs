@@ -1,4 +1,5 @@
-//! Processes that measure once: they get a question ([`Ask`]) as an argument, print one line of JSON, and end.
+//! Processes that measure once: they get a question ([`Ask`]) as an argument, print one line of JSON, and
+//! end.
 //!
 //! There is a fresh process for each subject, case and round, because peak memory is a property of a whole
 //! process, and because a library's worker thread and an allocator's pools must not be inherited from the

@@ -5,7 +5,7 @@
 //! and a number of blocks, such as `1000 by retire`, or `empty`. Only for libraries that have a barrier for
 //! all threads. A process has the machine to itself.
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting;
 use crate::deferral::{self, RETIRE};
 use crate::measure::clock;
@@ -13,7 +13,6 @@ use crate::measure::figures::Figures;
 use crate::measure::once::Ask;
 use crate::measure::threads::{Helper, Steps};
 use quiescent_report::rows::Figure;
-use quiescent_report::text::cases::Column;
 use std::time::Duration;
 
 /// The measurement.
@@ -30,20 +29,7 @@ pub static BARRIER: Bench = Bench {
         ),
         setting::threads("threads", "4", "Threads that queue them"),
     ],
-    method: "a fresh process a subject, case and round, alone, order rotated; threads hand over their share \
-             and sleep, then the main thread calls the barrier: the wall clock of that call",
     body: Body::asked(cells, patience, measure),
-    title: "Until everything queued is gone, us; blocks queued before each call, by {threads} threads: \
-            median [min..max] of rounds",
-    tables: &[Shown::Metrics(
-        "The call",
-        |_| true,
-        &[
-            Column("median", "latency_us"),
-            Column("p99", "latency_us_p99"),
-            Column("maximum", "latency_us_max"),
-        ],
-    )],
     ..Bench::USUAL
 };
 
@@ -81,7 +67,7 @@ fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
     let producer = |_| {
         let body = move |steps: &Steps| {
             (subject.attach)();
-            while steps.next(()) {
+            while steps.next(()).is_some() {
                 if let Some(verb) = verb {
                     (verb.many)(share);
                 }
@@ -96,7 +82,7 @@ fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
     let mut took = Vec::new();
     // The first call is not measured: some libraries start their thread in it.
     for call in 0..=ask.of("calls") {
-        threads.iter().try_for_each(Helper::go)?;
+        threads.iter().try_for_each(|it| it.go(()))?;
         threads.iter().try_for_each(Helper::wait)?;
         let us = clock::us(barrier);
         if call > 0 {

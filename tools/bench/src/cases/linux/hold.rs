@@ -9,7 +9,7 @@
 //! store, the making of the value included (`malloc-free`: made and dropped); for this library grace periods
 //! and wake-ups of its workers.
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::pace::Pace;
 use crate::deferral::swap::{BARE, Content};
@@ -19,7 +19,7 @@ use crate::measure::once::Ask;
 use crate::measure::{clock, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
-use quiescent_report::rows::{Figure, MEBIBYTE};
+use quiescent_report::rows::Figure;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -40,30 +40,7 @@ pub static HOLD: Bench = Bench {
             "How long values are stored in each process",
         ),
     ],
-    method: "a fresh process a subject and row, several at the same time, those with a reader alone; one \
-             thread stores values of so many bytes so often a second, no weight is declared; small: a \
-             million values of 32 bytes before, as fast as possible; held: the most old values of that size \
-             when one more is made; peak_rss_bytes: VmHWM; cpu_us: of the process but the reader, making the \
-             value and the final barrier included",
     body: Body::asked(cells, patience, measure).at_once(|_| CAPACITY),
-    title: "Large values in a cell, no weight declared",
-    tables: &[
-        Shown::Cases(
-            "Peak resident memory, MiB",
-            "peak_rss_bytes",
-            MEBIBYTE,
-            is_row,
-        ),
-        Shown::Cases("Old values that were held, at most", "held", 1.0, is_row),
-        Shown::Cases(
-            "CPU us a store, making the value included",
-            CPU,
-            1.0,
-            is_row,
-        ),
-        Shown::Cases("Grace periods", COUNTED[0], 1.0, is_row),
-        Shown::Cases("Wake-ups of workers", COUNTED[1], 1.0, is_row),
-    ],
     ..Bench::USUAL
 };
 
@@ -194,7 +171,7 @@ fn store(subject: &str, row: Row, time: Duration) -> Result<Vec<Figure>, String>
     let stores = ran.results[0].0.max(1) as f64;
     let mut figures = Figures::of(row.name());
     figures.add("held", "values", buffer::most_held() as f64);
-    figures.add(CPU, "us/store", cpu_us / stores);
+    figures.add("cpu_us", "us/store", cpu_us / stores);
     if subject.name == OURS {
         figures.counted(COUNTED, now, before);
     }
@@ -202,8 +179,6 @@ fn store(subject: &str, row: Row, time: Duration) -> Result<Vec<Figure>, String>
     Ok(figures.all)
 }
 
-/// CPU time of a store.
-pub const CPU: &str = "cpu_us";
 /// What this library counts about itself.
 const COUNTED: [&str; 2] = ["grace_periods", "wakeups"];
 
@@ -211,11 +186,6 @@ fn counted() -> [u64; 2] {
     let now = quiescent::statistics();
     let wakeups = now.worker_wakeups;
     [now.grace_periods, wakeups.kick + wakeups.timer]
-}
-
-/// Whether it is a case of this measurement.
-pub fn is_row(case: &str) -> bool {
-    ROWS.iter().any(|row| row.name() == case)
 }
 
 #[cfg(test)]

@@ -12,13 +12,12 @@
 //! All processes are watched at the same time: they sleep.
 
 use super::{resting, together};
-use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, rest};
 use crate::measure::once::Ask;
 use crate::peers::DOMAIN;
 use quiescent_report::rows::Figure;
-use quiescent_report::text::cases::Column;
 use std::time::Duration;
 
 /// The measurement.
@@ -36,59 +35,9 @@ pub static IDLE: Bench = Bench {
         )
         .advice("; 1000 for the targets"),
     ],
-    method: "a fresh process a subject and case, all at the same time; wake-ups: voluntary context switches \
-             of all threads but the caller; timers: armed timer descriptors, POSIX timers, sleeps with a \
-             limit; drained: after 100 blocks and a barrier; domains: memory: anonymous pages that are \
-             resident (smaps_rollup), after less before, huge pages off, one domain used before the first \
-             look; due together: fences by a system-call filter",
     body: Body::asked(cells, patience, measure),
-    title: "Nothing to do",
-    tables: &[
-        Shown::Metrics(
-            "Nothing was ever queued: what happened in {ms} s",
-            |of| of == NOTHING_QUEUED,
-            COLUMNS,
-        ),
-        Shown::Metrics(
-            "Queued once, and everything freed since: what happened in {ms} s",
-            |of| of == DRAINED,
-            COLUMNS,
-        ),
-        Shown::Metrics(
-            "Due in so many domains at the same time: in all",
-            together::is_case,
-            &[
-                Column("fences", "fences"),
-                Column("fences used", "fences_used"),
-                Column("grace periods", "grace_periods"),
-                Column("looks", "looks"),
-            ],
-        ),
-        Shown::Metrics(
-            "Domains that were used and have nothing to do: memory, and what happened in {ms} s",
-            resting::is_case,
-            &[
-                Column("MiB", "memory_bytes"),
-                Column("bytes each", "bytes_a_domain"),
-                Column("wake-ups", "wakeups"),
-                Column("timers", "timers"),
-                Column("threads", "threads"),
-                Column("looks", "looks"),
-                Column("not at rest", "not_at_rest"),
-            ],
-        ),
-    ],
     ..Bench::USUAL
 };
-
-const COLUMNS: &[Column] = &[
-    Column("wake-ups", "wakeups"),
-    Column("timers", "timers"),
-    Column("threads", "threads"),
-    Column("grace periods", "grace_periods"),
-    Column("scans", "scans"),
-    Column("fences", "fences"),
-];
 
 /// Nothing was ever queued.
 const NOTHING_QUEUED: &str = "nothing queued";

@@ -24,12 +24,6 @@ pub fn case(domains: u64, at_once: bool) -> String {
     format!("{domains} at rest{how}")
 }
 
-/// Whether it is such a name.
-pub fn is_case(case: &str) -> bool {
-    let name = case.strip_suffix(", used at once").unwrap_or(case);
-    name.strip_suffix(" at rest").is_some()
-}
-
 /// Measures.
 ///
 /// # Errors
@@ -43,7 +37,7 @@ pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure
     // Reads in one domain at its start, in every second one of the others at its step, and stays, asleep.
     let (second, ()) = Helper::start("second", move |steps: &Steps| {
         drop(first.read_lock());
-        while steps.next(()) {
+        while steps.next(()).is_some() {
             let others = all.iter().step_by(2);
             others.for_each(|domain| drop(domain.read_lock()));
         }
@@ -52,7 +46,7 @@ pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure
     let _ = process::anonymous_bytes(); // so that its own buffer is there
     std::thread::sleep(CALM);
     let before = process::anonymous_bytes();
-    second.go()?;
+    second.go(())?;
     second.wait()?;
     use_all(all, at_once);
     std::thread::sleep(CALM);

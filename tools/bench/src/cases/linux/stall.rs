@@ -7,16 +7,15 @@
 
 use super::flood;
 use super::stalled;
-use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, BLOCK, Deferring, Verb};
 use crate::measure::figures::Figures;
 use crate::measure::once::Ask;
-use crate::measure::threads::Helper;
+use crate::measure::threads::{Helper, Steps};
 use crate::measure::{freed, process};
 use crate::subjects::ReaderControl;
 use quiescent_report::rows::Figure;
-use quiescent_report::text::cases::Column;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -42,45 +41,7 @@ pub static STALL: Bench = Bench {
             "Blocks of 64 bytes that the other thread retires meanwhile",
         ),
     ],
-    method: "a fresh process a subject and verb, several at a time; 64 kib: a String of that size with its \
-             weight declared, five times the bytes in all; counted: bytes held by the library's own count; \
-             resident memory before, when the producer is through (or at the end of the stall), at the end \
-             of the stall, and when everything is freed; freed: blocks freed while the reader was in its \
-             section; blocked: the producer was not through by then; named: the library could say which \
-             thread is in the way; in another domain: sleeps, reader_wakeups: the domain's own counters",
     body: Body::asked(cells, patience, measure).at_once(|_| CAPACITY),
-    title: "A reader stays in its section",
-    tables: &[
-        Shown::Metrics(
-            "Another thread retires meanwhile; resident memory in MiB",
-            |case| !stalled::CASES.contains(&case),
-            &[
-                Column("before", "start_rss_bytes"),
-                Column("retired", "retired_rss_bytes"),
-                Column("stalled", "stalled_rss_bytes"),
-                Column("after", "end_rss_bytes"),
-                Column("grown", "grown_bytes"),
-                Column("counted", "counted_bytes"),
-                Column("freed", "freed"),
-                Column("retiring ms", "retire_ms"),
-                Column("blocked", "blocked"),
-                Column("named", "named"),
-            ],
-        ),
-        Shown::Metrics(
-            "While a reader stays in a section of another domain",
-            |case| stalled::CASES.contains(&case),
-            &[
-                Column("sleeps", "sleeps"),
-                Column("woken by readers", "reader_wakeups"),
-                Column("left", "left"),
-                Column("held up elsewhere", "held_up"),
-                Column("latency us", "latency_us"),
-                Column("callback us", "delay_us"),
-                Column("callback, times", "delay_us_ratio"),
-            ],
-        ),
-    ],
     ..Bench::USUAL
 };
 
@@ -123,19 +84,19 @@ fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
     let shared = held.clone();
     let (reader, number) = Helper::start("stalled reader", move |steps| {
         (subject.attach)();
-        if steps.next(process::this_thread()) {
+        if steps.next(process::this_thread()).is_some() {
             hold(&shared);
         }
         (subject.detach)();
     })?;
-    reader.go()?;
+    reader.go(())?;
     while held.heartbeat.0.load(Acquire) == 0 {
         reader.heard(LOOK)?; // an error when it has died
     }
     let (begin, start_rss, freed_before) = (Instant::now(), rss(), freed::count());
     let end = begin + ask.ms("ms");
     let (shared, objects) = (made.clone(), ask.of("objects"));
-    let (producer, _) = Helper::start("producer", move |steps| {
+    let (producer, _) = Helper::start("producer", move |steps: &Steps| {
         (subject.attach)();
         steps.say(());
         flood::hand_over(verb, &shared, objects);

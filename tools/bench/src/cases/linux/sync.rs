@@ -16,7 +16,7 @@
 //! is counted from outside ([`super::fence_count`]), in processes of their own.
 
 use super::fence_count;
-use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::measure::figures::Figures;
 use crate::measure::once::Ask;
@@ -52,40 +52,9 @@ pub static SYNC: Bench = Bench {
         // The mean, the least and the most of a round, in place of the figures below.
         Setting::flag("extremes", "").named(""),
     ],
-    method: "a fresh process a subject, case and round, alone, order rotated; a latency is one call, clock \
-             included, the first calls of a process left out; latency_us over the rounds' medians, \
-             latency_us_p99 over their 99th percentiles; reader looping: only calls whose reader's heartbeat \
-             was under 1 us old; fences counted by a system-call filter, in processes of their own",
     body: Body::asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
     ratios: true,
-    title: "Waiting for a grace period",
-    tables: &[
-        Shown::Cases(
-            "Latency in us: median [min..max] of the rounds' medians",
-            "latency_us",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "99th percentile of a round, us",
-            "latency_us_p99",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "Process-wide fences (membarrier calls) a grace period",
-            "fences",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "Our other kinds of readers, over those of the process",
-            "latency_us_ratio",
-            1.0,
-            is_case,
-        ),
-    ],
     remarks,
     ..Bench::USUAL
 };
@@ -128,11 +97,6 @@ impl SyncCase {
 
 fn named(name: &str) -> Option<SyncCase> {
     SyncCase::ALL.into_iter().find(|case| case.name() == name)
-}
-
-/// Whether it is the name of a case.
-pub fn is_case(name: &str) -> bool {
-    named(name).is_some()
 }
 
 fn cells(given: &Given) -> Vec<Cell> {
@@ -263,7 +227,7 @@ impl Session {
         let readers: &[Other] = if self.looping { &self.others } else { &[] };
         for reader in readers {
             reader.control.stop.0.store(0, Relaxed);
-            reader.thread.go()?;
+            reader.thread.go(())?;
         }
         let deadline = Instant::now() + budget;
         let (mut latencies, mut fences) = (Vec::with_capacity(FIRST + calls as usize), 0);
@@ -305,7 +269,7 @@ impl Other {
             // A first section, so that a library that registers at the first read knows this thread.
             (subject.loops.empty)(1);
             (waiting.offline)();
-            while steps.next(()) {
+            while steps.next(()).is_some() {
                 (waiting.online)();
                 (waiting.reader)(&shared);
                 (waiting.offline)();

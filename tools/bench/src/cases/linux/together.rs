@@ -30,11 +30,6 @@ pub fn case(domains: u64) -> String {
     format!("due together, {domains}")
 }
 
-/// Whether it is such a name.
-pub fn is_case(case: &str) -> bool {
-    case.starts_with("due together, ")
-}
-
 /// Measures. Once a process.
 ///
 /// # Errors

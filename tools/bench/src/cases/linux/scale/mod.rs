@@ -21,7 +21,7 @@
 mod threads;
 
 use self::threads::{Cost, Sleepers, Step, bare_exit_ns, of};
-use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::measure::figures::Figures;
 use crate::measure::once::Ask;
@@ -49,65 +49,8 @@ pub static SCALE: Bench = Bench {
         setting::rounds("5", "Rounds over all subjects and numbers, a process each"),
         setting::calls("200", "Grace periods a process"),
     ],
-    method: "a fresh process a number of threads, subject and round, in turn, order rotated; the caller is \
-             one of the threads, the others have read once and sleep outside any section; latency of one \
-             call, clock included; cpu_ns of all threads of the process; register and exit: thread CPU, mean \
-             over the threads; bytes: growth of anonymous memory by smaps_rollup, a thread, in pages \
-             (rounding is all there is for few threads); retirer_bytes comes on top",
     body: Body::asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
-    title: "Registered threads, all but the caller asleep: median [min..max] over rounds, a process each",
-    tables: &[
-        Shown::Cases("Latency of a grace period, us", "latency_us", 1.0, |_| true),
-        Shown::Cases(
-            "99th percentile of a process's grace periods, us",
-            "latency_us_p99",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases(
-            "CPU us a grace period, all threads",
-            "cpu_ns",
-            1_000.0,
-            |_| true,
-        ),
-        Shown::Cases("Scans over readers a grace period", "scans", 1.0, |_| true),
-        Shown::Cases(
-            "Groups of 64 threads looked at, a grace period",
-            "leaves",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases("Steps of the engine a grace period", "steps", 1.0, |_| true),
-        Shown::Cases("Process-wide fences a grace period", "fences", 1.0, |_| {
-            true
-        }),
-        Shown::Cases(
-            "Registration and first section, CPU ns a thread",
-            "register_cpu_ns",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases("Exit, CPU ns a thread", "exit_cpu_ns", 1.0, |_| true),
-        Shown::Cases(
-            "Exit with something queued, CPU ns a thread",
-            "exit_retired_cpu_ns",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases(
-            "Memory that a thread adds which reads, bytes",
-            "reader_bytes",
-            1.0,
-            |_| true,
-        ),
-        Shown::Cases(
-            "and once it has retired something, bytes on top",
-            "retirer_bytes",
-            1.0,
-            |_| true,
-        ),
-    ],
     remarks,
     ..Bench::USUAL
 };

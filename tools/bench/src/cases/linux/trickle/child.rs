@@ -58,7 +58,7 @@ pub(super) fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
     let body = move |steps: &Steps<Option<Made>>| produce(steps, subject, verb, &asked, &handed);
     let (producer, _) = Helper::start(PRODUCER, body)?;
     let began = Instant::now();
-    producer.go()?;
+    producer.go(())?;
     let warm = Duration::from_millis(WARM_MS.min(ask.of("ms") / 10));
     let ours = [process::this_thread(), watch.handed.producer.load(Relaxed)];
     let mut before = None;

@@ -23,11 +23,10 @@
 
 pub mod child;
 
-use crate::cases::plan::{Bench, Body, Cell, Given, Shown};
+use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, RETIRE};
 use quiescent_report::Report;
-use quiescent_report::text::cases::Column;
 use quiescent_report::text::number::short;
 
 /// Highest rate at which there is a process whose producer ends as well.
@@ -68,90 +67,11 @@ pub static TRICKLE: Bench = Bench {
         // Producers' wake-ups a second at the same time.
         Setting::count("capacity", "4000", u64::MAX, "").named(""),
     ],
-    method: "a fresh process a subject, verb and rate; processes that wake 4000 times a second in all are \
-             measured at the same time; one producer, absolute deadlines; wake-ups: voluntary context \
-             switches of all threads but the program's two, from half a second after the first call to the \
-             end of the trickle; delays from the call until the block's destructor or callback runs; plain \
-             blocks of quiescent run none, theirs are from its counters, looked at every 5 ms; never_run: \
-             not freed patience_ms after the trickle",
     check,
     body: Body::asked(cells, child::patience, child::measure).at_once(|given| given.of("capacity")),
-    title: "A trickle of 64-byte blocks, a process each; `retire` is other libraries' only verb",
-    tables: &[
-        Shown::Cases(
-            "Wake-ups a second of the library's own threads",
-            "wakeups_per_s",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases(
-            "CPU ns a block: the call, and the library's threads",
-            "cpu_ns",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases("Delay until freed, ms: median", "delay_ms", 1.0, is_retire),
-        Shown::Cases(
-            "Delay until freed, ms: maximum",
-            "delay_ms_max",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases(
-            "Never freed: blocks, after waiting",
-            "never_run",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases(
-            "Never freed when the producer ends after its last block",
-            "never_run",
-            1.0,
-            |case| case.ends_with(", exits"),
-        ),
-        Shown::Cases("Most blocks held at a time", "backlog", 1.0, is_retire),
-        Shown::Cases("The call, us: median", "latency_us", 1.0, is_retire),
-        Shown::Cases(
-            "The call, us: 99.9th percentile; of fewer than 1000 calls, the slowest",
-            "latency_us_p99.9",
-            1.0,
-            is_retire,
-        ),
-        Shown::Cases("The call, us: maximum", "latency_us_max", 1.0, is_retire),
-        Shown::Metrics(
-            "What quiescent counted, from the beginning until everything was freed",
-            |case| is_retire(case) || is_call(case),
-            &[
-                Column("grace periods", "grace_periods"),
-                Column("scans", "scans"),
-                Column("fences", "fences"),
-            ],
-        ),
-        Shown::Metrics(
-            "Running code: call and call_hurry",
-            is_call,
-            &[
-                Column("wake-ups/s", "wakeups_per_s"),
-                Column("delay ms", "delay_ms"),
-                Column("p99", "delay_ms_p99"),
-                Column("max", "delay_ms_max"),
-                Column("never", "never_run"),
-                Column("call us", "latency_us"),
-                Column("p99.9", "latency_us_p99.9"),
-            ],
-        ),
-    ],
     remarks: fallen_behind,
     ..Bench::USUAL
 };
-
-fn is_retire(case: &str) -> bool {
-    is_of(case, RETIRE)
-}
-
-fn is_call(case: &str) -> bool {
-    is_of(case, "call") || is_of(case, "call_hurry")
-}
 
 /// Everything to measure, the slowest rates first.
 fn cells(given: &Given) -> Vec<Cell> {
@@ -206,15 +126,6 @@ fn fallen_behind(report: &Report) -> String {
         })
     });
     lines.collect()
-}
-
-/// Whether a case is this verb at some rate, and nothing more special.
-pub fn is_of(case: &str, verb: &str) -> bool {
-    let rate = case
-        .strip_prefix(verb)
-        .and_then(|rest| rest.strip_prefix(' '));
-    let rate = rate.and_then(|rate| rate.strip_suffix("/s"));
-    rate.is_some_and(|rate| rate.parse::<u64>().is_ok())
 }
 
 #[cfg(test)]
@@ -283,19 +194,6 @@ mod tests {
     fn blocks_are_waited_for_for_the_flush_time_and_a_fifth() {
         let waited = u128::from(TRICKLE.usual("true".into()).of("patience_ms"));
         assert_eq!(waited, quiescent::tuning::FLUSH.as_millis() * 6 / 5);
-    }
-
-    #[test]
-    fn a_verb_and_a_rate() {
-        assert!(is_of("retire 10/s", "retire") && is_of("call_hurry 1/s", "call_hurry"));
-        for case in [
-            "retire 10/s, exits",
-            "retire 10/s, thread x",
-            "call 10/s",
-            "retire",
-        ] {
-            assert!(!is_of(case, "retire"), "{case}");
-        }
     }
 
     #[test]
