@@ -35,27 +35,12 @@ use std::time::{Duration, Instant};
 /// The measurement.
 pub static MIXED: Bench = Bench {
     name: "mixed",
-    about: "Reads beside updates: one thread reads, another replaces and retires",
     settings: &[
-        setting::compare("Beside other libraries in this build"),
-        setting::rounds("7", "Rounds over all subjects, a process each"),
-        Setting::counts(
-            "rates",
-            "1000,100000,1000000",
-            (1, 1_000_000_000),
-            "Updates a second, beside none and as many as possible",
-        ),
-        setting::milliseconds(
-            "ms",
-            "ms",
-            "100",
-            "How long a process reads and updates at each rate",
-        ),
-        setting::threads(
-            "readers",
-            "1",
-            "Threads that read beside the one that updates",
-        ),
+        setting::compare(),
+        setting::rounds("7"),
+        Setting::counts("rates", "1000,100000,1000000", (1, 1_000_000_000)),
+        setting::milliseconds("ms", "ms", "100"),
+        setting::threads("readers", "1"),
     ],
     body: Body::asked(cells, patience, measure),
     ..Bench::USUAL
@@ -297,8 +282,8 @@ mod tests {
         }
     }
 
-    /// However busy the machine is: an updater is late, never early, and no thread has more CPU time than there
-    /// is.
+    /// However busy the machine is: an updater is late, never early, and no thread has more CPU time than
+    /// there is.
     #[test]
     fn no_figure_is_larger_than_what_was_asked() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();

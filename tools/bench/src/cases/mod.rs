@@ -1,8 +1,8 @@
 //! What is measured: a module for each command of `bench`.
 //!
 //! A module has a [`Bench`], which is a table of options and questions, and what answers the questions; words
-//! and tables of text are in `reports.toml`. Most ask each question ([`Ask`]) of a fresh process: this program
-//! again, started with other words, answers it ([`serve`]).
+//! and tables of text are in `reports.toml`. Most ask each question ([`Ask`]) of a fresh process: this
+//! program again, started with other words, answers it ([`serve`]).
 //!
 //! `read`, `retire` and `mixed` measure on every system; those in `linux` ask `/proc`, signals or the kernel.
 

@@ -25,8 +25,6 @@ use std::time::Duration;
 pub struct Bench {
     /// `bench NAME`.
     pub name: &'static str,
-    /// What it measures, as the command line says it.
-    pub about: &'static str,
     /// Its options.
     pub settings: &'static [Setting],
     /// What is wrong with options that are each in range.
@@ -45,7 +43,6 @@ impl Bench {
     /// What most have.
     pub(crate) const USUAL: Bench = Bench {
         name: "",
-        about: "",
         settings: &[],
         check: |_| Ok(()),
         body: Body::Here(|_, _| Ok(Vec::new())),
@@ -169,6 +166,8 @@ impl Cell {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Words {
+    about: String,
+    options: BTreeMap<String, String>,
     method: String,
     title: String,
     tables: Vec<Shown>,
@@ -282,6 +281,16 @@ impl Bench {
 
     fn words(&self) -> &'static Words {
         &WORDS[self.name]
+    }
+
+    /// What it measures, as the command line says it.
+    pub fn about(&self) -> &'static str {
+        &self.words().about
+    }
+
+    /// What the command line says of an option.
+    pub fn help(&self, setting: &Setting) -> &'static str {
+        &self.words().options[setting.name]
     }
 
     /// `bench NAME`.
@@ -537,8 +546,15 @@ mod tests {
     fn words_are_of_measurements_and_each_table_has_columns() {
         let all = crate::cases::all();
         for (name, words) in &*WORDS {
-            let known = all.iter().any(|it| it.name == name);
-            assert!(known || cfg!(not(target_os = "linux")), "{name}");
+            let bench = all.iter().find(|it| it.name == name);
+            assert!(bench.is_some() || cfg!(not(target_os = "linux")), "{name}");
+            let settings = bench.into_iter().flat_map(|it| it.settings);
+            let mut named: Vec<&str> = settings
+                .filter(|it| !it.option.is_empty())
+                .map(|it| it.name)
+                .collect();
+            named.sort_unstable();
+            assert!(named.is_empty() || words.options.keys().eq(named), "{name}");
             for it in &words.tables {
                 assert!(it.metric.is_some() == it.columns.is_empty(), "{it:?}");
                 assert!(it.metric.is_some() || it.scale.is_none(), "{it:?}");

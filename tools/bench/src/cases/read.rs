@@ -29,23 +29,14 @@ const BATCHES: u64 = 50;
 /// The measurement.
 pub static READ: Bench = Bench {
     name: "read",
-    about: "CPU time of a read-side critical section: empty, nested, load, repin, across an await, ended \
-            elsewhere",
     settings: &[
-        setting::compare("Beside every other library in this build"),
-        Setting::flag(
-            "fenced",
-            "Our readers carry the fence, as on systems that have none of the process (built with \
-             --no-default-features --features peers, seize's do as well)",
-        ),
-        Setting::flag("instructions", "Also count instructions, under valgrind"),
-        setting::threads("threads", "1", "Threads that read at once"),
-        setting::rounds(
-            "60",
-            "Rounds over all subjects; 30 or more for figures worth quoting",
-        ),
+        setting::compare(),
+        Setting::flag("fenced"),
+        Setting::flag("instructions"),
+        setting::threads("threads", "1"),
+        setting::rounds("60"),
         // CPU time a cell should take, shared out when there are more threads than CPUs.
-        Setting::count("cell_us", "2000", 1_000_000, "").named(""),
+        Setting::count("cell_us", "2000", 1_000_000).named(""),
     ],
     body: Body::Here(measure),
     describe,

@@ -1,8 +1,8 @@
 //! Runs tools, and reads what callgrind says.
 //!
 //! Two ways to count: the total of a whole process; or what happened between the beginning and the end of
-//! one function (`--toggle-collect`, in the thread that runs it), less what its calls into the allocator took,
-//! from the call records. Both are in callgrind's output file (callgrind manual, "Callgrind Format
+//! one function (`--toggle-collect`, in the thread that runs it), less what its calls into the allocator
+//! took, from the call records. Both are in callgrind's output file (callgrind manual, "Callgrind Format
 //! Specification").
 
 use quiescent_report::Error;

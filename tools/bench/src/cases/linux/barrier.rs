@@ -18,16 +18,12 @@ use std::time::Duration;
 /// The measurement.
 pub static BARRIER: Bench = Bench {
     name: "barrier",
-    about: "How long it takes until everything that was queued is gone",
     settings: &[
-        setting::compare("Beside liburcu's rcu_barrier"),
-        setting::rounds("3", "Rounds over all subjects and cases, a process each"),
-        setting::calls("200", "Barriers a process"),
-        setting::objects(
-            "10000",
-            "Blocks queued before each barrier, where it is not for empty queues",
-        ),
-        setting::threads("threads", "4", "Threads that queue them"),
+        setting::compare(),
+        setting::rounds("3"),
+        setting::calls("200"),
+        setting::objects("10000"),
+        setting::threads("threads", "4"),
     ],
     body: Body::asked(cells, patience, measure),
     ..Bench::USUAL

@@ -24,15 +24,11 @@ use std::time::{Duration, Instant};
 /// The measurement.
 pub static FLOOD: Bench = Bench {
     name: "flood",
-    about: "Producers as fast as they can, beside a looping reader: throughput, memory held",
     settings: &[
-        setting::compare(
-            "Beside every other library in this build that is measured beside a reader; some may take \
-             gigabytes",
-        ),
-        setting::threads("producers", "2", "Threads that hand over"),
-        Setting::seconds("ms", "seconds", "5", "How long they do"),
-        setting::rounds("1", "Rounds over all subjects, a process each"),
+        setting::compare(),
+        setting::threads("producers", "2"),
+        Setting::seconds("ms", "seconds", "5"),
+        setting::rounds("1"),
     ],
     body: Body::asked(cells, |ask| 20 * ask.ms("ms"), measure),
     ..Bench::USUAL
@@ -175,8 +171,8 @@ mod tests {
         }
     }
 
-    /// However busy the machine is: what was freed took longer than producers were asked to hand over, nothing
-    /// is held that was not handed over, and no more CPU time is used than there is.
+    /// However busy the machine is: what was freed took longer than producers were asked to hand over,
+    /// nothing is held that was not handed over, and no more CPU time is used than there is.
     #[test]
     fn no_figure_is_larger_than_what_was_asked() {
         let _alone = crate::measure::freed::ALONE.lock().unwrap();

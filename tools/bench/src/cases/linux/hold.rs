@@ -26,20 +26,7 @@ use std::time::Duration;
 /// The measurement.
 pub static HOLD: Bench = Bench {
     name: "hold",
-    about: "Large values that are replaced now and then, with no weight declared: peak memory, old values \
-            held",
-    settings: &[
-        setting::compare(
-            "Beside arc-swap, crossbeam-epoch and seize, as far as they are in this build; some take \
-             gigabytes",
-        ),
-        Setting::seconds(
-            "ms",
-            "seconds",
-            "4",
-            "How long values are stored in each process",
-        ),
-    ],
+    settings: &[setting::compare(), Setting::seconds("ms", "seconds", "4")],
     body: Body::asked(cells, patience, measure).at_once(|_| CAPACITY),
     ..Bench::USUAL
 };

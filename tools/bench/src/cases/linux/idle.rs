@@ -23,17 +23,10 @@ use std::time::Duration;
 /// The measurement.
 pub static IDLE: Bench = Bench {
     name: "idle",
-    about: "What happens when there is nothing to do: wake-ups, timers, threads, fences; memory of domains",
     settings: &[
-        setting::compare("Beside every other library in this build that reclaims later"),
-        Setting::seconds("ms", "seconds", "10", "How long to watch"),
-        Setting::count(
-            "domains",
-            "1000",
-            100_000,
-            "Domains that were used and are at rest",
-        )
-        .advice("; 1000 for the targets"),
+        setting::compare(),
+        Setting::seconds("ms", "seconds", "10"),
+        Setting::count("domains", "1000", 100_000).advice("; 1000 for the targets"),
     ],
     body: Body::asked(cells, patience, measure),
     ..Bench::USUAL

@@ -26,16 +26,10 @@ use std::time::{Duration, Instant};
 /// The measurement.
 pub static PRESSURE: Bench = Bench {
     name: "pressure",
-    about: "When memory is low: how long until the first of what is held is freed, and the last",
     settings: &[
-        setting::rounds("30", "Rounds over all cases, a process each"),
+        setting::rounds("30"),
         // More would be a batch, and not wait.
-        Setting::count(
-            "objects",
-            "1000",
-            1_000,
-            "Objects that a thread holds; more than 1000 would be a batch, which does not wait",
-        ),
+        Setting::count("objects", "1000", 1_000),
     ],
     body: Body::asked(cells, |_| Duration::ZERO, measure),
     ..Bench::USUAL

@@ -26,20 +26,10 @@ const CAPACITY: u64 = 12_000_000;
 /// The measurement.
 pub static STALL: Bench = Bench {
     name: "stall",
-    about: "A reader that stays in its section while another thread retires: memory, and whether it is \
-            named; or while another domain goes on",
     settings: &[
-        setting::compare("Beside every other library in this build that reclaims later"),
-        Setting::seconds(
-            "ms",
-            "seconds",
-            "5",
-            "How long the reader stays in its section",
-        ),
-        setting::objects(
-            "1000000",
-            "Blocks of 64 bytes that the other thread retires meanwhile",
-        ),
+        setting::compare(),
+        Setting::seconds("ms", "seconds", "5"),
+        setting::objects("1000000"),
     ],
     body: Body::asked(cells, patience, measure).at_once(|_| CAPACITY),
     ..Bench::USUAL

@@ -32,25 +32,15 @@ use std::time::{Duration, Instant};
 /// The measurement.
 pub static SYNC: Bench = Bench {
     name: "sync",
-    about: "Latency and fences of a grace period: sole thread, other asleep, reader looping",
     settings: &[
-        setting::compare(
-            "Beside every other library in this build that has a grace period to wait for",
-        ),
-        setting::rounds(
-            "60",
-            "Rounds over all subjects; 30 or more for figures worth quoting",
-        ),
-        setting::threads(
-            "threads",
-            "1",
-            "Threads beside the caller: asleep in one case, reading in another",
-        ),
-        setting::calls("1000", "Grace periods a round"),
+        setting::compare(),
+        setting::rounds("60"),
+        setting::threads("threads", "1"),
+        setting::calls("1000"),
         // The longest a round may last: when the reader is never on a CPU, calls are missing.
-        Setting::count("budget_ms", "100", 60_000, "").named(""),
+        Setting::count("budget_ms", "100", 60_000).named(""),
         // The mean, the least and the most of a round, in place of the figures below.
-        Setting::flag("extremes", "").named(""),
+        Setting::flag("extremes").named(""),
     ],
     body: Body::asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),

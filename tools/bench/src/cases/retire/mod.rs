@@ -41,21 +41,11 @@ use crate::deferral::{self, Deferring};
 /// The measurement.
 pub static RETIRE: Bench = Bench {
     name: "retire",
-    about: "What it costs to have an object reclaimed later: the call, everything in, inside a section, \
-            memory, at rest",
     settings: &[
-        setting::compare("Beside every other library in this build that reclaims later"),
-        setting::rounds("5", "Rounds over all subjects and cases, a process each"),
-        setting::objects(
-            "4000000",
-            "Objects a process, of all its producers together",
-        ),
-        setting::milliseconds(
-            "rest_ms",
-            "rest-ms",
-            "3000",
-            "How long a process at rest is watched for wake-ups",
-        ),
+        setting::compare(),
+        setting::rounds("5"),
+        setting::objects("4000000"),
+        setting::milliseconds("rest_ms", "rest-ms", "3000"),
     ],
     body: Body::asked(cells, child::patience, child::measure).with(round::derived),
     ratios: true,

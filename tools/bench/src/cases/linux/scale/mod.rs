@@ -34,20 +34,12 @@ use std::time::Duration;
 /// The measurement.
 pub static SCALE: Bench = Bench {
     name: "scale",
-    about: "Many registered threads: grace periods, registration, exit, memory a thread",
     settings: &[
-        setting::compare(
-            "Beside every other library in this build that has a grace period to wait for",
-        ),
+        setting::compare(),
         // At most the slots of a domain, minus a few.
-        Setting::counts(
-            "threads",
-            "1,10,100,1000,5000",
-            (1, 65_000),
-            "Numbers of registered threads, the caller among them",
-        ),
-        setting::rounds("5", "Rounds over all subjects and numbers, a process each"),
-        setting::calls("200", "Grace periods a process"),
+        Setting::counts("threads", "1,10,100,1000,5000", (1, 65_000)),
+        setting::rounds("5"),
+        setting::calls("200"),
     ],
     body: Body::asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),

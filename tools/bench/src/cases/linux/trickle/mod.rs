@@ -40,32 +40,14 @@ const MOST_BLOCKS: u64 = 10_000_000;
 /// may be kept: the flush time and 20 % of it, into which rounding up to a whole second has to fit.
 pub static TRICKLE: Bench = Bench {
     name: "trickle",
-    about: "A block reclaimed now and then: wake-ups, delay, what is never freed, memory held (up to 10 \
-            minutes with --compare)",
     settings: &[
-        setting::compare("Beside every other library in this build that reclaims later"),
+        setting::compare(),
         // Faster than the most a thread that sleeps in between cannot be.
-        Setting::counts(
-            "rates",
-            "0,1,10,100,1000,10000",
-            (0, 100_000),
-            "Blocks a second; several with commas between them",
-        )
-        .named("rate"),
-        Setting::seconds(
-            "ms",
-            "seconds",
-            "20",
-            "How long each trickle lasts; 20 or more for wake-ups that come every 10 seconds",
-        ),
-        Setting::seconds(
-            "patience_ms",
-            "wait",
-            "12",
-            "How long to wait, after it, for blocks that have not been freed",
-        ),
+        Setting::counts("rates", "0,1,10,100,1000,10000", (0, 100_000)).named("rate"),
+        Setting::seconds("ms", "seconds", "20"),
+        Setting::seconds("patience_ms", "wait", "12"),
         // Producers' wake-ups a second at the same time.
-        Setting::count("capacity", "4000", u64::MAX, "").named(""),
+        Setting::count("capacity", "4000", u64::MAX).named(""),
     ],
     check,
     body: Body::asked(cells, child::patience, child::measure).at_once(|given| given.of("capacity")),
