@@ -83,8 +83,7 @@ pub(super) fn special(path: &Path, there: &Metadata) -> Result<File, Refusal> {
 #[cfg(unix)]
 fn is_ours(entry: &Metadata, folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    // SAFETY: takes nothing, and never fails.
-    let user = unsafe { libc::geteuid() };
+    let user = rustix::process::geteuid().as_raw();
     let Ok(folder) = fs::metadata(folder) else {
         return false;
     };
@@ -243,14 +242,7 @@ fn opened(file: &File) -> PathBuf {
 /// Gives a file without a name one that is not taken.
 #[cfg(target_os = "linux")]
 fn link(file: &File, path: &Path) -> io::Result<()> {
-    use std::ffi::CString;
-    use std::os::unix::ffi::OsStrExt;
-    let from = CString::new(opened(file).as_os_str().as_bytes())?;
-    let to = CString::new(path.as_os_str().as_bytes())?;
-    let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
-    // SAFETY: two names that outlive the call, and numbers.
-    match unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), follow) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    use rustix::fs::{AtFlags, CWD, linkat};
+    linkat(CWD, opened(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    Ok(())
 }
