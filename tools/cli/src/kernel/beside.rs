@@ -5,6 +5,8 @@
 //! CPUs are ([`load`]), runs every matching configuration in the model ([`predict`]), and compares the two
 //! ([`verdict`]).
 
+pub use crate::arguments::linux::kernel::KernelOptions;
+
 use super::calls::{self, Call};
 use super::facts::{self, Facts};
 use super::load;
@@ -15,37 +17,10 @@ use super::verdict::{self, Group, Verdict};
 use quiescent_live::Machine;
 use quiescent_report::rows::stats;
 use quiescent_report::{Control, Error, Report, Row};
-use quiescent_sim::batch;
+use quiescent_sim::{batch, settings};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// The options of a measurement.
-#[derive(Debug, Clone)]
-pub struct KernelOptions {
-    /// The number of calls.
-    pub calls: u64,
-    /// Sleep after each call.
-    pub pause: Duration,
-    /// The caller is pinned to this CPU.
-    pub cpu: Option<u32>,
-    /// Settings of the model that are given, in place of those that would be read.
-    pub sets: Vec<(String, String)>,
-    /// The seed of the model.
-    pub seed: u64,
-}
-
-impl Default for KernelOptions {
-    fn default() -> Self {
-        KernelOptions {
-            calls: 100,
-            pause: Duration::ZERO,
-            cpu: None,
-            sets: Vec::new(),
-            seed: 1,
-        }
-    }
-}
 
 /// A kernel, measured and predicted.
 #[derive(Debug, Clone)]
@@ -77,8 +52,8 @@ pub fn beside(
     budget: Duration,
     control: Control<'_>,
 ) -> Result<Beside, Error> {
-    let sets = options.sets.iter();
-    let sets: Vec<_> = sets.map(|it| (it.0.as_str(), it.1.as_str())).collect();
+    let sets = settings::assignments(&options.set);
+    let sets = sets.map_err(|why| Error::Usage(why.to_string()))?;
     let machine = Machine::here();
     let facts = facts::read(&machine, batch::processors(), &sets)?;
     let at_once = standing(&machine).map_err(|why| refused(&why))?;
@@ -203,9 +178,7 @@ pub fn run(options: &KernelOptions, control: Control<'_>) -> Result<(Report, Bes
     report.option("calls", options.calls);
     report.option("pause_ms", options.pause.as_secs_f64() * 1e3);
     report.option("cpu", options.cpu);
-    let sets = options.sets.iter();
-    let sets = sets.map(|it| format!("{}={}", it.0, it.1));
-    report.option("set", sets.collect::<Vec<_>>());
+    report.option("set", options.set.clone());
     if let Value::Object(said) = found.json() {
         report.options.extend(said);
     }

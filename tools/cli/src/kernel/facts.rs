@@ -30,7 +30,7 @@ pub struct Facts {
     /// The machine's numbers of the CPUs that are on line; the model counts from 0.
     pub cpus: Vec<u32>,
     /// Properties that the model does not have.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<&'static str>,
 }
 
 /// Reads the facts; `sets` are given settings of the model, which are not read. This process may run on
@@ -66,7 +66,7 @@ pub fn read(machine: &Machine, usable: usize, sets: &[(&str, &str)]) -> Result<F
         let why = format!("kernel {}, by its version", machine.release);
         it.add(fact(name, it.default_of(name, cpus.len()), why).assumed());
     }
-    let warnings = it.warnings();
+    it.readers();
     it.execution();
     let mut options = Options::kernel_6_12(cpus.len() as u32, 1000);
     let read = it.list.iter().filter(|fact| fact.sets);
@@ -93,7 +93,10 @@ pub fn read(machine: &Machine, usable: usize, sets: &[(&str, &str)]) -> Result<F
             false => cpus,
         },
         options,
-        warnings,
+        warnings: WARNINGS
+            .iter()
+            .filter_map(|(is_so, text)| is_so(machine).then_some(*text))
+            .collect(),
     })
 }
 
@@ -299,55 +302,49 @@ impl Reader<'_> {
         self.add(fact.assumed().shown_only());
     }
 
-    /// The properties that the model does not have.
-    fn warnings(&mut self) -> Vec<String> {
-        let it = self.machine;
-        let readers = match (super::place::gp_thread(it), it.is_set("CONFIG_PREEMPT_RCU")) {
-            (Some(thread), _) if thread.name == "rcu_preempt" => Some(true),
-            (None, preemptible) => preemptible,
-            _ => Some(false),
-        };
-        let from = match (&it.tasks, &it.config) {
+    fn readers(&mut self) {
+        let from = match (&self.machine.tasks, &self.machine.config) {
             (Some(_), _) => "the name of the grace-period thread",
             (_, Some((_, file))) => file,
             _ => "neither thread nor configuration is visible",
         };
-        let word = match readers {
-            Some(false) => "not preemptible",
-            _ => "preemptible",
-        };
-        let fact = fact("readers", word, from).shown_only();
-        self.add(match readers {
-            Some(_) => fact,
-            None => fact.assumed(),
+        let fact = |value| fact("readers", value, from).shown_only();
+        self.add(match is_preemptible(self.machine) {
+            Some(true) => fact("preemptible"),
+            Some(false) => fact("not preemptible"),
+            None => fact("preemptible").assumed(),
         });
-        let periodic = it.is_set("CONFIG_HZ_PERIODIC") == Some(true);
-        let nohz_full = it.asked("nohz_full").unwrap_or_default();
-        let warnings = [
-            (
-                readers == Some(false),
-                "this kernel's RCU is not preemptible, the model's is: there a tick in the idle loop is a \
-                 quiescent state"
-                    .into(),
-            ),
-            (
-                periodic || it.asked("nohz") == Some("off"),
-                "ticks of idle CPUs never stop on this kernel; in the model they do".into(),
-            ),
-            (
-                !nohz_full.is_empty(),
-                format!("nohz_full={nohz_full}: the model's CPUs tick while a program runs"),
-            ),
-            (
-                it.parameter("rcutree", "use_softirq").as_deref() == Some("N"),
-                "use_softirq=N: RCU's soft interrupt is a thread here, in the model it is none"
-                    .into(),
-            ),
-        ];
-        let true_ones = warnings.into_iter().filter(|it| it.0);
-        true_ones.map(|it| it.1).collect()
     }
 }
+
+fn is_preemptible(machine: &Machine) -> Option<bool> {
+    let thread = super::place::gp_thread(machine);
+    let by_name = thread.map(|it| it.name == "rcu_preempt");
+    by_name.or_else(|| machine.is_set("CONFIG_PREEMPT_RCU"))
+}
+
+/// What a machine may be: a property that the model does not have.
+type Property = (fn(&Machine) -> bool, &'static str);
+
+const WARNINGS: [Property; 4] = [
+    (
+        |it| is_preemptible(it) == Some(false),
+        "this kernel's RCU is not preemptible, the model's is: there a tick in the idle loop is a quiescent \
+         state",
+    ),
+    (
+        |it| it.is_set("CONFIG_HZ_PERIODIC") == Some(true) || it.asked("nohz") == Some("off"),
+        "ticks of idle CPUs never stop on this kernel; in the model they do",
+    ),
+    (
+        |it| it.asked("nohz_full").is_some(),
+        "nohz_full: the model's CPUs tick while a program runs",
+    ),
+    (
+        |it| it.parameter("rcutree", "use_softirq").as_deref() == Some("N"),
+        "use_softirq=N: RCU's soft interrupt is a thread here, in the model it is none",
+    ),
+];
 
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -37,51 +37,26 @@ impl ThreadPlace {
     }
 }
 
-/// A busy program, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadKind {
-    /// None.
-    Idle,
-    /// On the caller's CPU.
-    Caller,
-    /// On the thread's CPU.
-    Thread,
-    /// On a third CPU.
-    Third,
-}
+/// The load of a machine on which nothing else runs.
+pub const IDLE: &str = "idle";
 
-impl LoadKind {
-    const ALL: [LoadKind; 4] = [
-        LoadKind::Idle,
-        LoadKind::Caller,
-        LoadKind::Thread,
-        LoadKind::Third,
-    ];
+/// A load: in words, and the CPU of a busy program, if it has one; none where there is no such CPU, or where
+/// it has another name. It is made of the machine and the caller's CPU.
+type Load = (&'static str, fn(&Options, u32) -> Option<Option<u32>>);
 
-    /// As a text.
-    pub const fn words(self) -> &'static str {
-        match self {
-            LoadKind::Idle => "idle",
-            LoadKind::Caller => "the caller's CPU busy",
-            LoadKind::Thread => "the thread's CPU busy",
-            LoadKind::Third => "another CPU busy",
-        }
-    }
-
-    /// The CPU of the program, if it is on one; none if that is impossible, or another kind.
-    fn cpu(self, options: &Options, caller: u32) -> Option<Option<u32>> {
-        let thread = options.gp_cpu;
-        match self {
-            LoadKind::Idle => Some(None),
-            LoadKind::Caller => Some(Some(caller)),
-            LoadKind::Thread => (thread != caller).then_some(Some(thread)),
-            LoadKind::Third => {
-                let mut others = (0..options.cpus).rev();
-                others.find(|it| ![caller, thread].contains(it)).map(Some)
-            }
-        }
-    }
-}
+const LOADS: [Load; 4] = [
+    (IDLE, |_, _| Some(None)),
+    ("the caller's CPU busy", |_, caller| Some(Some(caller))),
+    ("the thread's CPU busy", |machine, caller| {
+        let thread = machine.gp_cpu;
+        (thread != caller).then_some(Some(thread))
+    }),
+    ("another CPU busy", |machine, caller| {
+        let mut others = (0..machine.cpus).rev();
+        let third = others.find(|it| ![caller, machine.gp_cpu].contains(it));
+        third.map(Some)
+    }),
+];
 
 /// The model's result for one configuration, or for several with equal results.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +64,7 @@ pub struct Prediction {
     /// The place of the thread.
     pub place: ThreadPlace,
     /// The other load.
-    pub load: LoadKind,
+    pub load: &'static str,
     /// Idle loops and ways of execution with this result.
     pub ways: Vec<[String; 2]>,
     /// The mean of a call, in µs.
@@ -103,8 +78,8 @@ pub struct Prediction {
 impl Prediction {
     /// The configuration as a text.
     pub fn case(&self) -> String {
-        let words = [self.place.words(), self.load.words()];
-        format!("thread {}, {}, {}", words[0], words[1], self.ways())
+        let (place, load) = (self.place.words(), self.load);
+        format!("thread {place}, {load}, {}", self.ways())
     }
 
     /// The idle loops and ways of execution as a text.
@@ -141,9 +116,9 @@ pub fn predict(facts: &Facts, calls: &CallPattern, control: Control<'_>) -> Vec<
     let ways = facts.idle_loops.iter();
     let ways = ways.flat_map(|&idle_loop| facts.smps.iter().map(move |&smp| (idle_loop, smp)));
     let places = ThreadPlace::ALL.into_iter();
-    let loads = places.flat_map(|place| LoadKind::ALL.map(|load| (place, load)));
+    let loads = places.flat_map(|place| LOADS.map(|load| (place, load)));
     let mut found: Vec<Prediction> = Vec::new();
-    for ((place, load), (idle_loop, smp)) in
+    for ((place, (load, busy)), (idle_loop, smp)) in
         loads.flat_map(|it| ways.clone().map(move |way| (it, way)))
     {
         let options = Options {
@@ -157,7 +132,7 @@ pub fn predict(facts: &Facts, calls: &CallPattern, control: Control<'_>) -> Vec<
             ..facts.options.clone()
         };
         let is_there = (options.gp_cpu == caller) == (place == ThreadPlace::Same);
-        let Some(hog) = load.cpu(&options, caller).filter(|_| is_there) else {
+        let Some(hog) = busy(&options, caller).filter(|_| is_there) else {
             continue;
         };
         if control.stopped() {
@@ -197,7 +172,7 @@ fn run(options: &Options, caller: u32, hog: Option<u32>, calls: &CallPattern) ->
 /// What a run shows; none if it was ended before the second call.
 fn reading(
     place: ThreadPlace,
-    load: LoadKind,
+    load: &'static str,
     stats: &Stats,
     options: &Options,
 ) -> Option<Prediction> {

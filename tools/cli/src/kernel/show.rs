@@ -96,7 +96,7 @@ pub fn predicted(found: &Beside, width: usize) -> String {
         let thread = format!("thread {}", it.place.words());
         let figures = [short(it.mean_us / 1e3), short(it.waits)];
         let [mean, waits] = figures;
-        let words = [thread, it.load.words().to_owned(), it.ways(), mean, waits];
+        let words = [thread, it.load.to_owned(), it.ways(), mean, waits];
         table.row(words.into_iter().chain(beside(found, index, it)));
     }
     format!(

@@ -9,7 +9,7 @@
 //! fail.
 
 use super::calls::Call;
-use super::predict::{LoadKind, Prediction, ThreadPlace, in_ticks};
+use super::predict::{self, Prediction, ThreadPlace, in_ticks};
 use quiescent_report::rows::stats;
 use quiescent_sim::Options;
 
@@ -59,7 +59,7 @@ pub fn groups(calls: &[Call]) -> Vec<Group> {
 }
 
 /// The result of a comparison.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
     /// The smallest mean that was predicted for these calls, in µs.
     pub lowest_us: f64,
@@ -93,7 +93,7 @@ impl Verdict {
 /// Can a prediction apply to these calls, on a machine whose busiest CPU was busy for this share of the time?
 pub fn fits(prediction: &Prediction, group: &Group, busiest: Option<f64>) -> bool {
     let is_idle = busiest.is_some_and(|it| it < IDLE);
-    group.has(prediction.place) && (!is_idle || prediction.load == LoadKind::Idle)
+    group.has(prediction.place) && (!is_idle || prediction.load == predict::IDLE)
 }
 
 /// Compares groups with predictions for this machine; none if there is nothing to compare.
@@ -104,13 +104,7 @@ pub fn verdict(
     options: &Options,
 ) -> Option<Verdict> {
     let calls: usize = groups.iter().map(|it| it.us.len()).sum();
-    let mut verdict = Verdict {
-        lowest_us: 0.0,
-        highest_us: 0.0,
-        measured_us: 0.0,
-        as_predicted: 0,
-        nearest: Vec::new(),
-    };
+    let mut verdict = Verdict::default();
     for group in groups {
         let share = group.us.len() as f64 / calls as f64;
         let all = predictions.iter().enumerate();
@@ -143,7 +137,7 @@ mod tests {
         }
     }
 
-    fn prediction(place: ThreadPlace, load: LoadKind, mean_us: f64) -> Prediction {
+    fn prediction(place: ThreadPlace, load: &'static str, mean_us: f64) -> Prediction {
         Prediction {
             place,
             load,
@@ -165,9 +159,9 @@ mod tests {
         assert_eq!(groups[0].us, [8_000.0, 9_000.0]);
         assert_eq!(groups[1].us, [4_000.0]);
         let predictions = [
-            prediction(ThreadPlace::Other, LoadKind::Idle, 8_500.0),
-            prediction(ThreadPlace::Other, LoadKind::Third, 17_000.0),
-            prediction(ThreadPlace::Same, LoadKind::Idle, 4_000.0),
+            prediction(ThreadPlace::Other, predict::IDLE, 8_500.0),
+            prediction(ThreadPlace::Other, "another CPU busy", 17_000.0),
+            prediction(ThreadPlace::Same, predict::IDLE, 4_000.0),
         ];
         let options = Options::kernel_6_12(2, 250);
         let of_idle = verdict(&groups, &predictions, Some(0.01), &options).unwrap();
@@ -186,8 +180,8 @@ mod tests {
         let groups = groups(&[call(12_000.0, 0, None)]);
         assert_eq!(groups[0].place, None, "the thread's place is unknown");
         let predictions = [
-            prediction(ThreadPlace::Same, LoadKind::Idle, 8_000.0),
-            prediction(ThreadPlace::Other, LoadKind::Idle, 10_000.0),
+            prediction(ThreadPlace::Same, predict::IDLE, 8_000.0),
+            prediction(ThreadPlace::Other, predict::IDLE, 10_000.0),
         ];
         let options = Options::kernel_6_12(2, 250);
         let found = verdict(&groups, &predictions, None, &options).unwrap();

@@ -164,6 +164,7 @@ fn chosen(misses: &[Miss], room: usize) -> Vec<&Miss> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quiescent_report::verdict::Sense;
     use quiescent_report::{Report, Row};
     use quiescent_sim::experiments::{Basis, Modelled, Outcome, Part};
 
@@ -178,7 +179,13 @@ mod tests {
             let what = format!(
                 "target {name} with a name that is as long as names of targets are, or longer"
             );
-            Target::at_most(what, ours, Some(1.0), "ns")
+            Target {
+                what,
+                ours,
+                bound: Some(1.0),
+                sense: Sense::AtMost,
+                unit: "ns",
+            }
         };
         let targets = (1..=30).map(|it| target(it, Some(it as f64)));
         let comparisons = (1..=40).map(|it| Comparison {

@@ -32,15 +32,24 @@ pub struct KernelBench {
     /// No progress bar
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub options: KernelOptions,
+}
+
+/// What is measured and modelled.
+#[derive(Clone, Debug, Default, Args)]
+pub struct KernelOptions {
     /// Seed of the model's random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Calls of the kernel's synchronize_rcu, by membarrier(2)
     #[arg(long, value_name = "N", default_value = "100", allow_negative_numbers = true,
-          value_parser = within(1..=100_000_u64, "give 1 to 100000; 100 or more for a 99th percentile"))]
+          value_parser = within(1..=100_000_u64,
+              "give 1 to 100000; 100 or more for a 99th percentile"))]
     pub calls: u64,
     /// Sleep after each call, in ms; without a sleep, calls are in step with the tick
-    #[arg(long, value_name = "MS", default_value = "0", value_parser = pause(), allow_negative_numbers = true)]
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = pause(),
+          allow_negative_numbers = true)]
     pub pause: Duration,
     /// Pin the caller to this CPU; when left out, the scheduler places it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

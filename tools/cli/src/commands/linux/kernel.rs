@@ -3,30 +3,19 @@
 use crate::arguments::linux::kernel::KernelBench;
 use crate::arguments::{Common, Measured, Page};
 use crate::commands::measure;
-use crate::kernel::beside::{self, KernelOptions};
+use crate::kernel::beside;
 use crate::kernel::show;
 use crate::show::output;
 use quiescent_report::{Error, Report};
-use quiescent_sim::settings;
 use std::cell::OnceCell;
 
 /// Runs the command; returns the exit code.
 pub fn run(options: KernelBench) -> Result<u8, Error> {
-    let sets = settings::assignments(&options.set);
-    let sets = sets.map_err(|why| Error::Usage(why.to_string()))?;
-    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-    let wanted = KernelOptions {
-        calls: options.calls,
-        pause: options.pause,
-        cpu: options.cpu,
-        sets: sets.into_iter().map(owned).collect(),
-        seed: options.seed,
-    };
     let measured = Measured {
         common: Common {
             json: options.json,
             quiet: options.quiet,
-            seed: options.seed,
+            seed: options.options.seed,
         },
         page: Page::default(),
     };
@@ -37,7 +26,7 @@ pub fn run(options: KernelBench) -> Result<u8, Error> {
         found.map_or_else(String::new, |it| show::text(it, output::columns()))
     };
     measure(&measured, text, |control| {
-        let (report, found) = beside::run(&wanted, control)?;
+        let (report, found) = beside::run(&options.options, control)?;
         beside.get_or_init(|| found);
         Ok(report)
     })

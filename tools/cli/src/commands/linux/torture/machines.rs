@@ -183,8 +183,8 @@ fn as_json(found: &Found) -> serde_json::Value {
 
 /// What was done; a name in brackets stands for that count.
 const SUMMARY: &str = "{events} events, {virtual_s} s of virtual time, {faults} faults\n\
-     {grace_periods} grace periods and {expedited} expedited ones; the oracle looked at {looked_at}, of which \
-     {spanned} began with a reader inside\n\
+     {grace_periods} grace periods and {expedited} expedited ones; the oracle looked at {looked_at}, of \
+     which {spanned} began with a reader inside\n\
      {calls} waits, {callbacks} callbacks, {barriers} barriers, {preempted_readers} readers preempted, \
      {departures} CPUs went, {toggles} changed sides, {shrunk} lazy ones shrunk\n\
      SRCU: {srcu_grace_periods} grace periods, {srcu_spanned} of them with a reader inside, {srcu_calls} \
