@@ -132,7 +132,8 @@ const FAN_OUT: Kind = Kind("a fan-out of 2 to 64", |text| {
 /// Folders with the same parameters, one as good as the other.
 const EXPEDITED: &[&str] = &["/sys/kernel", "/sys/module/rcupdate/parameters"];
 
-/// Parameters that a kernel shows: name, folders, what it may be, and what is assumed.
+/// Parameters that a kernel shows: name, folders, what it may be, and what is assumed; nothing: the version
+/// decides.
 const PARAMETERS: [(&str, &[&str], Kind, &str); 6] = [
     ("jiffies_till_first_fqs", &[RCUTREE], TICKS, "default"),
     ("jiffies_till_next_fqs", &[RCUTREE], TICKS, "default"),
@@ -173,25 +174,25 @@ impl Reader<'_> {
 
     fn parameters(&mut self, cpus: usize) -> Result<(), Error> {
         let machine = self.machine;
-        let usual_wake = self.default_of(WAKE_FROM_GP, cpus);
         for (name, folders, kind, usual) in PARAMETERS {
-            let file = |folder: &&str| format!("{folder}/{name}");
-            let found = folders.iter().map(file);
-            let found = found
-                .filter_map(|file| Some((machine.root.line(&file)?, file)))
-                .next();
+            let files = folders.iter().map(|folder| format!("{folder}/{name}"));
+            let mut found = files.filter_map(|file| Some((machine.root.line(&file)?, file)));
+            let found = found.next();
+            let (folder, by_version) = (folders[0], usual.is_empty());
             // A kernel before 6.17 may lack this parameter; then it does not wake so.
-            let lacks = name == WAKE_FROM_GP && machine.has_parameters("rcutree");
-            let missing = match (name, lacks) {
-                (_, true) => fact(name, 0, format!("{RCUTREE} has no {name}")),
-                (WAKE_FROM_GP, _) => {
-                    let why = "0 before 6.17, then 1 up to 16 CPUs, from 7.2 on for any number";
-                    let why = format!("{RCUTREE} cannot be read; {why}");
-                    fact(name, usual_wake, why).assumed()
+            if by_version && found.is_none() && machine.root.has(folder) {
+                self.add(fact(name, 0, format!("{folder} has no {name}")));
+                continue;
+            }
+            let why = format!("{folder}/{name} cannot be read");
+            let missing = match by_version {
+                true => {
+                    let why = format!("{why}; by the version: kernel {}", machine.release);
+                    fact(name, self.default_of(name, cpus), why)
                 }
-                _ => fact(name, usual, format!("{} cannot be read", file(&folders[0]))).assumed(),
+                false => fact(name, usual, why),
             };
-            self.one(kind, found, missing, usual_wake)?;
+            self.one(kind, found, missing.assumed())?;
         }
         let config = machine.config.as_ref();
         let found = config.and_then(|(text, file)| {
@@ -202,7 +203,7 @@ impl Reader<'_> {
             ))
         });
         let missing = fact("rcu_fanout", 64, "not to be read; the usual one").assumed();
-        self.one(FAN_OUT, found, missing, "")
+        self.one(FAN_OUT, found, missing)
     }
 
     /// A fact that is in one place: its text, and the place; `missing` where there is none.
@@ -211,7 +212,6 @@ impl Reader<'_> {
         Kind(wanted, value): Kind,
         found: Option<(String, String)>,
         missing: Fact,
-        usual: &str,
     ) -> Result<(), Error> {
         let name = missing.name;
         let fact = match found {
@@ -219,7 +219,7 @@ impl Reader<'_> {
             None => missing,
             Some((text, place)) => match value(&text) {
                 Some(value) if value.is_empty() => {
-                    fact(name, usual, place + ": -1, by the number of CPUs")
+                    fact(name, missing.value, place + ": -1, by the number of CPUs")
                 }
                 Some(value) => fact(name, value, place),
                 None => return Err(nonsense(&place, &text, wanted, name)),

@@ -75,12 +75,9 @@ impl<'a> Family<'a> {
             other => which(other, self.stem),
         });
         head.extend(compares.then_some("times ours"));
-        head.extend(
-            ranges
-                .then_some(["smallest", "largest", "range"])
-                .into_iter()
-                .flatten(),
-        );
+        if ranges {
+            head.extend(["smallest", "largest", "range"]);
+        }
         head.extend(self.others.iter().map(|it| which(it, self.stem)));
         let mut table = Table::new(title, &head);
         let value = |of: f64| Cell::figure(figure(of / scale));
@@ -94,11 +91,8 @@ impl<'a> Family<'a> {
             }
             if ranges {
                 let range = 100.0 * (row.max - row.min) / row.median;
-                let range = if row.n > 1 && range.is_finite() {
-                    format!("{range:.0} %")
-                } else {
-                    "-".into()
-                };
+                let range = Some(range).filter(|it| row.n > 1 && it.is_finite());
+                let range = range.map_or("-".into(), |it| format!("{it:.0} %"));
                 cells.extend([value(row.min), value(row.max), Cell::figure(range)]);
             }
             for metric in &self.others {
@@ -125,12 +119,8 @@ impl<'a> Family<'a> {
         let alone = self.main.iter().all(|it| it.subject == row.subject);
         let beside = self.main.iter().filter(|it| alone || it.case == row.case);
         let longest = beside.fold(0.0, |most: f64, it| most.max(it.median));
-        let length = row.median / longest;
-        if length.is_finite() {
-            length.clamp(0.0, 1.0)
-        } else {
-            0.0
-        }
+        let length = Some(row.median / longest).filter(|it| it.is_finite());
+        length.unwrap_or(0.0).clamp(0.0, 1.0)
     }
 }
 

@@ -122,7 +122,7 @@ fn what_is_hidden_is_assumed_and_says_so() {
     let facts = newer.read(&[]).unwrap();
     let wake = fact(&facts, "rcu_normal_wake_from_gp");
     assert!(
-        wake.assumed && wake.value == "1" && wake.from.contains("6.17"),
+        wake.assumed && wake.value == "1" && wake.from.contains("6.18.1"),
         "{wake:?}"
     );
     assert_eq!(facts.idle_loops, [IdleLoop::Classic], "before 7.0");

@@ -125,13 +125,10 @@ impl Target {
         let before = fs::symlink_metadata(&path).ok();
         #[cfg(target_os = "linux")]
         let folder = {
-            use std::os::unix::fs::OpenOptionsExt;
+            use rustix::fs::{Mode, OFlags, open};
             let parent = path.parent().unwrap_or(Path::new("/"));
-            let mut options = File::options();
-            let options = options
-                .read(true)
-                .custom_flags(libc::O_PATH | libc::O_DIRECTORY);
-            let folder = options.open(parent)?;
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = File::from(open(parent, flags, Mode::empty())?);
             // Without /proc nothing can be compared.
             if fs::read_link(opened(&folder)).is_ok_and(|it| it != parent) {
                 return Err(io::Error::other("the folder has changed meanwhile"));
@@ -166,11 +163,10 @@ impl Target {
     pub(super) fn draft(&self) -> io::Result<Draft> {
         #[cfg(target_os = "linux")]
         {
-            use std::os::unix::fs::OpenOptionsExt;
-            let mut options = File::options();
-            options.read(true).write(true).mode(self.mode);
-            let unnamed = options.custom_flags(libc::O_TMPFILE).open(self.folder());
-            if let Ok(file) = unnamed
+            use rustix::fs::{Mode, OFlags, openat};
+            let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+            let mode = Mode::from_bits_truncate(self.mode);
+            if let Ok(file) = openat(&self.folder, ".", flags, mode).map(File::from)
                 && opened(&file).exists()
             {
                 return Ok(Draft::Unnamed(file));

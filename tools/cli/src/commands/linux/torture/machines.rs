@@ -13,9 +13,9 @@ use crate::show::paper::{Paper, quoted};
 use crate::show::progress::Bar;
 use quiescent_report::text::folded;
 use quiescent_report::{Error, Progress, Report, Row};
-use quiescent_sim::torture::{Case, Finding, Outcome, run as run_case, shrink, trace};
+use quiescent_sim::torture::{Case, Outcome, Shrunk, run as run_case, shrink, trace};
 use quiescent_sim::{batch, points};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -53,14 +53,6 @@ pub fn run(options: &Torture) -> Result<u8, Error> {
 /// The page, and the place of the case or its trace.
 type Files<'a> = (&'a Paper, Option<&'a Place>);
 
-/// A case with a finding.
-struct Found {
-    seed: Option<u64>,
-    case: Case,
-    finding: Finding,
-    runs: u64,
-}
-
 fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
     let (first, n) = (options.run.seed.unwrap_or(1), options.machines.seeds);
     let stop = stop_flag()?;
@@ -82,7 +74,8 @@ fn campaign(options: &Torture, (paper, place): Files) -> Result<u8, Error> {
         all.add(outcome);
         done += 1;
     }
-    let found = failing.first().map(|&seed| smallest(seed));
+    let smallest = |seed: &u64| shrink(&Case::of_seed(*seed), MOST_RUNS);
+    let found = failing.first().and_then(smallest);
     if let (Some(place), Some(found)) = (place, &found) {
         place.write(found.case.to_text().as_bytes())?;
     }
@@ -105,23 +98,14 @@ fn show(
     (options, paper): (&Torture, &Paper),
     mut report: Report,
     all: &Outcome,
-    found: Option<&Found>,
+    found: Option<&Shrunk>,
     kept: Option<&Path>,
 ) -> Result<(), Error> {
     let stopped = report.options.get("stopped").and_then(|it| it.as_bool());
     let text = text(&report, all, found, kept);
-    report.option("finding", found.map(as_json));
+    let finding = found.map(|it| as_json(&report, it));
+    report.option("finding", finding);
     paper.put(&report, &text, options.json, stopped == Some(true))
-}
-
-fn smallest(seed: u64) -> Found {
-    let shrunk = shrink(&Case::of_seed(seed), MOST_RUNS).expect("it has just found something");
-    Found {
-        seed: Some(seed),
-        case: shrunk.case,
-        finding: shrunk.finding,
-        runs: shrunk.runs,
-    }
 }
 
 fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, Error> {
@@ -135,8 +119,7 @@ fn replay(options: &Torture, path: &Path, (paper, place): Files) -> Result<u8, E
         place.write(&trace(&case))?;
     }
     let outcome = run_case(&case, true);
-    let found = outcome.finding.clone().map(|finding| Found {
-        seed: None,
+    let found = outcome.finding.clone().map(|finding| Shrunk {
         case,
         finding,
         runs: 1,
@@ -175,10 +158,17 @@ fn never(all: &Outcome) -> Vec<String> {
     never.map(|it| format!("{}:{}", it.0, it.1)).collect()
 }
 
-fn as_json(found: &Found) -> serde_json::Value {
-    let case: serde_json::Value =
-        serde_json::from_str(&found.case.to_text()).expect("it was written as JSON");
-    json!({"seed": found.seed, "finding": found.finding, "runs_to_make_it_smaller": found.runs, "case": case})
+/// The seed of the machine that was reduced; none of a replay.
+fn failing_seed(report: &Report) -> Option<&Value> {
+    report.options.get("failing_seeds")?.get(0)
+}
+
+fn as_json(report: &Report, found: &Shrunk) -> Value {
+    let case: Value = serde_json::from_str(&found.case.to_text()).expect("it was written as JSON");
+    json!({
+        "seed": failing_seed(report), "finding": found.finding, "runs_to_make_it_smaller": found.runs,
+        "case": case,
+    })
 }
 
 /// What was done; a name in brackets stands for that count.
@@ -205,7 +195,7 @@ fn counted(text: &str, all: &Outcome) -> String {
     first + &filled.collect::<String>()
 }
 
-fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Path>) -> String {
+fn text(report: &Report, all: &Outcome, found: Option<&Shrunk>, kept: Option<&Path>) -> String {
     let machines = report.median("model", "all", "machines").unwrap_or(0.0);
     let seed = report.seed;
     let mut text = format!("{machines} machines from seed {seed}: ") + &counted(SUMMARY, all);
@@ -222,9 +212,8 @@ fn text(report: &Report, all: &Outcome, found: Option<&Found>, kept: Option<&Pat
     let Some(found) = found else {
         return text + "nothing found\n";
     };
-    let seed = found
-        .seed
-        .map_or(String::new(), |seed| format!("seed {seed}, "));
+    let seed = failing_seed(report);
+    let seed = seed.map_or(String::new(), |seed| format!("seed {seed}, "));
     text += &format!(
         "\nFOUND {seed}{:?} at {} us{}\n",
         found.finding.kind,
