@@ -1,14 +1,11 @@
 //! A measured kernel and its prediction, as text.
 
 use super::beside::Beside;
-use super::predict::Prediction;
-use super::verdict::{IDLE, fits};
-use quiescent_report::rows::stats;
+use super::verdict::IDLE;
+use quiescent_report::text::cases::{Column, of_metrics};
 use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, folded};
-
-/// The widest bar of the histogram, in characters.
-const BAR: u64 = 40;
+use quiescent_report::{Report, Row};
 
 /// A remark about the columns.
 const REMARK: &str = "waits: those that ended in a scan; 0 where every CPU reported by itself before. On a \
@@ -20,7 +17,7 @@ pub fn text(found: &Beside, width: usize) -> String {
     format!(
         "{}\n{}\nThis kernel: {}",
         facts(found, width),
-        measured(found),
+        measured(found, width),
         predicted(found, width)
     )
 }
@@ -41,22 +38,26 @@ fn facts(found: &Beside, width: usize) -> String {
     text
 }
 
-/// The calls, in ms and in ticks.
-fn measured(found: &Beside) -> String {
-    let all = found.latencies();
-    let (Some(summary), Some(mean)) = (stats::summary(&all), stats::mean(&all)) else {
-        return "Measured: nothing\n".into();
-    };
-    let p99 = stats::percentile(&all, 99.0).unwrap_or(summary.max);
-    let [mean, min, p50, p99, max] =
-        [mean, summary.min, summary.median, p99, summary.max].map(|us| short(us / 1e3));
-    let ticks = found.ticks();
-    let most = ticks.values().copied().max().unwrap_or(1);
-    let mut table = Table::new(&["ticks", "calls", ""], 3);
-    for (ticks, calls) in ticks {
-        let bar = "#".repeat((calls * BAR).div_ceil(most) as usize);
-        table.row([ticks.to_string(), calls.to_string(), bar]);
-    }
+/// The rows of these, with these columns.
+fn table(
+    found: &Beside,
+    shown: fn(&Row) -> bool,
+    columns: &[(&'static str, &'static str)],
+) -> Table {
+    let mut report = Report::new("kernel bench", 0);
+    report.rows = found.rows(super::CASE).into_iter().filter(shown).collect();
+    let columns = columns.iter().map(|it| Column(it.0, it.1));
+    of_metrics(&report, |_| true, &columns.collect::<Vec<_>>())
+}
+
+/// The calls, and how many of them took so many ticks.
+fn measured(found: &Beside, width: usize) -> String {
+    let columns = [
+        ("us", "latency_us"),
+        ("mean", "latency_us_pooled_mean"),
+        ("p99", "latency_us_pooled_p99"),
+        ("calls", "calls"),
+    ];
     let at_once = found.at_once.iter();
     let at_once = at_once.map(|why| format!("warning: NO grace period: {why}\n"));
     let busy = match found.busiest {
@@ -68,10 +69,9 @@ fn measured(found: &Beside) -> String {
         ),
     };
     format!(
-        "Measured: {} calls of membarrier(MEMBARRIER_CMD_GLOBAL), each a synchronize_rcu\n\n\
-         mean {mean} ms, min {min}, p50 {p50}, p99 {p99}, max {max}\n\n{}{}{busy}",
-        summary.n,
-        table.render(),
+        "Measured: {} calls of membarrier(MEMBARRIER_CMD_GLOBAL), each a synchronize_rcu\n\n{}{}{busy}",
+        found.latencies().len(),
+        table(found, |it| it.subject == "kernel", &columns).within(width),
         at_once.collect::<String>()
     )
 }
@@ -81,49 +81,16 @@ pub fn predicted(found: &Beside, width: usize) -> String {
     if found.predictions.is_empty() {
         return "predicted by the machine model: nothing (stopped)\n".into();
     }
-    let heads = [
-        "",
-        "what else runs",
-        "idle loop, CPUs execute",
-        "model ms",
-        "waits",
-        "measured ms",
-        "off by",
-        "",
+    let columns = [
+        ("mean us", "latency_us_pooled_mean"),
+        ("waits", "waits_per_gp"),
     ];
-    let mut table = Table::new(&heads, 3);
-    for (index, it) in found.predictions.iter().enumerate() {
-        let thread = format!("thread {}", it.place.words());
-        let figures = [short(it.mean_us / 1e3), short(it.waits)];
-        let [mean, waits] = figures;
-        let words = [thread, it.load.to_owned(), it.ways(), mean, waits];
-        table.row(words.into_iter().chain(beside(found, index, it)));
-    }
     format!(
         "predicted by the machine model\n\n{}\n{}{}",
-        table.within(width),
+        table(found, |it| it.subject == "model", &columns).within(width),
         folded(REMARK, width, 0),
         conclusion(found)
     )
-}
-
-/// The measured mean of a prediction's place, how far the model is off, and whether it was so.
-fn beside(found: &Beside, index: usize, it: &Prediction) -> Vec<String> {
-    let Some(verdict) = &found.verdict else {
-        return Vec::new();
-    };
-    let group = found.groups.iter().find(|group| group.has(it.place));
-    let Some(group) = group else {
-        return vec!["never there".into()];
-    };
-    let mean = group.mean_us();
-    let was_so = match verdict.nearest.contains(&index) {
-        true => "<- nearest",
-        false if fits(it, group, found.busiest) => "",
-        false => "was not so",
-    };
-    let off = format!("{:+.0} %", 100.0 * (it.mean_us / mean - 1.0));
-    vec![short(mean / 1e3), off, was_so.into()]
 }
 
 /// Is the measured mean inside or outside the range?
@@ -133,12 +100,20 @@ fn conclusion(found: &Beside) -> String {
     };
     let [measured, low, high] =
         [verdict.measured_us, verdict.lowest_us, verdict.highest_us].map(|us| short(us / 1e3));
-    let counts = found.groups.iter().map(|group| {
-        let place = group.place;
-        let place = place.map_or("on any CPU (invisible)", |it| it.words());
-        format!("calls with the thread {place}: {}", group.us.len())
+    let nearest = found.groups.iter().zip(&verdict.nearest);
+    let nearest = nearest.map(|(group, nearest)| {
+        let place = group
+            .place
+            .map_or("on any CPU (invisible)", |it| it.words());
+        let (calls, mean) = (group.us.len(), short(group.mean_us() / 1e3));
+        let prediction = &found.predictions[*nearest];
+        let predicted = short(prediction.mean_us / 1e3);
+        format!(
+            "calls with the thread {place}: {calls}, mean {mean} ms; nearest: {predicted} ms, {}\n",
+            prediction.case()
+        )
     });
-    let counts = counts.collect::<Vec<_>>().join(", ");
+    let nearest: String = nearest.collect();
     let range = match low == high {
         true => format!("the prediction, {low} ms"),
         false => format!("the predicted range, {low} to {high} ms"),
@@ -148,7 +123,7 @@ fn conclusion(found: &Beside) -> String {
         false => format!("is OUTSIDE {range}, by {:+.1} %", 100.0 * verdict.off()),
     };
     format!(
-        "{counts}; {} took as many ticks as predicted for one that fits.\n\
+        "{nearest}{} calls took as many ticks as predicted for one that fits.\n\
          The measured mean, {measured} ms, {where_it_is}.\n",
         verdict.as_predicted
     )

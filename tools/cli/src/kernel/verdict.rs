@@ -91,7 +91,7 @@ impl Verdict {
 }
 
 /// Can a prediction apply to these calls, on a machine whose busiest CPU was busy for this share of the time?
-pub fn fits(prediction: &Prediction, group: &Group, busiest: Option<f64>) -> bool {
+fn fits(prediction: &Prediction, group: &Group, busiest: Option<f64>) -> bool {
     let is_idle = busiest.is_some_and(|it| it < IDLE);
     group.has(prediction.place) && (!is_idle || prediction.load == predict::IDLE)
 }

@@ -5,9 +5,8 @@
 //! is in the page, in `--full` and in `--json`.
 
 use super::{Reproduced, sentences};
-use quiescent_report::text::number::short;
 use quiescent_report::text::{Table, shortened};
-use quiescent_report::verdict::Target;
+use quiescent_report::verdict::{self, Sense, Target};
 use quiescent_sim::experiments::{Comparison, Shown, Source};
 
 /// The height of a terminal.
@@ -16,12 +15,12 @@ const LINES: usize = 25;
 const COLUMNS: usize = 100;
 /// Misses of the library; the model has the rest of the screen.
 const MISSES: usize = 4;
-/// The width of a miss's name.
-const WHAT: usize = 60;
+/// The width of a miss's name: with its figures it fits a line.
+const WHAT: usize = 42;
 
 /// The first screen.
 pub fn text(found: &Reproduced) -> String {
-    let misses = misses(found);
+    let (ours, models) = misses(found);
     let mut lines: Vec<String> = sentences::sentences(found);
     if !lines.is_empty() {
         lines.push(String::new());
@@ -37,18 +36,16 @@ pub fn text(found: &Reproduced) -> String {
         end.push(format!("not measured: {}{more}", shortened(note, room)));
     }
     end.push("All tables: --full, or the page.".into());
-    if !misses.is_empty() {
-        lines.push(String::new());
+    let all = ours.len() + models.len();
+    if all > 0 {
+        lines.extend(["", "missed, worst first"].map(String::from));
         let room = LINES.saturating_sub(lines.len() + end.len() + 3);
-        let chosen = chosen(&misses, room);
-        let mut table = Table::new(&["missed, worst first", "figure", "bound", "basis"], 1);
-        for it in &chosen {
-            table.row(it.cells.clone());
-        }
-        lines.extend(table.render().lines().map(String::from));
-        let left = misses.len() - chosen.len();
-        if left > 0 {
-            end.insert(0, format!("… and {left} more misses."));
+        let share = room.saturating_sub(models.len()).max(MISSES);
+        let ours = ours.into_iter().take(share);
+        let chosen: Vec<Target> = ours.chain(models).take(room).collect();
+        lines.extend(verdict::text(&chosen).lines().map(String::from));
+        if chosen.len() < all {
+            end.insert(0, format!("… and {} more misses.", all - chosen.len()));
         }
     }
     let lines = lines.iter().chain(&end);
@@ -94,77 +91,54 @@ fn parts(found: &Reproduced) -> Table {
     table
 }
 
-/// Something that was missed.
-struct Miss {
-    /// What, figure, bound, basis.
-    cells: [String; 4],
-    /// How far it lies outside: 1 is at the bound.
-    off: f64,
-    ours: bool,
-}
-
-impl Miss {
-    fn new(what: String, figure: Option<f64>, unit: &str, bound: String, basis: &str) -> Self {
-        let figure = format!("{} {unit}", figure.map_or("-".into(), short));
-        Miss {
-            cells: [shortened(&what, WHAT), figure, bound, basis.into()],
-            off: 1.0,
-            ours: false,
-        }
-    }
-}
-
-/// All misses: the library's first, and the worst first.
-fn misses(found: &Reproduced) -> Vec<Miss> {
+/// All misses as targets: the library's first, and the worst first. How far a figure of the model is off, in
+/// percent, has a bound.
+fn misses(found: &Reproduced) -> (Vec<Target>, Vec<Target>) {
     let spaced = |metric: &str| metric.replace('_', " ");
-    let targets = found.targets.iter().filter(|it| it.met() == Some(false));
-    let targets = targets.map(|it| {
-        let bound = it.bound.map_or("-".into(), short);
-        Miss {
-            off: it.ratio().unwrap_or(f64::INFINITY),
-            ours: true,
-            ..Miss::new(it.what.clone(), it.ours, it.unit, bound, "measured")
-        }
-    });
+    let target = |what: String, ours, bound, sense, unit| Target {
+        what: shortened(&what, WHAT),
+        ours: Some(ours),
+        bound,
+        sense,
+        unit,
+    };
     let figures = found.modelled.missed().map(|it| {
-        let what = format!("{} {}: {}", it.experiment, it.case, spaced(it.metric));
-        let bound = format!("{} +-{} %", short(it.real), short(it.allowed * 100.0));
-        Miss {
-            off: (it.ratio() - 1.0).abs() / it.allowed,
-            ..Miss::new(what, Some(it.model), it.unit, bound, it.basis.name())
-        }
+        let what = format!(
+            "{} {}: {}, off by",
+            it.experiment,
+            it.case,
+            spaced(it.metric)
+        );
+        let off = 100.0 * (it.ratio() - 1.0).abs();
+        target(what, off, Some(100.0 * it.allowed), Sense::AtMost, "%")
     });
     let claims = found.modelled.untrue().map(|it| {
         let what = format!("{}: {}", it.case, spaced(it.metric));
         let (least, most) = it.claim.as_ref().map_or((None, None), |it| it.bound.ends());
-        let least = least.map(|it| format!("at least {}", short(it)));
-        let most = most.map(|it| format!("at most {}", short(it)));
-        let bound: Vec<String> = least.into_iter().chain(most).collect();
-        Miss::new(
-            what,
-            Some(it.model),
-            it.unit,
-            bound.join(", "),
-            it.basis.name(),
-        )
+        match least.filter(|least| it.model < *least) {
+            Some(least) => target(what, it.model, Some(least), Sense::AtLeast, it.unit),
+            None => target(what, it.model, most, Sense::AtMost, it.unit),
+        }
     });
-    let mut all: Vec<Miss> = targets.chain(figures).chain(claims).collect();
-    all.sort_by(|a, b| b.ours.cmp(&a.ours).then(b.off.total_cmp(&a.off)));
-    all
-}
-
-/// Those for which there is room.
-fn chosen(misses: &[Miss], room: usize) -> Vec<&Miss> {
-    let (ours, models): (Vec<&Miss>, Vec<&Miss>) = misses.iter().partition(|it| it.ours);
-    let share = room.saturating_sub(models.len()).max(MISSES).min(room);
-    let ours = ours.into_iter().take(share);
-    ours.chain(models).take(room).collect()
+    let targets = found.targets.iter().filter(|it| it.met() == Some(false));
+    let targets = targets.map(|it| Target {
+        what: shortened(&it.what, WHAT),
+        ..it.clone()
+    });
+    let sorted = |mut all: Vec<Target>| {
+        let off = |it: &Target| it.ratio().unwrap_or(f64::INFINITY);
+        all.sort_by(|a, b| off(b).total_cmp(&off(a)));
+        all
+    };
+    (
+        sorted(targets.collect()),
+        sorted(figures.chain(claims).collect()),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quiescent_report::verdict::Sense;
     use quiescent_report::{Report, Row};
     use quiescent_sim::experiments::{Basis, Modelled, Outcome, Part};
 
