@@ -61,14 +61,14 @@ pub struct Reproduced {
 /// # Errors
 /// [`Error::Failed`] when a measuring thread or process cannot be started.
 pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduced, Error> {
-    let found = Reproduced {
+    let mut found = Reproduced {
         report: Report::new("reproduce", options.seed),
         benchmark: None,
         modelled: Modelled::default(),
         targets: Vec::new(),
         notes: Vec::new(),
     };
-    let mut found = steps::run(found, options, control)?;
+    steps::run(&mut found, options, control)?;
     note_missing(&mut found);
     if control.stopped() {
         found

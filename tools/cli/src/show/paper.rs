@@ -60,6 +60,15 @@ impl Paper {
         }
     }
 
+    /// Prints the report as JSON or as this text, unless the page replaces it, and writes the page.
+    pub fn put(&self, report: &Report, text: &str, json: bool, stopped: bool) -> Result<(), Error> {
+        self.tables(|| match json {
+            true => Printed::json(report),
+            false => Printed::text(text),
+        })?;
+        self.write(report, text, stopped)
+    }
+
     /// Makes the page of a report and of the text that is printed, and writes it, if there is one; prints its
     /// place to standard error.
     pub fn write(&self, report: &Report, text: &str, stopped: bool) -> Result<(), Error> {

@@ -8,7 +8,6 @@ use quiescent_bench::cases::hold;
 use quiescent_bench::deferral::swap::Content;
 use quiescent_bench::deferral::{self, Deferring};
 use quiescent_bench::measure::once;
-use quiescent_report::text::unfolded;
 use quiescent_report::{OURS, Report};
 use std::io::Read;
 use std::process::Stdio;
@@ -335,4 +334,19 @@ fn ctrl_c_prints_what_was_measured() {
     output.read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(Report::from_json(&said).unwrap().rows.is_empty());
+}
+
+/// Rows of a table in one line each: words that went on below stand before the row's figures again.
+fn unfolded(text: &str) -> String {
+    let mut rows: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match (line.strip_prefix("  "), rows.last_mut()) {
+            (Some(more), Some(row)) if !row.is_empty() => {
+                let figures = row.find("  ").unwrap_or(row.len());
+                row.insert_str(figures, &format!(" {more}"));
+            }
+            _ => rows.push(line.to_owned()),
+        }
+    }
+    rows.join("\n")
 }

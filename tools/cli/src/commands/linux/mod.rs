@@ -8,6 +8,7 @@ mod top;
 mod torture;
 
 use super::{measure, this_program};
+use crate::arguments::linux::kernel::Kernel;
 use crate::arguments::linux::{Internal, Linux};
 use crate::arguments::{Common, Measured, Page};
 use crate::show::output::{self, DONE, Printed};
@@ -18,7 +19,7 @@ use quiescent_report::Error;
 pub fn run(command: Linux) -> Result<u8, Error> {
     match command {
         Linux::Reproduce(options) => reproduce::run(&options),
-        Linux::Kernel(kernel) => kernel::run(&kernel),
+        Linux::Kernel(Kernel::Bench(options)) => kernel::run(options),
         Linux::Doctor(options) => doctor::run(&options),
         Linux::Record(options) => record::run(&options),
         Linux::Top(options) => top::run(&options),
