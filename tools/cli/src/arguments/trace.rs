@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn cpus_are_numbers_and_ranges() {
-        let set = cpus("0-2,7").expect("is a list").0;
+        let set = cpus("0-2,7").expect("is a list");
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 1, 2, 7]);
         for wrong in ["", "a", "3-1", "1,", "70000", "-1"] {
             assert!(cpus(wrong).is_err(), "{wrong}");
