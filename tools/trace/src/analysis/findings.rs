@@ -53,6 +53,9 @@ pub struct Line {
     pub figures: Vec<Option<f64>>,
 }
 
+/// A column's head, metric and unit, and the figure of a row.
+pub(crate) type Figure = (&'static str, &'static str, &'static str, Option<f64>);
+
 impl Table {
     /// A table without rows; columns are (head, metric, unit).
     pub(crate) fn new(
@@ -82,6 +85,17 @@ impl Table {
             labels: labels.iter().map(|l| (*l).to_owned()).collect(),
             figures: figures.to_vec(),
         });
+    }
+
+    /// A row whose figures say what their columns are, which is the same in all rows.
+    pub(crate) fn add(&mut self, labels: &[&str], figures: &[Figure]) {
+        if self.columns.is_empty() {
+            let columns = figures.iter();
+            let columns = columns.map(|&(head, metric, unit, _)| Column { head, metric, unit });
+            self.columns = columns.collect();
+        }
+        let figures: Vec<_> = figures.iter().map(|it| it.3).collect();
+        self.row(labels, &figures);
     }
 
     /// The name of a row by itself: unique in all tables of an analysis.

@@ -134,32 +134,21 @@ impl Lost {
 
     /// The table; `cpus` have `cpu_idle`.
     pub(crate) fn finish(&self, findings: &mut Findings, window: Window, cpus: u64) {
-        let mut table = Table::new(
-            "Time that idle CPUs lost, by what took it",
-            "lost ",
-            &["cause"],
-            &[
-                ("times", "interruptions", "count"),
-                ("per s", "interruptions_per_s", "1/s"),
-                ("lost ms", "lost_ms", "ms"),
-                ("avg us", "lost_us_avg", "us"),
-                ("%", "lost_pct", "%"),
-                ("idle before ms", "idle_before_ms_avg", "ms"),
-            ],
-        );
+        let title = "Time that idle CPUs lost, by what took it";
+        let mut table = Table::new(title, "lost ", &["cause"], &[]);
         let mut add = |name: &str, of: &LostTime| {
             let mean = |sum: u64| (of.n > 0).then(|| sum as f64 / of.n as f64);
-            table.row(
-                &[name],
-                &[
-                    count(of.n),
-                    per_second(of.n, window),
-                    ms(Some(of.lost as f64)),
-                    us(mean(of.lost)),
-                    share(of.lost, window, cpus),
-                    ms(mean(of.before)),
-                ],
-            );
+            let (rate, part) = (per_second(of.n, window), share(of.lost, window, cpus));
+            let before = ms(mean(of.before));
+            let figures = [
+                ("times", "interruptions", "count", count(of.n)),
+                ("per s", "interruptions_per_s", "1/s", rate),
+                ("lost ms", "lost_ms", "ms", ms(Some(of.lost as f64))),
+                ("avg us", "lost_us_avg", "us", us(mean(of.lost))),
+                ("%", "lost_pct", "%", part),
+                ("idle before ms", "idle_before_ms_avg", "ms", before),
+            ];
+            table.add(&[name], &figures);
         };
         let (mut rcu, mut all) = (LostTime::default(), LostTime::default());
         let mut rows: Vec<(&Cow<'_, str>, &LostTime)> = self.causes.iter().collect();

@@ -103,12 +103,8 @@ impl Part for Timeline {
             source,
             remedy: "is there room, and is it a place for files?",
         })?;
-        let mut table = Table::new(
-            "What the timeline has",
-            "",
-            &["tracks"],
-            &[("slices", "slices", "count")],
-        );
+        let columns = [("slices", "slices", "count")];
+        let mut table = Table::new("What the timeline has", "", &["tracks"], &columns);
         for (what, n) in &self.slices {
             table.row(&[what], &[count(*n)]);
         }

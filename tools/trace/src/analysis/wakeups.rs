@@ -101,19 +101,19 @@ impl Wakeups {
     }
 
     fn table(&self, window: Window) -> Table {
-        let mut table = Table::new(
-            "Threads by wake-ups",
-            "",
-            &["thread"],
-            &[
-                ("pid", "pid", "count"),
-                ("wakeups", "wakeups", "count"),
-                ("per s", "wakeups_per_s", "1/s"),
-                ("min us", "interval_us_min", "us"),
-                ("max us", "interval_us_max", "us"),
-                ("avg us", "interval_us_avg", "us"),
-            ],
-        );
+        let mut table = Table::new("Threads by wake-ups", "", &["thread"], &[]);
+        let mut add = |name: &str, pid: Option<u32>, n: u64, intervals: &Spread| {
+            let rate = per_second(n, window);
+            let figures = [
+                ("pid", "pid", "count", pid.map(f64::from)),
+                ("wakeups", "wakeups", "count", count(n)),
+                ("per s", "wakeups_per_s", "1/s", rate),
+                ("min us", "interval_us_min", "us", us(intervals.min())),
+                ("max us", "interval_us_max", "us", us(intervals.max())),
+                ("avg us", "interval_us_avg", "us", us(intervals.mean())),
+            ];
+            table.add(&[name], &figures);
+        };
         let mut names: Map<&str, u32> = Map::default();
         let all = || {
             self.threads
@@ -127,37 +127,18 @@ impl Wakeups {
                 Some(1) | None => t.name.clone(),
                 Some(_) => format!("{}-{pid}", t.name),
             };
-            table.row(
-                &[&name],
-                &[
-                    count(u64::from(pid)),
-                    count(t.n),
-                    per_second(t.n, window),
-                    us(t.intervals.min()),
-                    us(t.intervals.max()),
-                    us(t.intervals.mean()),
-                ],
-            );
+            add(&name, Some(pid), t.n, &t.intervals);
         }
+        let none = Spread::default();
         if self.others > 0 {
-            table.row(
-                &[OTHERS],
-                &[
-                    None,
-                    count(self.others),
-                    per_second(self.others, window),
-                    None,
-                    None,
-                    None,
-                ],
-            );
+            add(OTHERS, None, self.others, &none);
         }
-        table.sort_by(1);
         let n = self.others + all().map(|(_, t)| t.n).sum::<u64>();
-        table.row(
-            &["(all)"],
-            &[None, count(n), per_second(n, window), None, None, None],
-        );
+        add("(all)", None, n, &none);
+        // The sum stays last.
+        let sum = table.rows.pop();
+        table.sort_by(1);
+        table.rows.extend(sum);
         table
     }
 }

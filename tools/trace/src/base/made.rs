@@ -1,5 +1,7 @@
 //! Pieces of a record's text: flags, and what may not end a line.
 
+use super::bytes::{ONES, first};
+
 /// What is looked at of the irq-info column, in its places; bits as in the kernel's `trace` file.
 pub(crate) fn push_flags(out: &mut Vec<u8>, flags: u8) {
     let has = |bits: u8| flags & bits != 0;
@@ -14,7 +16,8 @@ pub(crate) fn push_flags(out: &mut Vec<u8>, flags: u8) {
 
 /// Appends text of which nothing may end the line.
 pub(crate) fn push_line(out: &mut Vec<u8>, text: &[u8]) {
-    if text.iter().any(u8::is_ascii_control) {
+    let below = |eight: u64| eight.wrapping_sub(ONES * 0x20) & !eight;
+    if first(text, 0, below, |b| b < 0x20) < text.len() {
         out.extend(
             text.iter()
                 .map(|b| if b.is_ascii_control() { b' ' } else { *b }),

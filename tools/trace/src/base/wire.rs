@@ -5,6 +5,8 @@
 //! kind that does not exist, is [`Torn`]: what stood before it has been handed out. Nothing is copied or
 //! allocated.
 
+use super::bytes::ONES;
+
 /// The message cannot be read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Torn;
@@ -100,8 +102,21 @@ pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     if let Some(byte) = bytes.first().filter(|byte| **byte < 0x80) {
         return Some(((*byte).into(), 1));
     }
-    let mut value = 0;
-    for (place, byte) in bytes.iter().take(10).enumerate() {
+    let (mut value, mut from) = (0, 0);
+    if let Some(eight) = bytes.first_chunk() {
+        let eight = u64::from_le_bytes(*eight);
+        let length = (!eight & ONES << 7).trailing_zeros() / 8 + 1;
+        // Seven bits of each byte; then two of these together, four, and all.
+        let sevens = eight & (ONES * 0x7f) & (u64::MAX >> (64 - 8 * length.min(8)));
+        let twos = sevens & 0x007f_007f_007f_007f | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+        let fours = twos & 0x0000_3fff_0000_3fff | (twos & 0x3fff_0000_3fff_0000) >> 2;
+        value = fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4;
+        if length <= 8 {
+            return Some((value, length as usize));
+        }
+        from = 8;
+    }
+    for (place, byte) in bytes.iter().enumerate().take(10).skip(from) {
         value |= u64::from(byte & 0x7f) << (7 * place);
         if byte & 0x80 == 0 {
             return Some((value, place + 1));

@@ -8,7 +8,7 @@
 use super::layout::{Buffer, Data, Layout};
 use super::pack::Packing;
 use super::page::{Entry, Missing, Page, Shape};
-use super::walk::{File, Place, damaged, number};
+use super::walk::{File, Place, damaged};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -17,6 +17,7 @@ use std::io;
 pub(crate) const HELD_MOST: usize = 32 << 20;
 
 /// The data of a CPU, being read.
+#[derive(Default)]
 struct Stream {
     buffer: usize,
     cpu: u32,
@@ -101,10 +102,8 @@ impl Merge {
         if chunked {
             // The stated size leaves out the number of chunks, as trace-cmd 3.1.6 writes it.
             end += 4;
-            let mut count = [0; 4];
-            self.file.read_at(next, &mut count)?;
+            chunks = Some(self.file.u32_at(next, self.shape.big)?);
             next += 4;
-            chunks = Some(number(&count, self.shape.big) as u32);
         }
         self.streams.push(Stream {
             buffer,
@@ -113,17 +112,7 @@ impl Merge {
             end,
             page_size: of.page_size,
             chunks,
-            held: Vec::new(),
-            held_at: 0,
-            from: 0,
-            to: 0,
-            page: Page::default(),
-            entry: Entry {
-                time: 0,
-                start: 0,
-                end: 0,
-            },
-            missing: Missing::None,
+            ..Stream::default()
         });
         Ok(())
     }
@@ -142,7 +131,7 @@ impl Merge {
             buffer: stream.buffer,
             cpu: stream.cpu,
             time,
-            missing: std::mem::replace(&mut stream.missing, Missing::None),
+            missing: std::mem::take(&mut stream.missing),
             stream: at,
         }))
     }
@@ -155,7 +144,7 @@ impl Merge {
             .unwrap_or(&[])
     }
 
-    /// Takes a stream to its next event, and that into the heap; a stream at its end gives its memory back.
+    /// Takes a stream to its next event, and that into the heap.
     fn go_on(&mut self, at: usize) -> io::Result<()> {
         loop {
             let big = self.shape.big;
@@ -178,10 +167,6 @@ impl Merge {
     fn next_page(&mut self, at: usize) -> io::Result<bool> {
         let shape = self.shape;
         if self.streams[at].to == self.streams[at].held.len() && !self.hold_more(at)? {
-            let stream = &mut self.streams[at];
-            self.held -= stream.held.capacity();
-            stream.held = Vec::new();
-            (stream.from, stream.to) = (0, 0);
             return Ok(false);
         }
         let stream = &mut self.streams[at];
@@ -198,36 +183,34 @@ impl Merge {
 
     /// Reads a page or a chunk; false if there is none.
     fn hold_more(&mut self, at: usize) -> io::Result<bool> {
-        let stream = &self.streams[at];
+        let stream = &mut self.streams[at];
         let left = stream.end.saturating_sub(stream.next);
-        match stream.chunks {
-            None if left == 0 => Ok(false),
-            None => {
-                let size = (stream.page_size as u64).min(left) as usize;
-                self.room(at, size)?;
-                let stream = &mut self.streams[at];
-                self.file.read_at(stream.next, &mut stream.held)?;
-                stream.held_at = stream.next;
-                stream.next += size as u64;
-                Ok(true)
-            }
-            Some(0) => Ok(false),
-            Some(chunks) => {
-                self.chunk(at)?;
-                self.streams[at].chunks = Some(chunks - 1);
-                Ok(true)
-            }
+        if let Some(chunks) = &mut stream.chunks {
+            let more = *chunks > 0;
+            *chunks = chunks.saturating_sub(1);
+            return if more {
+                self.chunk(at).map(|()| true)
+            } else {
+                Ok(false)
+            };
         }
+        let size = (stream.page_size as u64).min(left) as usize;
+        if size > 0 {
+            self.room(at, size)?;
+            let stream = &mut self.streams[at];
+            self.file.read_at(stream.next, &mut stream.held)?;
+            stream.held_at = stream.next;
+            stream.next += size as u64;
+        }
+        Ok(size > 0)
     }
 
     fn chunk(&mut self, at: usize) -> io::Result<()> {
         let (from, end) = (self.streams[at].next, self.streams[at].end);
         let place = Place::at(from);
         let big = self.shape.big;
-        let mut sizes = [0; 8];
-        self.file.read_at(from, &mut sizes)?;
-        let packed = number(&sizes[..4], big);
-        let plain = number(&sizes[4..], big) as usize;
+        let packed = u64::from(self.file.u32_at(from, big)?);
+        let plain = self.file.u32_at(from + 4, big)? as usize;
         let next = from + 8 + packed;
         if next > end {
             let why = format_args!("a chunk of {packed} bytes reaches beyond the data of its CPU");

@@ -50,15 +50,16 @@ pub(super) struct Page {
 }
 
 /// Events that were lost before a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Missing {
+    #[default]
     None,
     Some,
     Number(u64),
 }
 
 /// An event of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) time: u64,
     pub(super) start: usize,

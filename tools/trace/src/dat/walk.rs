@@ -67,15 +67,19 @@ impl File {
     pub(super) fn read_at(&mut self, at: u64, into: &mut [u8]) -> io::Result<()> {
         let end = at.checked_add(into.len() as u64);
         if end.is_none_or(|end| end > self.length) {
-            let length = self.length;
-            let what = format!(
-                "{} bytes are needed and the file ends at {length}",
-                into.len()
-            );
+            let (size, length) = (into.len(), self.length);
+            let what = format_args!("{size} bytes are needed and the file ends at {length}");
             return Err(damaged(format_args!("byte {at}"), what));
         }
         self.source.seek(SeekFrom::Start(at))?;
         self.source.read_exact(into)
+    }
+
+    /// The number of four bytes at this place.
+    pub(super) fn u32_at(&mut self, at: u64, big: bool) -> io::Result<u32> {
+        let mut bytes = [0; 4];
+        self.read_at(at, &mut bytes)?;
+        Ok(number(&bytes, big) as u32)
     }
 
     /// A walk over `size` bytes from `at`.

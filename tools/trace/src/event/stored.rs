@@ -40,6 +40,13 @@ impl<'a> Source<'a> for Needs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span(pub(crate) u32, pub(crate) u32);
 
+impl Span {
+    /// Of a text's place among the numbers.
+    pub(crate) fn range(number: u64) -> std::ops::Range<usize> {
+        (number >> 32) as usize..number as u32 as usize
+    }
+}
+
 /// The fields of an event, in the order of its needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
@@ -59,8 +66,9 @@ impl Fields {
         self.number(place, u64::from(span.0) << 32 | u64::from(span.1));
     }
 
+    /// The number at this place, or where its text stands.
     #[inline]
-    fn at(&self, place: usize) -> Option<u64> {
+    pub(crate) fn at(&self, place: usize) -> Option<u64> {
         (self.found >> place & 1 == 1).then(|| self.values[place])
     }
 }
@@ -97,7 +105,7 @@ impl<'a> Source<'a> for Stored<'_, 'a> {
     #[inline]
     fn text(&mut self, _: &str, name: &'static str, how: Text) -> Result<&'a str, Fault> {
         let span = self.next(name)?;
-        let text = self.text.get((span >> 32) as usize..span as u32 as usize);
+        let text = self.text.get(Span::range(span));
         let text = text.ok_or(Fault::Field(name))?;
         Ok(match how {
             Text::Task(_) | Text::Stack | Text::Whole => text.trim_ascii(),

@@ -4,7 +4,7 @@
 //! and the fields of its event. What stands between records (losses, buffers, damage) counts as a line, as
 //! it is one in text.
 //!
-//! What was made before an error is handed out first; then the same error comes at each call.
+//! What was made before an error is handed out first; then the error comes, and then the end.
 
 use super::reader::Summary;
 use super::reader::block::PlacedRecord;
@@ -103,6 +103,11 @@ impl Draft {
         Span(start, end)
     }
 
+    /// A text of these fields.
+    pub(crate) fn text(&self, fields: &Fields, place: usize) -> Option<&[u8]> {
+        self.text.get(Span::range(fields.at(place)?))
+    }
+
     /// A record; nothing in the event's name may end a line.
     #[inline]
     pub(crate) fn record(&mut self, columns: &Columns<'_>, event: &[u8], fields: Fields) {
@@ -150,7 +155,7 @@ pub struct Made {
     maker: Box<dyn Maker>,
     ended: bool,
     /// What ended it, for later calls.
-    failed: Option<(io::ErrorKind, String)>,
+    failed: Option<io::Error>,
 }
 
 impl Made {
@@ -165,15 +170,16 @@ impl Made {
     /// Fills a block; false if it is the last one.
     pub(super) fn fill(&mut self, out: &mut Draft) -> io::Result<bool> {
         while !self.ended && !out.is_full() {
-            if let Some((kind, why)) = &self.failed {
-                return match out.met.lines {
-                    0 => Err(io::Error::new(*kind, why.clone())),
-                    _ => Ok(true),
-                };
+            if self.failed.is_some() && out.met.lines > 0 {
+                break;
+            }
+            if let Some(why) = self.failed.take() {
+                self.ended = true;
+                return Err(why);
             }
             match self.maker.more(out) {
                 Ok(more) => self.ended = !more,
-                Err(e) => self.failed = Some((e.kind(), e.to_string())),
+                Err(e) => self.failed = Some(e),
             }
         }
         Ok(!self.ended)

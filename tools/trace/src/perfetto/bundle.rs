@@ -74,13 +74,13 @@ impl Bundle {
     /// Reads the bundle that lies at `place` of a packet. `describe` gets descriptors of generic events.
     pub(super) fn read(
         bytes: Vec<u8>,
-        place: (usize, usize),
+        place: (u32, u32),
         mut describe: impl FnMut(&[u8]) -> Result<(), Torn>,
     ) -> Bundle {
         let mut bundle = Bundle::default();
         let mut entries = Vec::new();
         let mut compact = Vec::new();
-        for field in Fields(&bytes[place.0..place.1]) {
+        for field in Fields(&bytes[place.0 as usize..place.1 as usize]) {
             match field {
                 Ok((1, Value::Number(cpu))) if cpu < CPUS_MOST => bundle.cpu = cpu as u32,
                 Ok((1, _)) => bundle.damaged += 1,
@@ -151,7 +151,7 @@ fn time_of(event: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Where a piece of a packet is in it.
-fn place_of(bytes: &[u8], piece: &[u8]) -> (u32, u32) {
+pub(super) fn place_of(bytes: &[u8], piece: &[u8]) -> (u32, u32) {
     let from = (piece.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) as u32;
     (from, from + piece.len() as u32)
 }

@@ -3,7 +3,7 @@
 //! Packets are read until the held bundles are full or the trace ends; then the earliest event is handed out.
 //! Lines that are no events: the clock, the number of CPUs, losses, and damage with the byte of its packet.
 
-use super::bundle::{Bundle, Compact, Entry, What, clock};
+use super::bundle::{Bundle, Compact, Entry, What, clock, place_of};
 use super::formats::{Formats, SWITCH, WAKING};
 use super::merge::Merge;
 use super::names::{Tables, Tasks};
@@ -65,31 +65,23 @@ impl Perfetto {
         let mut damaged = 0;
         let mut names: &[u8] = &[];
         for field in Fields(&packet) {
-            let read = match field {
-                Ok((1, Value::Bytes(it))) => {
-                    let from = it.as_ptr() as usize - packet.as_ptr() as usize;
-                    bundle = Some((from, from + it.len()));
-                    Ok(())
+            let mut read = Ok(());
+            match field {
+                Ok((1, Value::Bytes(it))) => bundle = Some(place_of(&packet, it)),
+                Ok((2, Value::Bytes(it))) => read = self.lines.tasks.tree(it),
+                Ok((10, Value::Number(it))) => sequence = it,
+                Ok((12, Value::Bytes(it))) => names = it,
+                Ok((13, Value::Number(it))) => cleared = it & 1 != 0,
+                Ok((34, Value::Bytes(it))) => read = self.statistics(it, out),
+                Ok((50, Value::Bytes(it))) if outer => {
+                    read = self.compressed(Packing::Zlib, it, at, out);
                 }
-                Ok((2, Value::Bytes(it))) => self.lines.tasks.tree(it),
-                Ok((10, Value::Number(it))) => {
-                    sequence = it;
-                    Ok(())
+                Ok((133, Value::Bytes(it))) if outer => {
+                    read = self.compressed(Packing::Zstd, it, at, out);
                 }
-                Ok((12, Value::Bytes(it))) => {
-                    names = it;
-                    Ok(())
-                }
-                Ok((13, Value::Number(it))) => {
-                    cleared = it & 1 != 0;
-                    Ok(())
-                }
-                Ok((34, Value::Bytes(it))) => self.statistics(it, out),
-                Ok((50, Value::Bytes(it))) if outer => self.compressed(Packing::Zlib, it, at, out),
-                Ok((133, Value::Bytes(it))) if outer => self.compressed(Packing::Zstd, it, at, out),
-                Ok((50 | 133, _)) | Err(Torn) => Err(Torn),
-                Ok(_) => Ok(()),
-            };
+                Ok((50 | 133, _)) | Err(Torn) => read = Err(Torn),
+                Ok(_) => {}
+            }
             damaged += u64::from(read.is_err());
         }
         if cleared {
@@ -252,13 +244,18 @@ impl Lines {
         let (Some(pid), Some((number, event))) = (pid, event) else {
             return Err(Torn);
         };
-        let next = match number {
-            SWITCH => self.tasks.switched(event)?,
-            _ => None,
-        };
-        set_running(&mut self.running, bundle.cpu, next.unwrap_or(pid));
         let symbols = self.tables.table(bundle.symbols);
         let (name, fields) = self.formats.read(number, event, symbols, out)?;
+        let mut runs = pid;
+        if number == SWITCH {
+            for (name, pid) in [(0, 1), (3, 4)] {
+                if let (Some(name), Some(pid)) = (out.text(&fields, name), fields.at(pid)) {
+                    self.tasks.is(pid as u32, name);
+                }
+            }
+            runs = fields.at(4).map_or(pid, |next| next as u32);
+        }
+        set_running(&mut self.running, bundle.cpu, runs);
         let columns = columns(&self.tasks, (bundle.cpu, pid), flags, time);
         out.record(&columns, name, fields);
         Ok(())

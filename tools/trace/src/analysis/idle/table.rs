@@ -9,57 +9,35 @@ use std::collections::BTreeMap;
 impl Idle {
     /// The table by CPU, and which CPUs it shows.
     pub(super) fn cpus_table(&self, findings: &mut Findings, window: Window) -> Vec<u32> {
-        let mut table = Table::new(
-            "Idle by CPU",
-            "CPU ",
-            &["CPU", "source"],
-            &[
-                ("entries", "idle_entries", "count"),
-                ("per s", "idle_entries_per_s", "1/s"),
-                ("idle %", "idle_pct", "%"),
-                ("avg ms", "idle_ms_avg", "ms"),
-                ("p50 ms", "idle_ms_p50", "ms"),
-                ("max ms", "idle_ms_max", "ms"),
-                ("ticks on idle", "idle_ticks", "count"),
-                ("per s", "idle_ticks_per_s", "1/s"),
-            ],
-        );
-        let mut shown = Vec::new();
-        let (mut entries, mut ticks) = (0, 0);
+        let mut table = Table::new("Idle by CPU", "CPU ", &["CPU", "source"], &[]);
+        let rate = |n| per_second(n, window);
+        let mut add = |labels: [&str; 2], of: [u64; 2], idle, lengths: [Option<f64>; 3]| {
+            let ([entries, ticks], [avg, p50, max]) = (of, lengths.map(ms));
+            let figures = [
+                ("entries", "idle_entries", "count", count(entries)),
+                ("per s", "idle_entries_per_s", "1/s", rate(entries)),
+                ("idle %", "idle_pct", "%", idle),
+                ("avg ms", "idle_ms_avg", "ms", avg),
+                ("p50 ms", "idle_ms_p50", "ms", p50),
+                ("max ms", "idle_ms_max", "ms", max),
+                ("ticks on idle", "idle_ticks", "count", count(ticks)),
+                ("per s", "idle_ticks_per_s", "1/s", rate(ticks)),
+            ];
+            table.add(&labels, &figures);
+        };
+        let (mut shown, mut all) = (Vec::new(), [0, 0]);
         for (number, cpu) in self.cpus.iter() {
             let (lengths, of, by) = cpu.segments();
             if !of.seen || !self.lost.wants(number) {
                 continue;
             }
             shown.push(number);
-            entries += of.entries;
-            ticks += cpu.ticks;
-            table.row(
-                &[&number.to_string(), by],
-                &[
-                    count(of.entries),
-                    per_second(of.entries, window),
-                    share(of.idle_ns(window), window, 1),
-                    ms(lengths.mean()),
-                    ms(lengths.median()),
-                    ms(lengths.max()),
-                    count(cpu.ticks),
-                    per_second(cpu.ticks, window),
-                ],
-            );
+            all = [all[0] + of.entries, all[1] + cpu.ticks];
+            let (labels, idle) = (number.to_string(), share(of.idle_ns(window), window, 1));
+            let lengths = [lengths.mean(), lengths.median(), lengths.max()];
+            add([&labels, by], [of.entries, cpu.ticks], idle, lengths);
         }
-        let (entries_rate, ticks_rate) = (per_second(entries, window), per_second(ticks, window));
-        let all = [
-            count(entries),
-            entries_rate,
-            None,
-            None,
-            None,
-            None,
-            count(ticks),
-            ticks_rate,
-        ];
-        table.row(&["(all)", ""], &all);
+        add(["(all)", ""], all, None, [None; 3]);
         findings.tables.push(table);
         shown
     }
@@ -81,28 +59,18 @@ impl Idle {
                 sum.3 += of.lengths.n;
             }
         }
-        let mut table = Table::new(
-            "Idle states, all CPUs with cpu_idle",
-            "state ",
-            &["state"],
-            &[
-                ("entries", "idle_entries", "count"),
-                ("per s", "idle_entries_per_s", "1/s"),
-                ("residency %", "residency_pct", "%"),
-                ("avg ms", "idle_ms_avg", "ms"),
-            ],
-        );
+        let title = "Idle states, all CPUs with cpu_idle";
+        let mut table = Table::new(title, "state ", &["state"], &[]);
         for (state, (entries, idle, sum, n)) in states {
-            let mean = (n > 0).then(|| sum / n as f64);
-            table.row(
-                &[&state.to_string()],
-                &[
-                    count(entries),
-                    per_second(entries, window),
-                    share(idle, window, cpus),
-                    ms(mean),
-                ],
-            );
+            let (rate, residency) = (per_second(entries, window), share(idle, window, cpus));
+            let mean = ms((n > 0).then(|| sum / n as f64));
+            let figures = [
+                ("entries", "idle_entries", "count", count(entries)),
+                ("per s", "idle_entries_per_s", "1/s", rate),
+                ("residency %", "residency_pct", "%", residency),
+                ("avg ms", "idle_ms_avg", "ms", mean),
+            ];
+            table.add(&[&state.to_string()], &figures);
         }
         if !table.rows.is_empty() {
             findings.tables.push(table);
@@ -110,40 +78,26 @@ impl Idle {
     }
 
     pub(super) fn ticks_table(&self, findings: &mut Findings, window: Window) {
-        let columns = [
-            ("ticks", "idle_ticks", "count"),
-            ("per s", "idle_ticks_per_s", "1/s"),
-        ];
-        let mut table = Table::new(
-            "Ticks that hit idle CPUs, and what for",
-            "tick ",
-            &["reason", "which"],
-            &columns,
-        );
+        let figures = |n| {
+            let rate = per_second(n, window);
+            [
+                ("ticks", "idle_ticks", "count", count(n)),
+                ("per s", "idle_ticks_per_s", "1/s", rate),
+            ]
+        };
+        let title = "Ticks that hit idle CPUs, and what for";
+        let mut table = Table::new(title, "tick ", &["reason", "which"], &[]);
         for ((reason, which), n) in &self.ticks {
-            table.row(
-                &[reason, self.names.name(*which)],
-                &[count(*n), per_second(*n, window)],
-            );
+            table.add(&[reason, self.names.name(*which)], &figures(*n));
         }
         table.sort_by(0);
-        let mut refused = Table::new(
-            "Ticks that could not be stopped",
-            "tick_stop ",
-            &["needed by"],
-            &columns,
-        );
+        let title = "Ticks that could not be stopped";
+        let mut refused = Table::new(title, "tick_stop ", &["needed by"], &[]);
         for (dependency, n) in &self.refused {
-            refused.row(
-                &[self.names.name(*dependency)],
-                &[count(*n), per_second(*n, window)],
-            );
+            refused.add(&[self.names.name(*dependency)], &figures(*n));
         }
         if !refused.rows.is_empty() {
-            refused.row(
-                &["(stopped)"],
-                &[count(self.stopped), per_second(self.stopped, window)],
-            );
+            refused.add(&["(stopped)"], &figures(self.stopped));
         }
         findings
             .tables

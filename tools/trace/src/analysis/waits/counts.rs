@@ -51,9 +51,7 @@ pub(super) struct Long {
 impl WaitCounts {
     pub(super) fn add(&mut self, wait: Long) {
         let (call, room) = (wait.by.call(), &mut self.room);
-        if let Some(way) = WAYS.iter().position(|it| it.0 == wait.by) {
-            self.ways[way] += 1;
-        }
+        self.ways[wait.by as usize] += 1;
         let all = self.all.entry(call).or_insert_with(|| Tally {
             waits: Spread::apart(),
             ..Tally::default()

@@ -2,7 +2,7 @@
 
 use super::counts::Tally;
 use super::{Call, WAYS, Waits};
-use crate::analysis::findings::{Findings, Table, count, ms};
+use crate::analysis::findings::{Figure, Findings, Table, count, ms};
 use crate::base::map::Map;
 
 /// Kinds of waits, in the order of their rows.
@@ -13,7 +13,7 @@ const CALLS: [(Call, &str); 3] = [
 ];
 
 fn name(call: Call) -> &'static str {
-    CALLS.iter().find(|it| it.0 == call).map_or("", |it| it.1)
+    CALLS[call as usize].1
 }
 
 impl Waits {
@@ -25,21 +25,9 @@ impl Waits {
     }
 
     fn tasks(&self) -> Table {
-        let mut table = Table::new(
-            "Who waited",
-            "",
-            &["task", "wait"],
-            &[
-                ("pid", "pid", "count"),
-                ("waits", "waits", "count"),
-                ("total ms", "wait_ms_total", "ms"),
-                ("p50 ms", "wait_ms_p50", "ms"),
-                ("avg ms", "wait_ms_avg", "ms"),
-                ("max ms", "wait_ms_max", "ms"),
-                ("gps", "gps_per_wait", "count"),
-                ("scans", "scans_per_wait", "count"),
-            ],
-        );
+        let columns = self.figures(None, Call::Normal, &Tally::default());
+        let columns = columns.map(|(head, metric, unit, _)| (head, metric, unit));
+        let mut table = Table::new("Who waited", "", &["task", "wait"], &columns);
         let mut pids: Map<u32, Vec<u32>> = Map::default();
         for (task, pid, _) in self.counts.tasks.keys() {
             let same = pids.entry(*task).or_default();
@@ -53,32 +41,35 @@ impl Waits {
                 0 | 1 => self.names.name(*task).to_owned(),
                 _ => format!("{}-{pid}", self.names.name(*task)),
             };
-            let figures = self.figures(Some(*pid), *call, tally);
-            table.row(&[&task, name(*call)], &figures);
+            table.add(
+                &[&task, name(*call)],
+                &self.figures(Some(*pid), *call, tally),
+            );
         }
         table.sort_by(2);
         for (call, name) in CALLS {
             if let Some(tally) = self.counts.all.get(&call) {
-                table.row(&["(all)", name], &self.figures(None, call, tally));
+                table.add(&["(all)", name], &self.figures(None, call, tally));
             }
         }
         table
     }
 
-    fn figures(&self, pid: Option<u32>, call: Call, tally: &Tally) -> [Option<f64>; 8] {
+    fn figures(&self, pid: Option<u32>, call: Call, tally: &Tally) -> [Figure; 8] {
         let waits = &tally.waits;
         let n = waits.n;
         let [gps, scans] = self.passed_during(call, tally.gps, tally.scans);
         let each = |passed: Option<u64>| passed.filter(|_| n > 0).map(|it| it as f64 / n as f64);
+        let total = ms((n > 0).then(|| waits.sum()));
         [
-            pid.map(f64::from),
-            count(n),
-            ms((waits.n > 0).then(|| waits.sum())),
-            ms(waits.median()),
-            ms(waits.mean()),
-            ms(waits.max()),
-            each(gps),
-            each(scans),
+            ("pid", "pid", "count", pid.map(f64::from)),
+            ("waits", "waits", "count", count(n)),
+            ("total ms", "wait_ms_total", "ms", total),
+            ("p50 ms", "wait_ms_p50", "ms", ms(waits.median())),
+            ("avg ms", "wait_ms_avg", "ms", ms(waits.mean())),
+            ("max ms", "wait_ms_max", "ms", ms(waits.max())),
+            ("gps", "gps_per_wait", "count", each(gps)),
+            ("scans", "scans_per_wait", "count", each(scans)),
         ]
     }
 
@@ -105,18 +96,8 @@ impl Waits {
     }
 
     fn longest(&self) -> Table {
-        let mut table = Table::new(
-            "The longest",
-            "longest ",
-            &["no", "task", "wait", "last holdout"],
-            &[
-                ("start s", "start_s", "s"),
-                ("ms", "wait_ms", "ms"),
-                ("gps", "gps", "count"),
-                ("scans", "scans", "count"),
-                ("stack", "stack", "count"),
-            ],
-        );
+        let labels = ["no", "task", "wait", "last holdout"];
+        let mut table = Table::new("The longest", "longest ", &labels, &[]);
         let stacks = self.stacks_by_time();
         for (place, wait) in self.counts.longest.iter().enumerate() {
             let (task, pid) = wait.task;
@@ -130,14 +111,15 @@ impl Waits {
                 name(call),
                 wait.holdout.as_deref().unwrap_or("-"),
             ];
+            let stack = stack.and_then(|place| count(place as u64 + 1));
             let figures = [
-                Some(wait.span.0 as f64 / 1e9),
-                ms(Some(wait.duration() as f64)),
-                gps.and_then(count),
-                scans.and_then(count),
-                stack.and_then(|place| count(place as u64 + 1)),
+                ("start s", "start_s", "s", Some(wait.span.0 as f64 / 1e9)),
+                ("ms", "wait_ms", "ms", ms(Some(wait.duration() as f64))),
+                ("gps", "gps", "count", gps.and_then(count)),
+                ("scans", "scans", "count", scans.and_then(count)),
+                ("stack", "stack", "count", stack),
             ];
-            table.row(&labels, &figures);
+            table.add(&labels, &figures);
         }
         table
     }
