@@ -84,7 +84,6 @@ macro_rules! share_out {
         }
     };
 }
-pub(crate) use share_out;
 
 /// A library whose threads register by themselves, and that has no grace period to wait for.
 pub(crate) const fn subject<P: Peer>(name: &'static str) -> Subject {
