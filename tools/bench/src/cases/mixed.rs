@@ -24,10 +24,9 @@ use crate::deferral::pace::Pace;
 use crate::deferral::swap::Content;
 use crate::deferral::{self, rest};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::{clock, process, threads};
 use crate::subjects::{Counters, ReaderControl};
-use quiescent_report::rows::Figure;
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -42,7 +41,7 @@ pub static MIXED: Bench = Bench {
         setting::milliseconds("ms", "ms", "100"),
         setting::threads("readers", "1"),
     ],
-    body: Body::asked(cells, patience, measure),
+    body: Body::Asked(cells, patience, measure),
     ..Bench::USUAL
 };
 
@@ -111,7 +110,7 @@ struct Stretch {
     counted: Option<Counters>,
 }
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let content = CONTENTS.into_iter().find(|it| it.name() == ask.case);
     let content = content.ok_or_else(|| format!("no cell with `{}`", ask.case))?;
     let subject = deferral::find(&ask.subject)?;
@@ -245,7 +244,7 @@ fn fences(figures: &mut Figures, stretch: &Stretch, fence_ns: Option<u64>) {
 mod tests {
     use super::*;
 
-    fn asked(subject: &'static str, content: Content) -> Result<Vec<Figure>, String> {
+    fn asked(subject: &'static str, content: Content) -> Said {
         let given = MIXED.usual("true".into()).with("ms", 10).with("readers", 2);
         measure(
             &Cell::of(&given, subject, content.name())

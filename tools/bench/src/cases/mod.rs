@@ -19,9 +19,8 @@ pub mod setting;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 
-use crate::measure::once::{self, Ask};
+use crate::measure::once::{self, Ask, Said};
 use plan::{Bench, Body};
-use quiescent_report::rows::Figure;
 
 /// Every measurement of this system, in the order of the command line.
 pub fn all() -> Vec<&'static Bench> {
@@ -36,10 +35,10 @@ pub fn serve(ask: &str) -> u8 {
     once::serve(ask, answer)
 }
 
-fn answer(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn answer(ask: &Ask) -> Said {
     let bench = all().into_iter().find(|it| it.name == ask.bench);
     match bench.map(|it| it.body) {
-        Some(Body::Processes(processes)) => (processes.measure)(ask),
+        Some(Body::Asked(_, _, measure)) => measure(ask),
         _ => Err(format!("`bench {}` asks no process", ask.bench)),
     }
 }

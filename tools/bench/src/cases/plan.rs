@@ -31,6 +31,10 @@ pub struct Bench {
     pub check: fn(&Given) -> Result<(), String>,
     /// How it is measured.
     pub body: Body,
+    /// How much [`Cell::load`] there may be at the same time.
+    pub capacity: fn(&Given) -> u64,
+    /// Figures that are made of those of the same round.
+    pub derived: fn(&[Heard]) -> Vec<(&'static str, Figure)>,
     /// What is said about the run beside its options.
     pub describe: fn(&Given, &mut Report),
     /// Whether our other kinds of readers (`quiescent-…`) have rows with their ratio to `quiescent`.
@@ -46,6 +50,8 @@ impl Bench {
         settings: &[],
         check: |_| Ok(()),
         body: Body::Here(|_, _| Ok(Vec::new())),
+        capacity: |_| 1,
+        derived: |_| Vec::new(),
         describe: |_, _| (),
         ratios: false,
         remarks: |_| String::new(),
@@ -55,65 +61,15 @@ impl Bench {
 /// How something is measured.
 #[derive(Debug, Clone, Copy)]
 pub enum Body {
-    /// By processes that are asked.
-    Processes(Processes),
+    /// By processes that are asked: the questions of a round; the time that a slow library takes for one on a
+    /// busy machine, several times over; what measures, in the process that was asked.
+    Asked(fn(&Given) -> Vec<Cell>, fn(&Ask) -> Duration, Answer),
     /// By threads of this process.
     Here(fn(&Given, Control<'_>) -> Result<Vec<Row>, Error>),
 }
 
-/// What processes are asked.
-#[derive(Debug, Clone, Copy)]
-pub struct Processes {
-    /// The questions of a round.
-    pub cells: fn(&Given) -> Vec<Cell>,
-    /// The time that a slow library takes for one on a busy machine, several times over.
-    pub patience: fn(&Ask) -> Duration,
-    /// Measures, in the process that was asked: figures, or the reason and the remedy.
-    pub measure: Answer,
-    /// How much [`Cell::load`] there may be at the same time.
-    pub capacity: fn(&Given) -> u64,
-    /// Figures that are made of those of the same round.
-    pub derived: fn(&[Said]) -> Vec<(&'static str, Figure)>,
-}
-
-impl Body {
-    /// By processes, one after the other.
-    pub(crate) const fn asked(
-        cells: fn(&Given) -> Vec<Cell>,
-        patience: fn(&Ask) -> Duration,
-        measure: Answer,
-    ) -> Self {
-        Body::Processes(Processes {
-            cells,
-            patience,
-            measure,
-            capacity: |_| 1,
-            derived: |_| Vec::new(),
-        })
-    }
-
-    /// The same with these figures beside.
-    pub(crate) const fn with(
-        mut self,
-        derived: fn(&[Said]) -> Vec<(&'static str, Figure)>,
-    ) -> Self {
-        if let Body::Processes(processes) = &mut self {
-            processes.derived = derived;
-        }
-        self
-    }
-
-    /// The same with so much load at the same time.
-    pub(crate) const fn at_once(mut self, capacity: fn(&Given) -> u64) -> Self {
-        if let Body::Processes(processes) = &mut self {
-            processes.capacity = capacity;
-        }
-        self
-    }
-}
-
 /// What a process of this subject said.
-pub type Said = (&'static str, Vec<Figure>);
+pub type Heard = (&'static str, Vec<Figure>);
 
 /// A question to a process.
 #[derive(Debug, Clone)]
@@ -318,7 +274,7 @@ impl Bench {
     pub fn measure(&self, given: &Given, control: Control<'_>) -> Result<Report, Error> {
         given.check()?;
         let rows = match self.body {
-            Body::Processes(processes) => self.ask(&processes, given, control)?,
+            Body::Asked(cells, patience, _) => self.ask(cells(given), patience, given, control)?,
             Body::Here(measure) => measure(given, control)?,
         };
         let mut report = Report::new(&self.command(), given.seed);
@@ -338,11 +294,11 @@ impl Bench {
 
     fn ask(
         &self,
-        processes: &Processes,
+        mut cells: Vec<Cell>,
+        patience: fn(&Ask) -> Duration,
         given: &Given,
         control: Control<'_>,
     ) -> Result<Vec<Row>, Error> {
-        let mut cells = (processes.cells)(given);
         cells
             .retain(|it| given.only.is_empty() || given.only.iter().any(|name| name == it.subject));
         let rounds = given.values.get("rounds").map_or(1, |it| it[0]);
@@ -356,13 +312,13 @@ impl Bench {
             let places: Vec<usize> = places
                 .filter(|it| cells[*it].once == (round == rounds))
                 .collect();
-            let mut said: Vec<Said> = Vec::new();
-            for wave in waves(&places, &cells, (processes.capacity)(given)) {
+            let mut said: Vec<Heard> = Vec::new();
+            for wave in waves(&places, &cells, (self.capacity)(given)) {
                 let asks: Vec<&Ask> = wave.iter().map(|place| &cells[*place].ask).collect();
                 once::together(
                     &given.program,
                     &asks,
-                    processes.patience,
+                    patience,
                     control,
                     |asked, figures: Vec<Figure>| {
                         let cases = figures.iter().map(|it| it.case.clone());
@@ -371,7 +327,7 @@ impl Bench {
                     },
                 )?;
             }
-            for (subject, figure) in (processes.derived)(&said) {
+            for (subject, figure) in (self.derived)(&said) {
                 samples.add(subject, vec![figure]);
             }
             for (subject, figures) in said {
@@ -517,7 +473,7 @@ mod tests {
             let report = bench.run(&given, Control::cancelled()).unwrap();
             report.check().unwrap();
             assert!(report.rows.is_empty(), "{}", bench.name);
-            if matches!(bench.body, Body::Processes(_)) {
+            if matches!(bench.body, Body::Asked(..)) {
                 let error = bench.run(&given, Control::none()).unwrap_err();
                 assert!(
                     error.to_string().contains("measuring process for"),

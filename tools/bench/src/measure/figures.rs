@@ -1,6 +1,7 @@
 //! Figures of one case, as they are found.
 
 use crate::measure::process;
+use hdrhistogram::Histogram;
 use quiescent_report::rows::{Figure, stats};
 
 /// The figures.
@@ -42,6 +43,22 @@ impl Figures {
     pub fn percentiles(&mut self, unit: &str, times: &[f64], wanted: &[(&str, f64)]) {
         for (metric, percent) in wanted {
             self.add(metric, unit, stats::percentile(times, *percent));
+        }
+    }
+
+    /// These quantiles of a histogram, in units of so many; none where it is empty.
+    pub fn quantiles(
+        &mut self,
+        (unit, scale): (&str, f64),
+        times: &Histogram<u64>,
+        wanted: [(&str, f64); 3],
+    ) {
+        for (metric, quantile) in wanted.into_iter().filter(|_| !times.is_empty()) {
+            self.add(
+                metric,
+                unit,
+                times.value_at_quantile(quantile) as f64 / scale,
+            );
         }
     }
 

@@ -67,15 +67,8 @@ pub const WORDS: [&str; 2] = ["internal", "measure"];
 /// Added to the patience of every question: what starting and ending a process may take.
 const SPARE: Duration = Duration::from_secs(30);
 
-/// What such a process says: its figures, or why there are none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Said {
-    /// What was measured.
-    Figures(Vec<Figure>),
-    /// The reason and the remedy.
-    Failed(String),
-}
+/// What such a process says: its figures, or the reason why there are none and the remedy.
+pub type Said = Result<Vec<Figure>, String>;
 
 /// How often the parent looks whether it was stopped. It sleeps in between, since what runs is being
 /// measured.
@@ -144,9 +137,9 @@ impl Once {
         };
         let status = self.process.wait().map_err(|why| self.failed(why))?;
         let said = String::from_utf8_lossy(&said);
-        match serde_json::from_str(&said) {
-            Ok(Said::Figures(figures)) => Ok(Some(figures)),
-            Ok(Said::Failed(why)) => Err(Error::Failed(format!("{}: {why}", self.name))),
+        match serde_json::from_str::<Said>(&said) {
+            Ok(Ok(figures)) => Ok(Some(figures)),
+            Ok(Err(why)) => Err(Error::Failed(format!("{}: {why}", self.name))),
             Err(_) => Err(self.failed(format!("it ended ({status}) and said `{}`", said.trim()))),
         }
     }
@@ -205,7 +198,7 @@ impl Drop for Once {
 }
 
 /// How a question is answered.
-pub type Answer = fn(&Ask) -> Result<Vec<Figure>, String>;
+pub type Answer = fn(&Ask) -> Said;
 
 /// The other side: measures what the last argument asks, prints it, and gives the exit code. Ctrl-C is for
 /// the parent, so it is ignored here.
@@ -215,17 +208,14 @@ pub fn serve(ask: &str, answer: Answer) -> u8 {
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
     }
-    let said = match asked(ask, answer) {
-        Ok(figures) => Said::Figures(figures),
-        Err(why) => Said::Failed(why),
-    };
+    let said = asked(ask, answer);
     let line = serde_json::to_string(&said).expect("numbers and words always serialise");
     // A parent that was interrupted does not read it.
     _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{line}\n"));
-    u8::from(matches!(said, Said::Failed(_)))
+    u8::from(said.is_err())
 }
 
-fn asked(ask: &str, answer: Answer) -> Result<Vec<Figure>, String> {
+fn asked(ask: &str, answer: Answer) -> Said {
     let question = serde_json::from_str(ask);
     answer(&question.map_err(|why| format!("not a question: `{ask}` ({why})"))?)
 }
@@ -247,7 +237,7 @@ mod tests {
 
     #[test]
     fn figures_come_back() {
-        let said = Said::Figures(vec![Figure::new("push", "cpu_ns", "ns", 1.5)]);
+        let said: Said = Ok(vec![Figure::new("push", "cpu_ns", "ns", 1.5)]);
         let script = format!("echo '{}'", serde_json::to_string(&said).unwrap());
         let figures = says(&script, LONG, false).unwrap().unwrap();
         assert_eq!(figures[0].value, 1.5);
@@ -256,7 +246,7 @@ mod tests {
     #[test]
     fn every_other_end_is_an_error_that_names_it() {
         for (script, words) in [
-            ("echo '{\"failed\":\"no room; make some\"}'", "make some"),
+            ("echo '{\"Err\":\"no room; make some\"}'", "make some"),
             ("exit 3", "exit status: 3"),
             ("echo nonsense", "nonsense"),
         ] {

@@ -305,7 +305,7 @@ fn a_measuring_process_that_is_asked_nonsense_says_so() {
         let output = run(&[once::WORDS[0], once::WORDS[1], ask]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = text(&output.stdout);
-        assert!(said.contains("failed") && said.contains(words), "{said}");
+        assert!(said.contains("Err") && said.contains(words), "{said}");
     }
 }
 

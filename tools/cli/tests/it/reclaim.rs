@@ -171,6 +171,6 @@ fn a_measuring_process_that_is_asked_nonsense_says_so() {
         let output = run(&["internal", "measure", ask]);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = text(&output.stdout);
-        assert!(said.contains("failed") && said.contains(words), "{said}");
+        assert!(said.contains("Err") && said.contains(words), "{said}");
     }
 }

@@ -10,9 +10,8 @@ use crate::cases::setting;
 use crate::deferral::{self, RETIRE};
 use crate::measure::clock;
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::threads::{Helper, Steps};
-use quiescent_report::rows::Figure;
 use std::time::Duration;
 
 /// The measurement.
@@ -25,7 +24,7 @@ pub static BARRIER: Bench = Bench {
         setting::objects("10000"),
         setting::threads("threads", "4"),
     ],
-    body: Body::asked(cells, patience, measure),
+    body: Body::Asked(cells, patience, measure),
     ..Bench::USUAL
 };
 
@@ -51,7 +50,7 @@ fn patience(ask: &Ask) -> Duration {
     Duration::from_micros(10 * ask.of("objects") * calls) + Duration::from_millis(100 * calls)
 }
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let (objects, threads) = (ask.of("objects"), ask.of("threads"));
     let subject = deferral::find(&ask.subject)?;
     let barrier = subject

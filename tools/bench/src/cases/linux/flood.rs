@@ -12,12 +12,11 @@ use crate::cases::setting::{self, Setting};
 use crate::deferral::swap::Content;
 use crate::deferral::{self, BLOCK, Deferring, RETIRE, Verb};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::{clock, freed, process, threads};
 use crate::peers;
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
-use quiescent_report::rows::Figure;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -30,7 +29,7 @@ pub static FLOOD: Bench = Bench {
         Setting::seconds("ms", "seconds", "5"),
         setting::rounds("1"),
     ],
-    body: Body::asked(cells, |ask| 20 * ask.ms("ms"), measure),
+    body: Body::Asked(cells, |ask| 20 * ask.ms("ms"), measure),
     ..Bench::USUAL
 };
 
@@ -46,7 +45,7 @@ pub(crate) const CHUNK: u64 = 64;
 /// The interval between two readings of the blocks held.
 const LOOK: Duration = Duration::from_millis(5);
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let subject = deferral::find(&ask.subject)?;
     let own = own_verbs().into_iter().find(|verb| verb.name == ask.case);
     let verb = match own.filter(|_| subject.name == OURS) {

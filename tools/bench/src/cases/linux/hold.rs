@@ -15,7 +15,7 @@ use crate::deferral::pace::Pace;
 use crate::deferral::swap::{BARE, Content};
 use crate::deferral::{self, buffer};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::{clock, threads};
 use crate::subjects::ReaderControl;
 use quiescent_report::OURS;
@@ -27,7 +27,8 @@ use std::time::Duration;
 pub static HOLD: Bench = Bench {
     name: "hold",
     settings: &[setting::compare(), Setting::seconds("ms", "seconds", "4")],
-    body: Body::asked(cells, patience, measure).at_once(|_| CAPACITY),
+    body: Body::Asked(cells, patience, measure),
+    capacity: |_| CAPACITY,
     ..Bench::USUAL
 };
 
@@ -115,7 +116,7 @@ fn patience(ask: &Ask) -> Duration {
     10 * ask.ms("ms") + Duration::from_micros(10 * BEFORE)
 }
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let row = ROWS.into_iter().find(|row| row.name() == ask.case);
     let row = row.ok_or_else(|| format!("no row `{}`", ask.case))?;
     store(&ask.subject, row, ask.ms("ms"))

@@ -15,9 +15,8 @@ use super::{resting, together};
 use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, rest};
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::peers::DOMAIN;
-use quiescent_report::rows::Figure;
 use std::time::Duration;
 
 /// The measurement.
@@ -28,7 +27,7 @@ pub static IDLE: Bench = Bench {
         Setting::seconds("ms", "seconds", "10"),
         Setting::count("domains", "1000", 100_000).advice("; 1000 for the targets"),
     ],
-    body: Body::asked(cells, patience, measure),
+    body: Body::Asked(cells, patience, measure),
     ..Bench::USUAL
 };
 
@@ -58,7 +57,7 @@ fn patience(ask: &Ask) -> Duration {
     2 * ask.ms("ms") + Duration::from_millis(10_000 + 50 * ask.of("domains"))
 }
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let (case, domains) = (&*ask.case, ask.of("domains"));
     if case == together::case(domains) {
         return together::measure(domains);

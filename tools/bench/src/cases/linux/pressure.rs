@@ -13,11 +13,10 @@
 use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use quiescent::tuning::{FlushTimes, memory_is_low, set_flush_times};
 use quiescent::{RcuCell, statistics};
 use quiescent_report::OURS;
-use quiescent_report::rows::Figure;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Barrier, OnceLock};
 use std::thread;
@@ -31,7 +30,7 @@ pub static PRESSURE: Bench = Bench {
         // More would be a batch, and not wait.
         Setting::count("objects", "1000", 1_000),
     ],
-    body: Body::asked(cells, |_| Duration::ZERO, measure),
+    body: Body::Asked(cells, |_| Duration::ZERO, measure),
     ..Bench::USUAL
 };
 
@@ -69,7 +68,7 @@ impl Drop for Stamped {
 /// After so long something is wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let (holders, objects) = (ask.of("holders"), ask.of("objects"));
     let never = Duration::from_secs(3600);
     set_flush_times(FlushTimes {

@@ -30,9 +30,7 @@ pub fn case(domains: u64, at_once: bool) -> String {
 /// A text with the reason and the remedy.
 pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure>, String> {
     no_huge_pages();
-    let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
-    // They stay: nothing drops them before the end of this process.
-    let all: &'static [Domain] = made.leak();
+    let all = leaked(domains);
     let first: &'static Domain = Box::leak(Box::default());
     // Reads in one domain at its start, in every second one of the others at its step, and stays, asleep.
     let (second, ()) = Helper::start("second", move |steps: &Steps| {
@@ -61,6 +59,19 @@ pub fn measure(domains: u64, at_once: bool, rest: Duration) -> Result<Vec<Figure
     Ok(figures.all)
 }
 
+/// So many domains. They stay: nothing drops them before the end of this process.
+pub fn leaked(domains: u64) -> &'static [Domain] {
+    (0..domains)
+        .map(|_| Domain::new())
+        .collect::<Vec<_>>()
+        .leak()
+}
+
+/// What they have counted, in all.
+pub fn sum(all: &[Domain], number: fn(&DomainStatistics) -> u64) -> u64 {
+    all.iter().map(|domain| number(&domain.statistics())).sum()
+}
+
 /// A figure is to be what was touched, to the page.
 fn no_huge_pages() {
     // SAFETY: plain numbers; a kernel that does not know it refuses, and then there are none, or figures are
@@ -85,9 +96,7 @@ fn use_all(domains: &'static [Domain], at_once: bool) {
 
 /// What happens from now on, in so long.
 fn watch(figures: &mut Figures, all: &[Domain], rest: Duration) {
-    let sum = |number: fn(&DomainStatistics) -> u64| -> u64 {
-        all.iter().map(|domain| number(&domain.statistics())).sum()
-    };
+    let sum = |number| sum(all, number);
     let (looks, scans) = (sum(|it| it.looks), quiescent::statistics().scans);
     // The second reader is no thread of the library.
     rest::quiet(figures, rest, 1);

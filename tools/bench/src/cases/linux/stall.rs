@@ -11,11 +11,10 @@ use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::deferral::{self, BLOCK, Deferring, Verb};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::threads::{Helper, Steps};
 use crate::measure::{freed, process};
 use crate::subjects::ReaderControl;
-use quiescent_report::rows::Figure;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -31,7 +30,8 @@ pub static STALL: Bench = Bench {
         Setting::seconds("ms", "seconds", "5"),
         setting::objects("1000000"),
     ],
-    body: Body::asked(cells, patience, measure).at_once(|_| CAPACITY),
+    body: Body::Asked(cells, patience, measure),
+    capacity: |_| CAPACITY,
     ..Bench::USUAL
 };
 
@@ -57,7 +57,7 @@ fn patience(ask: &Ask) -> Duration {
 /// How often the main thread looks whether the producer is through.
 const LOOK: Duration = Duration::from_millis(2);
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     if ask.case == stalled::ASKED {
         return stalled::measure(&ask.subject, stalled::CALLS);
     }

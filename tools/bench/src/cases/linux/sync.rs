@@ -19,12 +19,12 @@ use super::fence_count;
 use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::threads::{Helper, Steps};
 use crate::measure::{clock, process};
 use crate::subjects::{self, ReaderControl, Subject, Waiting};
 use quiescent_report::Report;
-use quiescent_report::rows::{Figure, stats};
+use quiescent_report::rows::stats;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ pub static SYNC: Bench = Bench {
         // The mean, the least and the most of a round, in place of the figures below.
         Setting::flag("extremes").named(""),
     ],
-    body: Body::asked(cells, patience, measure),
+    body: Body::Asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
     ratios: true,
     remarks,
@@ -134,7 +134,7 @@ fn patience(ask: &Ask) -> Duration {
     Duration::from_millis(ask.of("budget_ms") + 20 * ask.of("threads"))
 }
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let counts = ask.of("count_fences") != 0;
     // The filter is for threads that are started from now on, and for this one. Where the kernel refuses it,
     // there is no figure.
@@ -282,7 +282,7 @@ impl Other {
 mod tests {
     use super::*;
 
-    fn ask(subject: &str, case: SyncCase, extremes: bool) -> Result<Vec<Figure>, String> {
+    fn ask(subject: &str, case: SyncCase, extremes: bool) -> Said {
         let given = SYNC
             .usual("true".into())
             .with("threads", 2)

@@ -9,11 +9,10 @@
 //!
 //! A counted fence is none. Here nothing needs it: the other thread sleeps, outside any section.
 
-use super::fence_count;
+use super::{fence_count, resting};
 use crate::measure::figures::{Figures, change};
 use crate::measure::threads::{Helper, Steps};
 use quiescent::Domain;
-use quiescent::stats::DomainStatistics;
 use quiescent::tuning::FlushTimes;
 use quiescent_report::rows::Figure;
 use std::sync::Arc;
@@ -41,8 +40,7 @@ pub fn measure(domains: u64) -> Result<Vec<Figure>, String> {
 }
 
 fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
-    let made = (0..domains).map(|_| Domain::new()).collect::<Vec<_>>();
-    let all: &'static [Domain] = made.leak();
+    let all = resting::leaked(domains);
     let (other, ()) = Helper::start("other", move |steps: &Steps| {
         all.iter().for_each(|domain| drop(domain.read_lock()));
         steps.next(());
@@ -53,9 +51,7 @@ fn count(domains: u64, counting: bool) -> Result<Vec<Figure>, String> {
             ..domain.flush_times()
         });
     }
-    let sum = |number: fn(&DomainStatistics) -> u64| -> u64 {
-        all.iter().map(|domain| number(&domain.statistics())).sum()
-    };
+    let sum = |number| resting::sum(all, number);
     let counted = fence_count::count();
     let now = || {
         [

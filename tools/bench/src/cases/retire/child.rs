@@ -6,11 +6,10 @@ use crate::deferral::rest;
 use crate::deferral::swap::Content;
 use crate::deferral::{self, Blocks, Deferring};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::{clock, freed, process, threads};
 use hdrhistogram::Histogram;
 use quiescent_report::OURS;
-use quiescent_report::rows::Figure;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(super) fn patience(ask: &Ask) -> Duration {
     Duration::from_micros(10 * ask.of("objects")) + ask.ms("rest_ms")
 }
 
-pub(super) fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+pub(super) fn measure(ask: &Ask) -> Said {
     let subject = deferral::find(&ask.subject)?;
     let objects = ask.of("objects").max(1);
     let case = RetireCase::ALL
@@ -115,14 +114,13 @@ fn latency(figures: &mut Figures, subject: Deferring, objects: u64) -> Result<()
     };
     let mut ran = threads::run(&subject, 1, |_| warm(subject, objects), work, || ())?;
     let stamps: Histogram<u64> = ran.results.remove(0)?;
-    let stamps_per_us = clock::stamps_per_us() as f64;
-    for (metric, stamps) in [
-        ("latency_ns_p50", stamps.value_at_quantile(0.5)),
-        ("latency_ns_p99.9", stamps.value_at_quantile(0.999)),
-        ("latency_ns_max", stamps.max()),
-    ] {
-        figures.add(metric, "ns", stamps as f64 * 1_000.0 / stamps_per_us);
-    }
+    let stamps_per_ns = clock::stamps_per_us() as f64 / 1e3;
+    let wanted = [
+        ("latency_ns_p50", 0.5),
+        ("latency_ns_p99.9", 0.999),
+        ("latency_ns_max", 1.0),
+    ];
+    figures.quantiles(("ns", stamps_per_ns), &stamps, wanted);
     Ok(())
 }
 

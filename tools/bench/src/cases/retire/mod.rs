@@ -47,7 +47,8 @@ pub static RETIRE: Bench = Bench {
         setting::objects("4000000"),
         setting::milliseconds("rest_ms", "rest-ms", "3000"),
     ],
-    body: Body::asked(cells, child::patience, child::measure).with(round::derived),
+    body: Body::Asked(cells, child::patience, child::measure),
+    derived: round::derived,
     ratios: true,
     ..Bench::USUAL
 };

@@ -1,6 +1,6 @@
 //! A round of `bench retire`: what is taken off its figures is of the same round.
 
-use crate::cases::plan::Said;
+use crate::cases::plan::Heard;
 use crate::deferral::swap::BARE;
 use crate::targets::fits;
 use quiescent_report::rows::Figure;
@@ -23,7 +23,7 @@ pub(super) const ABOVE_EMPTY: &str = "above_empty_bytes";
 pub(super) const INSIDE_RATIO: &str = "inside_ratio";
 
 /// The differences and ratios of a round.
-pub(super) fn derived(said: &[Said]) -> Vec<(&'static str, Figure)> {
+pub(super) fn derived(said: &[Heard]) -> Vec<(&'static str, Figure)> {
     let of = |subject: &str, case: &str, metric: &str| {
         let mut all = said
             .iter()

@@ -24,10 +24,10 @@ use self::threads::{Cost, Sleepers, Step, bare_exit_ns, of};
 use crate::cases::plan::{Bench, Body, Cell, Given};
 use crate::cases::setting::{self, Setting};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::{clock, process};
 use crate::subjects::{self, Subject, Waiting};
-use quiescent_report::rows::{Figure, stats};
+use quiescent_report::rows::stats;
 use quiescent_report::{OURS, Report};
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub static SCALE: Bench = Bench {
         setting::rounds("5"),
         setting::calls("200"),
     ],
-    body: Body::asked(cells, patience, measure),
+    body: Body::Asked(cells, patience, measure),
     describe: |_, report| report.option("clock_ns", clock::clock_pair_ns()),
     remarks,
     ..Bench::USUAL
@@ -87,7 +87,7 @@ fn patience(ask: &Ask) -> Duration {
     Duration::from_millis(20 * ask.of("threads") + 50 * ask.of("calls"))
 }
 
-fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+fn measure(ask: &Ask) -> Said {
     let (subject, waiting) = subjects::that_waits(&ask.subject)?;
     let ours = subject.name == OURS;
     let bare = bare_exit_ns(BARE);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use quiescent_report::Row;
 
-    fn ask(subject: &str, threads: u64) -> Result<Vec<Figure>, String> {
+    fn ask(subject: &str, threads: u64) -> Said {
         let given = SCALE.usual("true".into()).with("calls", 3);
         let cell = Cell::of(&given, "", case_name(threads)).with("threads", threads);
         measure(&Ask {

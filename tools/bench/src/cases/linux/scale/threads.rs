@@ -146,7 +146,7 @@ fn live(
         begin: 0,
     };
     // Now, so that it is destroyed last of its kind, and the key's value has its place before it is measured.
-    LAST.with_borrow_mut(|last| *last = Some(Leaving(Box::new(end))));
+    LAST.with_borrow_mut(|last| *last = Some(Leaving(Some(Box::new(end)))));
     let mut attached = None;
     while let Some(step) = steps.next(()) {
         match (step, subject, retire) {
@@ -175,7 +175,7 @@ fn live(
 /// The calling thread is attached, and has to detach itself when it ends.
 fn leave_with(detach: fn()) {
     LAST.with_borrow_mut(|last| {
-        if let Some(Leaving(end)) = last {
+        if let Some(Leaving(Some(end))) = last {
             end.detach = detach;
         }
     });
@@ -216,7 +216,7 @@ struct End {
     begin: u64,
 }
 
-struct Leaving(Box<End>);
+struct Leaving(Option<Box<End>>);
 
 thread_local! {
     static LAST: RefCell<Option<Leaving>> = const { RefCell::new(None) };
@@ -224,14 +224,12 @@ thread_local! {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        let end = &mut self.0;
+        let Some(mut end) = self.0.take() else {
+            return;
+        };
         end.begin = thread_cpu_ns();
         (end.detach)();
-        // From the heap to the key: what is left of this thread is its other destructors, then the keys'.
-        let end = Box::new(End {
-            costs: end.costs.clone(),
-            ..**end
-        });
+        // What is left of this thread is its other destructors, then the keys'.
         if let Some(key) = key() {
             // SAFETY: the key is valid, and `ended` takes what is stored here, once.
             unsafe { libc::pthread_setspecific(key, Box::into_raw(end).cast()) };

@@ -15,7 +15,7 @@
 use crate::deferral::rest;
 use crate::deferral::{self, BLOCK, Deferring, Verb};
 use crate::measure::figures::Figures;
-use crate::measure::once::Ask;
+use crate::measure::once::{Ask, Said};
 use crate::measure::threads::{Helper, Steps};
 use crate::measure::{clock, freed, process};
 use hdrhistogram::Histogram;
@@ -47,7 +47,7 @@ const WARM_MS: u64 = 500;
 /// The producer's name, which threads that it starts have too unless they take another.
 const PRODUCER: &str = "producer";
 
-pub(super) fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
+pub(super) fn measure(ask: &Ask) -> Said {
     let subject = deferral::find(&ask.subject)?;
     let verb = subject.verb(&ask.case)?;
     freed::take_delays();
@@ -86,10 +86,16 @@ pub(super) fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
     );
     figures.all.append(&mut by_thread);
     watch.figures(&mut figures, drained);
-    made.figures(&mut figures);
+    let wanted = [
+        ("latency_us", 0.5),
+        ("latency_us_p99.9", 0.999),
+        ("latency_us_max", 1.0),
+    ];
+    figures.quantiles(("us", made.stamps_per_us), &made.calls, wanted);
     if blocks > 0 {
         let rate = blocks as f64 / whole.as_secs_f64().max(1e-9);
-        let each = made.calls_ns / blocks as f64 + cpu_ns as f64 / (rate * seconds).max(1.0);
+        let calls_ns = made.stamps as f64 * 1_000.0 / made.stamps_per_us;
+        let each = calls_ns / blocks as f64 + cpu_ns as f64 / (rate * seconds).max(1.0);
         figures.add("ops_per_s", "blocks/s", rate);
         figures.add("cpu_ns", "ns/block", each);
     }
@@ -106,10 +112,10 @@ pub(super) fn measure(ask: &Ask) -> Result<Vec<Figure>, String> {
 
 /// What the producer found.
 struct Made {
-    /// Stamps of each call.
+    /// Stamps of each call, and of all together.
     calls: Histogram<u64>,
-    /// Their sum, in ns.
-    calls_ns: f64,
+    stamps: u64,
+    stamps_per_us: f64,
 }
 
 /// The thread that hands over.
@@ -153,27 +159,10 @@ fn hand_over(verb: Verb, ask: &Ask, stamps_per_us: f64, handed: &Handed) -> Made
         stamps += took;
     }
     clock::sleep_until(begin_ns + ask.of("ms") * 1_000_000);
-    let mut in_ns = Histogram::new_with_bounds(1, u64::MAX / 2, 3).expect("as above");
-    for step in calls.iter_recorded() {
-        let ns = step.value_iterated_to() as f64 * 1_000.0 / stamps_per_us;
-        in_ns.saturating_record_n(ns.max(1.0) as u64, step.count_at_value());
-    }
     Made {
-        calls: in_ns,
-        calls_ns: stamps as f64 * 1_000.0 / stamps_per_us,
-    }
-}
-
-impl Made {
-    fn figures(&self, figures: &mut Figures) {
-        for (metric, ns) in [
-            ("latency_us", self.calls.value_at_quantile(0.5)),
-            ("latency_us_p99.9", self.calls.value_at_quantile(0.999)),
-            ("latency_us_max", self.calls.max()),
-        ] {
-            let us = (!self.calls.is_empty()).then_some(ns as f64 / 1_000.0);
-            figures.add(metric, "us", us);
-        }
+        calls,
+        stamps,
+        stamps_per_us,
     }
 }
 
@@ -300,7 +289,6 @@ impl Watch {
         if self.blocks == 0 {
             return;
         }
-        let delays = freed::take_delays();
         figures.count(
             "never_run",
             "blocks",
@@ -308,14 +296,12 @@ impl Watch {
         );
         figures.count("backlog", "blocks", self.most_held);
         figures.count("held_bytes", "bytes", self.most_held * BLOCK);
-        for (metric, us) in [
-            ("delay_ms", delays.value_at_quantile(0.5)),
-            ("delay_ms_p99", delays.value_at_quantile(0.99)),
-            ("delay_ms_max", delays.max()),
-        ] {
-            let ms = (!delays.is_empty()).then_some(us as f64 / 1_000.0);
-            figures.add(metric, "ms", ms);
-        }
+        let wanted = [
+            ("delay_ms", 0.5),
+            ("delay_ms_p99", 0.99),
+            ("delay_ms_max", 1.0),
+        ];
+        figures.quantiles(("ms", 1e3), &freed::take_delays(), wanted);
         let ms = drained.map(|drained| drained.as_secs_f64() * 1_000.0);
         figures.add("drained_ms", "ms", ms);
     }

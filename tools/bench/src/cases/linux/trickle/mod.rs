@@ -50,7 +50,8 @@ pub static TRICKLE: Bench = Bench {
         Setting::count("capacity", "4000", u64::MAX).named(""),
     ],
     check,
-    body: Body::asked(cells, child::patience, child::measure).at_once(|given| given.of("capacity")),
+    body: Body::Asked(cells, child::patience, child::measure),
+    capacity: |given| given.of("capacity"),
     remarks: fallen_behind,
     ..Bench::USUAL
 };
