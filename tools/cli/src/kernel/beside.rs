@@ -65,16 +65,15 @@ pub fn beside(
     let after = load::times(&machine.root);
     let all: Vec<Call> = runs.iter().flatten().copied().collect();
     let gaps: Vec<f64> = all.iter().map(|it| it.gap_us).collect();
-    let gap = stats::summary(&gaps).map_or(0.0, |it| it.median);
-    let how = CallPattern {
+    let pattern = CallPattern {
         pause_ns: options.pause.as_nanos() as u64,
-        gap_ns: (gap * 1e3) as u64,
+        gap_ns: stats::summary(&gaps).map_or(0, |it| (it.median * 1e3) as u64),
         cpu: most(all.iter().map(|it| it.cpu)),
         seed: options.seed,
     };
     let busiest = before.zip(after);
     let busiest = busiest.and_then(|(before, after)| load::busiest(&before, &after));
-    let predictions = predict::predict(&facts, &how, control);
+    let predictions = predict::predict(&facts, &pattern, control);
     let groups = verdict::groups(&all);
     let verdict = verdict::verdict(&groups, &predictions, busiest, &facts.options);
     Ok(Beside {
@@ -110,29 +109,23 @@ impl Beside {
         self.runs.iter().flatten().map(|it| it.us).collect()
     }
 
-    /// The number of calls with each duration in ticks.
-    pub fn ticks(&self) -> BTreeMap<u64, u64> {
-        predict::in_ticks(&self.latencies(), &self.facts.options)
-    }
-
     /// Every figure; `what` is the start of the measured cases' names.
     pub fn rows(&self, what: &str) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut add = |subject, case: &str, metric, unit, values: &[f64]| {
             rows.extend(Row::of(subject, case, metric, unit, values));
         };
-        let (all, us, mean) = (self.latencies(), "latency_us", "latency_us_pooled_mean");
+        let (us, mean, high) = (
+            "latency_us",
+            "latency_us_pooled_mean",
+            "latency_us_pooled_p99",
+        );
+        let all = self.latencies();
         let p99 = stats::percentile(&all, 99.0);
         add("kernel", what, us, "us", &all);
         add("kernel", what, mean, "us", stats::mean(&all).as_slice());
-        add(
-            "kernel",
-            what,
-            "latency_us_pooled_p99",
-            "us",
-            p99.as_slice(),
-        );
-        for (ticks, calls) in self.ticks() {
+        add("kernel", what, high, "us", p99.as_slice());
+        for (ticks, calls) in predict::in_ticks(&all, &self.facts.options) {
             let case = format!("{what}, {ticks} ticks");
             add("kernel", &case, "calls", "calls", &[calls as f64]);
         }

@@ -78,14 +78,10 @@ pub struct Prediction {
 impl Prediction {
     /// The configuration as a text.
     pub fn case(&self) -> String {
-        let (place, load) = (self.place.words(), self.load);
-        format!("thread {place}, {load}, {}", self.ways())
-    }
-
-    /// The idle loops and ways of execution as a text.
-    pub fn ways(&self) -> String {
         let words = |at: usize| distinct(self.ways.iter().map(|it| it[at].clone()));
-        [0, 1].map(|at| words(at).join(" or ")).join(", ")
+        let [idle_loops, smps] = [0, 1].map(|at| words(at).join(" or "));
+        let (place, load) = (self.place.words(), self.load);
+        format!("thread {place}, {load}, {idle_loops}, {smps}")
     }
 
     /// The means differ by less than a two-hundredth, and the waits are the same.
