@@ -6,7 +6,7 @@
 //! sections, another ends them: CPU time of both a section, less the same with plain words; for subjects
 //! whose sections may end on another thread.
 
-use super::plan::{Bench, Body, Given, Shown};
+use super::plan::{Bench, Body, Given};
 use super::setting::{self, Setting};
 use crate::instructions::{self, LoopCase};
 use crate::measure::{clock, order};
@@ -29,54 +29,20 @@ const BATCHES: u64 = 50;
 /// The measurement.
 pub static READ: Bench = Bench {
     name: "read",
-    about: "CPU time of a read-side critical section: empty, nested, load, repin, across an await, ended \
-            elsewhere",
     settings: &[
-        setting::compare("Beside every other library in this build"),
-        Setting::flag(
-            "fenced",
-            "Our readers carry the fence, as on systems that have none of the process (built with \
-             --no-default-features --features peers, seize's do as well)",
-        ),
-        Setting::flag("instructions", "Also count instructions, under valgrind"),
-        setting::threads("threads", "1", "Threads that read at once"),
-        setting::rounds(
-            "60",
-            "Rounds over all subjects; 30 or more for figures worth quoting",
-        ),
+        setting::compare(),
+        Setting::flag("fenced"),
+        Setting::flag("instructions"),
+        setting::threads("threads", "1"),
+        setting::rounds("60"),
         // CPU time a cell should take, shared out when there are more threads than CPUs.
-        Setting::count("cell_us", "2000", 1_000_000, "").named(""),
+        Setting::count("cell_us", "2000", 1_000_000).named(""),
     ],
-    method: "thread CPU time a turn, bare loop of the same round subtracted (below zero counts as zero); \
-             each loop at four places in a cache line; subjects interleaved, order rotated; median, min, max \
-             over rounds; repin is per read; across an await: two polls of a task that is pending once; \
-             ended elsewhere: CPU time of both threads; ratios: medians of this run divided",
     body: Body::Here(measure),
     describe,
     ratios: true,
-    title: "Read side: CPU ns a pair, {threads} thread(s) at once: median [min..max] over rounds; repin per \
-            read; -turns: two domains by turns",
-    tables: &[
-        Shown::Cases("Each pair", METRIC, 1.0, is_case),
-        Shown::Cases(
-            "Our other kinds of readers, over those of the process",
-            "cpu_ns_ratio",
-            1.0,
-            is_case,
-        ),
-        Shown::Cases(
-            "Instructions a pair, and of a call that retires",
-            instructions::METRIC,
-            1.0,
-            |_| true,
-        ),
-    ],
     ..Bench::USUAL
 };
-
-fn is_case(case: &str) -> bool {
-    case == HANDED || ReadCase::named(case).is_some()
-}
 
 fn measure(given: &Given, control: Control<'_>) -> Result<Vec<Row>, Error> {
     if given.is("instructions") {

@@ -50,7 +50,7 @@ pub struct Trace {
     pub to: Option<u64>,
     /// These CPUs only (`0-3,7`)
     #[arg(long, value_name = "LIST", value_parser = cpus)]
-    pub cpu: Option<Cpus>,
+    pub cpu: Option<CpuSet>,
     /// This thread only, by its whole name or its id (may be repeated)
     #[arg(long, value_name = "NAME|PID")]
     pub thread: Vec<String>,
@@ -96,21 +96,10 @@ pub enum Analysis {
 impl Analysis {
     /// The analysis; none for the timeline.
     pub fn kind(self) -> Option<Kind> {
-        match self {
-            Analysis::Wakeups => Some(Kind::Wakeups),
-            Analysis::Callbacks => Some(Kind::Callbacks),
-            Analysis::Batches => Some(Kind::Batches),
-            Analysis::Gps => Some(Kind::Gps),
-            Analysis::Waits => Some(Kind::Waits),
-            Analysis::Idle => Some(Kind::Idle),
-            Analysis::Timeline => None,
-        }
+        // They are in the same order.
+        Kind::ALL.get(self as usize).copied()
     }
 }
-
-/// A set of CPUs; a type of its own, since clap takes a list for repeated values.
-#[derive(Debug, Clone)]
-pub struct Cpus(pub CpuSet);
 
 impl Trace {
     /// The requested analysis.
@@ -122,7 +111,7 @@ impl Trace {
         Filter {
             from_ns: self.from,
             to_ns: self.to,
-            cpus: self.cpu.as_ref().map(|cpus| cpus.0.clone()),
+            cpus: self.cpu.clone(),
             threads: self.thread.iter().map(thread).collect(),
         }
     }
@@ -161,7 +150,7 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
 /// Above every CPU number of a trace.
 const MOST_CPU: u32 = 65_535;
 
-fn cpus(text: &str) -> Result<Cpus, String> {
+fn cpus(text: &str) -> Result<CpuSet, String> {
     let wrong = || format!("give numbers and ranges up to {MOST_CPU}, such as 0-3,7");
     let number = |text: &str| {
         text.parse::<u32>()
@@ -178,7 +167,7 @@ fn cpus(text: &str) -> Result<Cpus, String> {
         }
         (first..=last).for_each(|cpu| set.insert(cpu));
     }
-    Ok(Cpus(set))
+    Ok(set)
 }
 
 #[cfg(test)]
@@ -209,7 +198,7 @@ mod tests {
 
     #[test]
     fn cpus_are_numbers_and_ranges() {
-        let set = cpus("0-2,7").expect("is a list").0;
+        let set = cpus("0-2,7").expect("is a list");
         assert_eq!(set.iter().collect::<Vec<_>>(), [0, 1, 2, 7]);
         for wrong in ["", "a", "3-1", "1,", "70000", "-1"] {
             assert!(cpus(wrong).is_err(), "{wrong}");

@@ -14,14 +14,8 @@ use crate::show::output::{self, DONE, FINDING, Printed};
 use crate::show::progress::Bar;
 use quiescent_report::{Control, Error, Progress, Report, Row};
 use quiescent_sim::whatif::{self, Reading};
-use quiescent_trace::{
-    Analysis, Findings, Input, Kind as Of, Table, follow, identified, is_dat, open,
-};
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use quiescent_trace::{Analysis, Findings, Kind as Of, Opened, Table, follow, opened};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The file for Perfetto.
 const TIMELINE: Kind = Kind::data("--output");
@@ -54,7 +48,7 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         .then(|| remedies::options(&options.filter()));
     let replay = replay.transpose()?.map(Reading::new);
     let name = &options.file.display().to_string();
-    let source = Source::open(&options.file, name)?;
+    let source = opened(&options.file).map_err(unreadable)?;
     let output = options
         .output
         .as_deref()
@@ -74,7 +68,7 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
         }
     };
     let stop = stop_flag()?;
-    let kind = source.kind;
+    let kind = &source.kind.clone();
     let bar = Bar::new(options.quiet);
     let (mut findings, trace) = read(source, analysis, replay, name, &stop, &bar)?;
     let remedies = trace.and_then(|trace| {
@@ -109,85 +103,6 @@ pub fn run(options: &Trace) -> Result<u8, Error> {
     })
 }
 
-/// An open trace.
-struct Source {
-    input: Input,
-    /// Its kind.
-    kind: &'static str,
-    /// The size of the file, and the number of bytes read.
-    length: u64,
-    read: Arc<AtomicU64>,
-}
-
-impl Source {
-    fn open(path: &Path, name: &str) -> Result<Self, Error> {
-        let read = Arc::new(AtomicU64::new(0));
-        let (mut length, mut kind) = (
-            0,
-            if name == "-" {
-                "standard input"
-            } else {
-                "a pipe"
-            },
-        );
-        let file = match name {
-            "-" => None,
-            _ => File::open(path)
-                .ok()
-                .filter(|file| file.metadata().is_ok_and(|about| about.is_file())),
-        };
-        let input = match file {
-            // A file that cannot be opened, or a pipe: the reader reports the error.
-            None => open(path).map_err(unreadable)?,
-            Some(file) => {
-                let mut first = Vec::new();
-                // Opened again, so that it is read from its start.
-                let _ = file.take(16).read_to_end(&mut first);
-                match File::open(path) {
-                    Ok(file) if !is_dat(&first) => {
-                        length = file.metadata().map_or(0, |about| about.len());
-                        let counted = identified(
-                            name,
-                            Counted {
-                                file,
-                                read: Arc::clone(&read),
-                            },
-                        );
-                        let input;
-                        (input, kind) = counted.map_err(unreadable)?;
-                        input
-                    }
-                    // A trace.dat is read at several places: its progress is unknown.
-                    _ => {
-                        kind = "trace.dat";
-                        open(path).map_err(unreadable)?
-                    }
-                }
-            }
-        };
-        Ok(Source {
-            input,
-            kind,
-            length,
-            read,
-        })
-    }
-}
-
-/// Counts the bytes read.
-struct Counted {
-    file: File,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(bytes)?;
-        self.read.fetch_add(n as u64, Ordering::Relaxed);
-        Ok(n)
-    }
-}
-
 /// Without a trace nothing can be done: wrong usage.
 fn unreadable(why: quiescent_trace::Error) -> Error {
     match why {
@@ -201,7 +116,7 @@ type Replayed = Result<whatif::Trace, quiescent_trace::Error>;
 
 /// The results, and the trace if it is to be replayed.
 fn read(
-    source: Source,
+    source: Opened,
     mut analysis: Analysis,
     mut replay: Option<Reading>,
     name: &str,
@@ -214,7 +129,6 @@ fn read(
     let summary = follow(
         name,
         source.input,
-        true,
         &mut |record| {
             analysis.feed(record);
             if let Some(replay) = &mut replay {
@@ -251,7 +165,8 @@ fn report(
     remedies: Option<&Table>,
     stopped: bool,
 ) -> Report {
-    let mut report = Report::new(&format!("trace {}", text::name(options)), 0);
+    let name = options.analysis.kind().map_or("timeline", Of::name);
+    let mut report = Report::new(&format!("trace {name}"), 0);
     report.option("file", options.file.display().to_string());
     report.option("kind", kind);
     let filter = options.filter();

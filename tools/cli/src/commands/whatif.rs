@@ -84,7 +84,6 @@ pub(super) fn read(
     let summary = quiescent_trace::follow(
         &file.display().to_string(),
         input,
-        false,
         &mut |record| reading.feed(record),
         &mut |records| {
             bar.advance(u64::from(records));

@@ -80,7 +80,6 @@ fn parts(found: &Reproduced) -> Table {
             "the model, published statements",
             tally(&mut claims.map(Shown::holds), 2),
         ),
-        ("the model, beside threads of this run", of(Source::Threads)),
     ];
     let heads = ["figures of", "held", "MISSED", "fitted", "not measured"];
     let mut table = Table::new(&heads, 1);

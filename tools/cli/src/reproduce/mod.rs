@@ -5,8 +5,7 @@
 //! 3. A trickle: a block retired now and then, and the wake-ups of threads that it causes. While its last
 //!    blocks are waited for: wake-ups at rest, instruction counts if valgrind is installed, and the machine
 //!    model beside real kernels and published figures ([`quiescent_sim::experiments`]).
-//! 4. The model beside the measured trickle.
-//! 5. The targets, met or not ([`quiescent_bench::targets`]).
+//! 4. The targets, met or not ([`quiescent_bench::targets`]).
 //!
 //! In all it takes about three minutes; option `seconds` of the report has what each part took.
 
@@ -15,7 +14,6 @@ pub mod first;
 mod published;
 mod sentences;
 mod steps;
-mod threads;
 
 use quiescent_bench::cases::sync::SyncCase;
 use quiescent_bench::{subjects, targets};

@@ -5,7 +5,7 @@
 //! runs meanwhile: wake-ups at rest and instructions are counted, and the model is in virtual time. Delays of
 //! seconds may be longer by the milliseconds that a thread then waits for a processor.
 
-use super::{ReproduceOptions, Reproduced, benchmark, threads};
+use super::{ReproduceOptions, Reproduced, benchmark};
 use quiescent_bench::cases::hold::HOLD;
 use quiescent_bench::cases::idle::IDLE;
 use quiescent_bench::cases::mixed::MIXED;
@@ -30,7 +30,7 @@ const SECONDS: &str = "seconds";
 type Step = (&'static str, fn(&mut Run<'_>) -> Result<(), Error>);
 
 /// The parts.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 9] = [
     ("bench read", |run| {
         run.bench(&READ, &[("rounds", 30, 60), ("cell_us", 300, 2_000)])
     }),
@@ -46,7 +46,6 @@ const STEPS: [Step; 10] = [
     ("bench hold", |run| run.bench(&HOLD, &[("ms", 20, 2_000)])),
     ("the synchronize benchmark", |run| run.benchmark()),
     ("bench trickle", |run| run.trickle()),
-    ("the model of threads", |run| run.threads()),
 ];
 
 /// What runs during the last part of the trickle.
@@ -278,14 +277,6 @@ impl Run<'_> {
     fn model(&mut self) -> Result<(), Error> {
         let (seed, control) = (self.options.seed, self.control);
         self.found.modelled = experiments::run(seed, batch::processors(), control);
-        Ok(())
-    }
-
-    fn threads(&mut self) -> Result<(), Error> {
-        let report = &self.found.report;
-        for part in threads::beside(report, self.options.seed, self.control) {
-            self.found.modelled.add(part);
-        }
         Ok(())
     }
 

@@ -286,19 +286,20 @@ fn tables_for_people() {
 fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         (
-            concat!(
-                r#"{"trickle":{"subject":"unknown","verb":"retire","rate":1,"ms":1,"#,
-                r#""exits":false,"patience_ms":1}}"#
-            ),
+            r#"{"bench":"trickle","subject":"unknown","case":"retire","numbers":{}}"#,
             "unknown",
         ),
         (
-            r#"{"stall":{"subject":"quiescent","verb":"sell","objects":1,"ms":1}}"#,
+            r#"{"bench":"stall","subject":"quiescent","case":"sell","numbers":{}}"#,
             "there are: retire, ",
         ),
         (
-            r#"{"flood":{"subject":"quiescent","producers":1}}"#,
+            r#"{"bench":"flood","subject":"quiescent"}"#,
             "not a question",
+        ),
+        (
+            r#"{"bench":"read","subject":"quiescent","case":"empty","numbers":{}}"#,
+            "asks no process",
         ),
     ] {
         let output = run(&[once::WORDS[0], once::WORDS[1], ask]);

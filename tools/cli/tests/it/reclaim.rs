@@ -160,11 +160,11 @@ fn a_measuring_process_that_is_asked_nonsense_says_so() {
     for (ask, words) in [
         ("", "not a question"),
         (
-            r#"{"retire":{"subject":"unknown","case":"push","objects":1,"rest_ms":1}}"#,
+            r#"{"bench":"retire","subject":"unknown","case":"push","numbers":{"objects":[1]}}"#,
             "unknown",
         ),
         (
-            r#"{"mixed":{"subject":"unknown","content":"block","readers":1,"rates":[],"ms":1}}"#,
+            r#"{"bench":"mixed","subject":"unknown","case":"block","numbers":{}}"#,
             "unknown",
         ),
     ] {

@@ -37,27 +37,6 @@ pub struct About {
     pub doubts: Vec<String>,
 }
 
-impl Default for About {
-    fn default() -> Self {
-        About {
-            records: 0,
-            cpus: 0,
-            window: Window {
-                start_ns: 0,
-                end_ns: 0,
-            },
-            window_by: Bounds::Whole,
-            lost: 0,
-            lost_untold: 0,
-            buffers: Vec::new(),
-            unitless: 0,
-            unparsed: Faults::default(),
-            undecoded: Faults::default(),
-            doubts: Vec::new(),
-        }
-    }
-}
-
 fn is_none(n: &u64) -> bool {
     *n == 0
 }
@@ -239,4 +218,4 @@ impl About {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

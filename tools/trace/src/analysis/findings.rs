@@ -5,9 +5,10 @@
 
 use super::spread::Spread;
 use serde::Serialize;
+use std::fmt::Display;
 
 /// Everything that one analysis found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
     /// What was read, and what of it is missing or doubtful.
     pub about: super::About,
@@ -153,50 +154,50 @@ impl Findings {
             coarse += u64::from(spread.is_coarse());
             given_up += u64::from(spread.is_given_up());
         }
+        let most = super::spread::DISTINCT_MOST;
         if coarse > 0 {
             self.notes.push(format!(
-                "{what}: percentiles of {coarse} rows with more than {} different values are up to 1/128 \
-                 too low",
-                super::spread::DISTINCT_MOST
+                "{what}: percentiles of {coarse} rows with more than {most} different values are up to 1/128 \
+                 too low"
             ));
         }
+        let most = super::spread::VALUES_MOST;
         if given_up > 0 {
             self.notes.push(format!(
-                "{what}: percentiles of {given_up} rows were given up: all rows together had more than {} \
-                 different values",
-                super::spread::VALUES_MOST
+                "{what}: percentiles of {given_up} rows were given up: all rows together had more than \
+                 {most} different values"
             ));
+        }
+    }
+
+    /// A note about so many of something, if there are any.
+    pub(crate) fn say(&mut self, n: u64, what: impl Display) {
+        if n > 0 {
+            self.notes.push(format!("{n} {what}"));
         }
     }
 
     /// A note about entries that were given up, if any were.
     pub(crate) fn about_evicted(&mut self, what: &str, evicted: u64) {
-        if evicted > 0 {
-            self.notes.push(format!(
-                "{evicted} {what} were given up: more than {} waited at once",
-                super::bounded::WAITING_MOST
-            ));
-        }
+        let most = super::bounded::WAITING_MOST;
+        let why = format_args!("{what} were given up: more than {most} waited at once");
+        self.say(evicted, why);
     }
 
     /// A note about CPUs that have no row, if there were any.
     pub(crate) fn about_cpus(&mut self, refused: u64) {
-        if refused > 0 {
-            self.notes.push(
-                "CPUs with numbers above 8191, which no kernel has, were left out".to_owned(),
-            );
-        }
+        let what = "CPUs with numbers above 8191, which no kernel has, were left out";
+        self.notes.extend((refused > 0).then(|| what.to_owned()));
     }
 
     /// A note about names that were put together, if any were.
     pub(crate) fn about_names(&mut self, refused: u64) {
-        if refused > 0 {
-            self.notes.push(format!(
-                "{refused} events had a name beyond the first {}: they are in the row `{}`",
-                super::bounded::NAMES_MOST,
-                super::bounded::OTHERS
-            ));
-        }
+        let (most, row) = (super::bounded::NAMES_MOST, super::bounded::OTHERS);
+        let why = "events had a name beyond the first";
+        self.say(
+            refused,
+            format_args!("{why} {most}: they are in the row `{row}`"),
+        );
     }
 }
 

@@ -243,13 +243,12 @@ impl Part for Idle {
         findings.about_evicted("callbacks that waited", self.waiting.evicted);
         findings.about_names(self.names.refused);
         findings.about_cpus(self.cpus.refused);
-        if self.states_refused > 0 {
-            findings.notes.push(format!(
-                "{} idle entries into states beyond the first {STATES_MOST} of all CPUs are not in the \
-                 table of states",
-                self.states_refused
-            ));
-        }
+        let what = "idle entries into states beyond the first";
+        let where_not = "of all CPUs are not in the table of states";
+        findings.say(
+            self.states_refused,
+            format_args!("{what} {STATES_MOST} {where_not}"),
+        );
         let all = self.cpus.iter().map(|(_, cpu)| cpu.segments().0);
         findings.about_spreads("idle segments", all);
         Ok(())

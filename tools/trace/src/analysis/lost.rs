@@ -49,6 +49,14 @@ struct LostTime {
     before: u64,
 }
 
+impl LostTime {
+    fn join(&mut self, other: &LostTime) {
+        self.n += other.n;
+        self.lost += other.lost;
+        self.before += other.before;
+    }
+}
+
 impl Lost {
     pub(crate) fn reset(&mut self) {
         self.causes.clear();
@@ -71,47 +79,33 @@ impl Lost {
             self.entered(seen, cpu);
             return;
         }
-        if let Some(cpu) = self
-            .cpus
-            .get_mut(record.cpu)
-            .filter(|cpu| cpu.entry.is_some())
-        {
+        if let Some(cpu) = self.awake(record.cpu) {
             cpu.started.get_or_insert((record.time_ns, seen.inside));
-        }
-        match *seen.event {
-            Event::Wakeup {
-                task, pid, target, ..
-            } => {
-                let everything = seen.filter.threads.is_empty();
-                let wanted = everything || seen.filter.thread(task, pid);
-                if let Some(cpu) = self
-                    .cpus
-                    .get_mut(target)
-                    .filter(|cpu| cpu.entry.is_some() && cpu.cause.is_none())
-                {
-                    cpu.cause = Some(match role(task) {
-                        Role::Other => "a task".into(),
-                        _ => key(task).into(),
-                    });
-                    cpu.wanted = wanted;
-                }
-            }
-            Event::Softirq { vec: RCU_SOFTIRQ } => {
-                if let Some(cpu) = self
-                    .cpus
-                    .get_mut(record.cpu)
-                    .filter(|cpu| cpu.entry.is_some())
-                {
+            match *seen.event {
+                Event::Softirq { vec: RCU_SOFTIRQ } => {
                     cpu.cause.get_or_insert("RCU softirq".into());
                 }
+                Event::Tick { .. } => cpu.ticked = true,
+                _ => {}
             }
-            Event::Tick { .. } => {
-                if let Some(cpu) = self.cpus.get_mut(record.cpu) {
-                    cpu.ticked = true;
-                }
-            }
-            _ => {}
         }
+        if let Event::Wakeup {
+            task, pid, target, ..
+        } = *seen.event
+            && let Some(cpu) = self.awake(target).filter(|cpu| cpu.cause.is_none())
+        {
+            cpu.cause = Some(match role(task) {
+                Role::Other => "a task".into(),
+                _ => key(task).into(),
+            });
+            let everything = seen.filter.threads.is_empty();
+            cpu.wanted = everything || seen.filter.thread(task, pid);
+        }
+    }
+
+    /// A CPU that was idle before.
+    fn awake(&mut self, cpu: u32) -> Option<&mut AwakeCpu> {
+        self.cpus.get_mut(cpu).filter(|cpu| cpu.entry.is_some())
     }
 
     fn entered(&mut self, seen: &Seen<'_>, number: u32) {
@@ -172,13 +166,9 @@ impl Lost {
         rows.sort_by_key(|(name, of)| (std::cmp::Reverse(of.n), *name));
         for (name, of) in rows {
             add(name, of);
-            for sum in [Some(&mut all), of.rcu.then_some(&mut rcu)]
-                .into_iter()
-                .flatten()
-            {
-                sum.n += of.n;
-                sum.lost += of.lost;
-                sum.before += of.before;
+            all.join(of);
+            if of.rcu {
+                rcu.join(of);
             }
         }
         if all.n > 0 {

@@ -178,14 +178,9 @@ impl Analysis {
 
     /// The next record of the trace.
     pub fn feed(&mut self, record: &Record<'_>) {
-        if !self.window.follows(record) {
+        let Some((event, place)) = self.window.see(record) else {
             return;
-        }
-        let event = match record.decode() {
-            Ok(event) => event,
-            Err(fault) => return self.window.undecoded.add(record.line, fault),
         };
-        let place = self.window.at(record, &event);
         if place == Place::Starts {
             self.part.reset();
         }
@@ -206,9 +201,13 @@ impl Analysis {
     /// timeline could not be written.
     pub fn finish(self, summary: &Summary) -> Result<Findings, Error> {
         let (window, by) = self.window.bounds(summary)?;
-        let mut findings = Findings::default();
+        let about = About::new(summary, self.window.undecoded, window, by, &self.present);
+        let mut findings = Findings {
+            about,
+            tables: Vec::new(),
+            notes: Vec::new(),
+        };
         self.part.finish(&mut findings, window)?;
-        findings.about = About::new(summary, self.window.undecoded, window, by, &self.present);
         if !is_few(summary.unitless, summary) {
             findings.without_times();
         }

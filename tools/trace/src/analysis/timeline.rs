@@ -113,10 +113,8 @@ impl Part for Timeline {
             table.row(&[what], &[count(*n)]);
         }
         findings.tables.push(table);
-        findings.notes.push(format!(
-            "{} packets written; open the file at https://ui.perfetto.dev",
-            self.packets.written
-        ));
+        let what = "packets written; open the file at https://ui.perfetto.dev";
+        findings.say(self.packets.written, what);
         findings.about_evicted("callbacks that waited", self.waiting.evicted);
         findings.about_names(self.invokers.refused);
         Ok(())

@@ -8,6 +8,7 @@
 use super::bounded::OTHERS;
 use super::chains::Chains;
 use super::findings::{Findings, Table, count, us};
+use super::spread::Spread;
 use super::{Part, Seen, per_second};
 use crate::base::map::Map;
 use crate::base::names::short;
@@ -33,10 +34,7 @@ struct Woken {
     name: String,
     n: u64,
     last: u64,
-    intervals: u64,
-    sum: u64,
-    min: u64,
-    max: u64,
+    intervals: Spread,
 }
 
 impl Part for Wakeups {
@@ -67,18 +65,10 @@ impl Part for Wakeups {
 
     fn finish(self: Box<Self>, findings: &mut Findings, window: Window) -> Result<(), Error> {
         findings.tables.push(self.table(window));
-        if self.new > 0 {
-            findings.notes.push(format!(
-                "{} threads ran for the first time: no wake-ups",
-                self.new
-            ));
-        }
-        if self.others > 0 {
-            findings.notes.push(format!(
-                "{} wake-ups of threads beyond the first {THREADS_MOST}: they are in the row `{OTHERS}`",
-                self.others
-            ));
-        }
+        findings.say(self.new, "threads ran for the first time: no wake-ups");
+        let why = "wake-ups of threads beyond the first";
+        let row = format_args!("{why} {THREADS_MOST}: they are in the row `{OTHERS}`");
+        findings.say(self.others, row);
         self.chains.finish(findings);
         Ok(())
     }
@@ -101,19 +91,12 @@ impl Wakeups {
                 name: task.to_owned(),
                 n: 1,
                 last: now,
-                intervals: 0,
-                sum: 0,
-                min: u64::MAX,
-                max: 0,
+                intervals: Spread::default(),
             });
             return;
         };
         thread.n += 1;
-        let interval = now.saturating_sub(thread.last);
-        thread.intervals += 1;
-        thread.sum += interval;
-        thread.min = thread.min.min(interval);
-        thread.max = thread.max.max(interval);
+        thread.intervals.span(thread.last, now);
         thread.last = now;
     }
 
@@ -144,16 +127,15 @@ impl Wakeups {
                 Some(1) | None => t.name.clone(),
                 Some(_) => format!("{}-{pid}", t.name),
             };
-            let known = |ns: u64| us((t.intervals > 0).then_some(ns as f64));
             table.row(
                 &[&name],
                 &[
                     count(u64::from(pid)),
                     count(t.n),
                     per_second(t.n, window),
-                    known(t.min),
-                    known(t.max),
-                    us((t.intervals > 0).then(|| t.sum as f64 / t.intervals as f64)),
+                    us(t.intervals.min()),
+                    us(t.intervals.max()),
+                    us(t.intervals.mean()),
                 ],
             );
         }

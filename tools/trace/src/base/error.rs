@@ -2,6 +2,9 @@
 
 use std::{fmt, io};
 
+/// What to do about an input that breaks off.
+pub(crate) const CUT: &str = "the file is cut short or damaged: copy or record it again";
+
 /// What ends the reading of a trace.
 ///
 /// A line that cannot be read is no such error: it is counted ([`Faults`](crate::Faults)).

@@ -9,8 +9,8 @@
 //!     field:__data_loc char[] name;      offset:24; size:4;  signed:0;
 //! ```
 //!
-//! A kernel has thousands of them and a trace uses few: the texts are kept, and taken apart when the first
-//! event of a kind is met. Offsets and sizes are only believed as far as the event's bytes go.
+//! A kernel has thousands of them, and few say something here: of the others the name is kept. Offsets and
+//! sizes are only believed as far as the event's bytes go.
 
 use super::walk::{Walk, damaged, number};
 use crate::event::{Text, needs};
@@ -40,8 +40,6 @@ pub(super) enum Kind {
     Elsewhere {
         /// Counts from behind the field.
         relative: bool,
-        /// Whether it is text, or an array of something else.
-        text: bool,
     },
     /// The address of a string that does not change.
     Pointer,
@@ -52,13 +50,11 @@ pub(super) enum Kind {
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) kind: Kind,
-    offset: usize,
-    size: usize,
+    pub(super) offset: usize,
+    pub(super) size: usize,
     /// Bytes of an element, where it is an array.
     element: usize,
     signed: bool,
-    /// An address: printed in hexadecimal.
-    pub(super) address: bool,
 }
 
 impl Field {
@@ -98,7 +94,6 @@ impl Field {
             kind: match array {
                 _ if elsewhere => Kind::Elsewhere {
                     relative: kind.starts_with("__rel_loc"),
-                    text: chars,
                 },
                 Some(_) if chars => Kind::Text,
                 None if pointer && chars => Kind::Pointer,
@@ -111,17 +106,16 @@ impl Field {
                 _ => size,
             },
             signed: attribute("signed") == Some(1),
-            address: pointer,
         })
     }
 
-    /// Its number in an event.
-    pub(super) fn number(&self, event: &[u8], big: bool) -> Option<i128> {
+    /// Its number in an event; a negative one has its 64 bits.
+    pub(super) fn number(&self, event: &[u8], big: bool) -> Option<u64> {
         self.element(event, 0, big)
     }
 
     /// The number of an element of it.
-    pub(super) fn element(&self, event: &[u8], index: usize, big: bool) -> Option<i128> {
+    pub(super) fn element(&self, event: &[u8], index: usize, big: bool) -> Option<u64> {
         let size = self.element;
         if !matches!(size, 1 | 2 | 4 | 8) {
             return None;
@@ -134,10 +128,9 @@ impl Field {
         let bytes = event.get(start..start.checked_add(size)?)?;
         let plain = number(bytes, big);
         let unused = 64 - 8 * size as u32;
-        Some(if self.signed {
-            i128::from((plain << unused) as i64 >> unused)
-        } else {
-            i128::from(plain)
+        Some(match self.signed {
+            true => ((plain << unused) as i64 >> unused) as u64,
+            false => plain,
         })
     }
 
@@ -146,7 +139,7 @@ impl Field {
         let bytes = match self.kind {
             Kind::Text if self.size == 0 => event.get(self.offset..)?,
             Kind::Text => event.get(self.offset..self.offset.checked_add(self.size)?)?,
-            Kind::Elsewhere { relative, .. } => {
+            Kind::Elsewhere { relative } => {
                 let at = event.get(self.offset..self.offset.checked_add(4)?)?;
                 let at = number(at, big);
                 let (mut start, length) = ((at & 0xffff) as usize, (at >> 16) as usize);
@@ -160,56 +153,37 @@ impl Field {
         let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
         Some(&bytes[..end])
     }
-
-    pub(super) fn offset(&self) -> usize {
-        self.offset
-    }
-
-    pub(super) fn size(&self) -> usize {
-        self.size
-    }
 }
 
-/// An event's format, taken apart.
+/// An event's format: its name, and what its event is made of, with the fields that it has.
 #[derive(Debug)]
 pub(super) struct Format {
     pub(super) name: String,
-    pub(super) fields: Vec<Field>,
-    /// What its event is made of, and the place of each field that it has.
-    pub(super) needs: Vec<(Option<Text>, Option<usize>)>,
+    pub(super) needs: Vec<(Option<Text>, Option<Field>)>,
 }
 
 impl Format {
     pub(super) fn parse(text: &str) -> Option<Format> {
         let name = text.lines().find_map(|l| l.strip_prefix("name:"))?.trim();
-        let fields: Vec<Field> = text
-            .lines()
-            .filter_map(|l| Field::parse(l.trim().strip_prefix("field:")?))
-            .collect();
-        let place = |name| fields.iter().position(|f| f.name == name);
+        let field = |name| fields(text).find(|f| f.name == name);
         let needs = needs(name).into_iter();
         Some(Format {
             name: name.replace(|c: char| c.is_ascii_control(), " "),
-            needs: needs.map(|(name, how)| (how, place(name))).collect(),
-            fields,
+            needs: needs.map(|(name, how)| (how, field(name))).collect(),
         })
-    }
-
-    pub(super) fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|f| f.name == name)
     }
 }
 
-enum Slot {
-    Text(String),
-    Whole(Box<Format>),
-    Bad,
+/// The fields in a text.
+pub(super) fn fields(text: &str) -> impl Iterator<Item = Field> + '_ {
+    let lines = text.lines().map(str::trim);
+    lines.filter_map(|line| line.strip_prefix("field:").and_then(Field::parse))
 }
 
 /// The formats of a file, by the events' numbers.
 #[derive(Default)]
 pub(super) struct Formats {
-    by_id: HashMap<u64, Slot>,
+    by_id: HashMap<u64, Format>,
     /// Where the fields that all events have stand, from the first format.
     common: Vec<Field>,
     bytes: u64,
@@ -229,35 +203,24 @@ impl Formats {
             return Err(damaged(place, "more than 65536 event formats"));
         }
         let text = walk.bytes(size, FORMAT_MOST, "an event format")?;
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = String::from_utf8_lossy(&text);
         let id = text.lines().find_map(|l| l.strip_prefix("ID:"));
         let Some(id) = id.and_then(|id| id.trim().parse().ok()) else {
             return Err(damaged(place, "an event format without an ID"));
         };
-        if self.common.is_empty()
-            && let Some(format) = Format::parse(&text)
-        {
-            let fields = format.fields.into_iter();
-            let common = fields.take_while(|f| f.name.starts_with("common_"));
+        if self.common.is_empty() {
+            let common = fields(&text).take_while(|f| f.name.starts_with("common_"));
             self.common = common.collect();
         }
-        self.by_id.insert(id, Slot::Text(text));
+        if let Some(format) = Format::parse(&text) {
+            self.by_id.insert(id, format);
+        }
         Ok(())
     }
 
     /// The format of an event's number.
-    pub(super) fn get(&mut self, id: u64) -> Option<&Format> {
-        let slot = self.by_id.get_mut(&id)?;
-        if let Slot::Text(text) = slot {
-            *slot = match Format::parse(text) {
-                Some(format) => Slot::Whole(Box::new(format)),
-                None => Slot::Bad,
-            };
-        }
-        match slot {
-            Slot::Whole(format) => Some(format),
-            _ => None,
-        }
+    pub(super) fn get(&self, id: u64) -> Option<&Format> {
+        self.by_id.get(&id)
     }
 
     /// A field that all events have.
@@ -276,16 +239,18 @@ mod tests {
         let pid = field("int common_pid;\toffset:4;\tsize:4;\tsigned:1;");
         assert_eq!((pid.name.as_str(), pid.kind), ("common_pid", Kind::Number));
         let event = [0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
-        assert_eq!(pid.number(&event, false), Some(-2));
-        assert_eq!(pid.number(&event, true), Some(-0x0100_0001));
+        assert_eq!(pid.number(&event, false), Some(-2i64 as u64));
+        assert_eq!(pid.number(&event, true), Some(-0x0100_0001i64 as u64));
         assert_eq!(pid.number(&event[..7], false), None);
         let comm = field("char prev_comm[16];\toffset:0;\tsize:16;\tsigned:0;");
         assert_eq!((comm.name.as_str(), comm.kind), ("prev_comm", Kind::Text));
         let s = field("const char * s;\toffset:8;\tsize:8;\tsigned:0;");
         assert_eq!((s.name.as_str(), s.kind), ("s", Kind::Pointer));
         let function = field("void *function;\toffset:8;\tsize:8;\tsigned:0;");
-        assert_eq!(function.name, "function");
-        assert!(function.address && function.kind == Kind::Number);
+        assert_eq!(
+            (function.name.as_str(), function.kind),
+            ("function", Kind::Number)
+        );
         let name = field("__data_loc char[] name;\toffset:0;\tsize:4;\tsigned:0;");
         assert_eq!(name.name, "name");
         let event = [4, 0, 3, 0, b'a', b'b', 0];

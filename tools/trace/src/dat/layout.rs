@@ -9,7 +9,7 @@
 //! A file of version 7 may have nothing in its first buffer and all of it in an instance: all buffers are
 //! taken.
 
-use super::format::{Field, Formats};
+use super::format::{Formats, fields};
 use super::pack::Packing;
 use super::page::Shape;
 use super::symbols::{self, Symbols};
@@ -226,14 +226,13 @@ impl Layout {
 
     /// Where a page has its words, if the text says it.
     fn page_header(&mut self, text: &str) {
-        for line in text.lines() {
-            let field = line.trim().strip_prefix("field:").and_then(Field::parse);
-            match field {
-                Some(f) if f.name == "commit" && matches!(f.size(), 4 | 8) => {
-                    self.shape.long = f.size();
-                    self.shape.commit = f.offset().min(64);
+        for field in fields(text) {
+            match field.name.as_str() {
+                "commit" if matches!(field.size, 4 | 8) => {
+                    self.shape.long = field.size;
+                    self.shape.commit = field.offset.min(64);
                 }
-                Some(f) if f.name == "data" => self.shape.data = f.offset().min(128),
+                "data" => self.shape.data = field.offset.min(128),
                 _ => {}
             }
         }
@@ -257,21 +256,21 @@ impl Layout {
     }
 
     fn kallsyms<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let (place, size) = (walk.place(), walk.u32()?.into());
-        table(size, place, "symbols")?;
-        self.symbols.read(walk, size)
+        let size = walk.u32()?.into();
+        self.symbols.read(&table(walk, size, "symbols")?);
+        Ok(())
     }
 
     fn printk<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let (place, size) = (walk.place(), walk.u32()?.into());
-        table(size, place, "strings")?;
-        symbols::strings(walk, size, &mut self.strings)
+        let size = walk.u32()?.into();
+        self.strings = symbols::strings(&table(walk, size, "strings")?);
+        Ok(())
     }
 
     fn cmdlines<R: Read>(&mut self, walk: &mut Walk<R>) -> io::Result<()> {
-        let (place, size) = (walk.place(), walk.u64()?);
-        table(size, place, "names of tasks")?;
-        symbols::tasks(walk, size, &mut self.tasks)
+        let size = walk.u64()?;
+        self.tasks = symbols::tasks(&table(walk, size, "names of tasks")?);
+        Ok(())
     }
 }
 
@@ -286,12 +285,9 @@ const BUFFER_TEXT: u16 = 22;
 /// Bytes of a table of names.
 const TABLE_MOST: u64 = 24 << 20;
 
-fn table(size: u64, place: Place, what: &str) -> io::Result<()> {
-    if size > TABLE_MOST {
-        let why = format_args!("a table of {what} of {size} bytes, and {TABLE_MOST} is the most");
-        return Err(damaged(place, why));
-    }
-    Ok(())
+fn table<R: Read>(walk: &mut Walk<R>, size: u64, what: &str) -> io::Result<String> {
+    let bytes = walk.bytes(size, TABLE_MOST, format_args!("a table of {what}"))?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|e| super::walk::lossy(e.as_bytes())))
 }
 
 fn cpus(count: u32, place: Place) -> io::Result<u32> {

@@ -63,13 +63,12 @@ impl Dat {
         let event = self.merge.event(met);
         let layout = &mut self.layout;
         let big = layout.shape.big;
-        let formats = &mut layout.formats;
+        let formats = &layout.formats;
         let common = |name| formats.common(name).and_then(|f| f.number(event, big));
         let id = common("common_type");
         let pid = common("common_pid").unwrap_or(0) as u32;
         let flags = common("common_flags").unwrap_or(0) as u8;
-        let depth = common("common_preempt_count").unwrap_or(0) as u8;
-        let format = id.and_then(|id| formats.get(id as u64));
+        let format = id.and_then(|id| formats.get(id));
         if let Some(format) = format.filter(|f| f.name == "sched_switch") {
             learn(format, event, big, &mut layout.tasks);
         }
@@ -81,7 +80,7 @@ impl Dat {
             task: task.as_bytes(),
             pid,
             cpu: met.cpu,
-            flags: Some((flags, depth)),
+            flags: Some(flags),
             time: met.time.wrapping_add_signed(layout.time_offset),
             seconds: self.units[met.buffer],
         };
@@ -155,11 +154,11 @@ impl Context<'_> {
     /// What the event needs.
     fn fields(&self, format: &Format, out: &mut Draft) -> Fields {
         let mut fields = Fields::default();
-        for (at, (how, place)) in format.needs.iter().enumerate() {
-            let Some(field) = place.map(|place| &format.fields[place]) else {
+        for (at, (how, field)) in format.needs.iter().enumerate() {
+            let Some(field) = field else {
                 continue;
             };
-            let number = field.number(self.event, self.big).map(|it| it as u64);
+            let number = field.number(self.event, self.big);
             match (how, field.text(self.event, self.big), number) {
                 (None, _, Some(number)) => fields.number(at, number),
                 (Some(Text::Stack), ..) => {
@@ -185,7 +184,7 @@ impl Context<'_> {
             }
             _ => {
                 let function = self.symbols.find(number);
-                push_text(out, how, number, function.map(|(name, _)| name.as_bytes()));
+                push_text(out, how, number, function.map(str::as_bytes));
             }
         }
     }
@@ -193,7 +192,7 @@ impl Context<'_> {
     fn write_stack(&self, field: &Field, out: &mut Vec<u8>) {
         for number in (0..).map_while(|at| field.element(self.event, at, self.big)) {
             out.extend_from_slice(b" => ");
-            self.write(field, Text::Stack, number as u64, out);
+            self.write(field, Text::Stack, number, out);
             out.push(b'\n');
         }
     }
@@ -201,9 +200,10 @@ impl Context<'_> {
 
 /// The names of the two tasks of a `sched_switch`, where they were not known.
 fn learn(format: &Format, event: &[u8], big: bool, tasks: &mut HashMap<u32, String>) {
-    for (pid, comm) in [("prev_pid", "prev_comm"), ("next_pid", "next_comm")] {
-        let pid = format.field(pid).and_then(|f| f.number(event, big));
-        let comm = format.field(comm).and_then(|f| f.text(event, big));
+    for (comm, pid) in [(0, 1), (3, 4)] {
+        let field = |at: usize| format.needs.get(at).and_then(|it| it.1.as_ref());
+        let pid = field(pid).and_then(|f| f.number(event, big));
+        let comm = field(comm).and_then(|f| f.text(event, big));
         let (Some(pid), Some(comm)) = (pid, comm) else {
             continue;
         };

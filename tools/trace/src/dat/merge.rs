@@ -9,7 +9,6 @@ use super::layout::{Buffer, Data, Layout};
 use super::pack::Packing;
 use super::page::{Entry, Missing, Page, Shape};
 use super::walk::{File, Place, damaged, number};
-use ruzstd::decoding::FrameDecoder;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -55,7 +54,6 @@ pub(super) struct Merge {
     file: File,
     shape: Shape,
     packing: Packing,
-    decoder: FrameDecoder,
     packed: Vec<u8>,
     streams: Vec<Stream>,
     heap: BinaryHeap<Reverse<(u64, usize)>>,
@@ -70,7 +68,6 @@ impl Merge {
             file,
             shape: layout.shape,
             packing: layout.packing,
-            decoder: FrameDecoder::new(),
             packed: Vec::new(),
             streams: Vec::new(),
             heap: BinaryHeap::new(),
@@ -90,10 +87,7 @@ impl Merge {
 
     fn add(&mut self, buffer: usize, of: &Buffer, data: Data) -> io::Result<()> {
         let end = data.offset.checked_add(data.size);
-        let place = Place {
-            part: None,
-            at: data.offset,
-        };
+        let place = Place::at(data.offset);
         let length = self.file.length();
         let Some(end) = end.filter(|end| *end <= length) else {
             let (cpu, size) = (data.cpu, data.size);
@@ -228,10 +222,7 @@ impl Merge {
 
     fn chunk(&mut self, at: usize) -> io::Result<()> {
         let (from, end) = (self.streams[at].next, self.streams[at].end);
-        let place = Place {
-            part: None,
-            at: from,
-        };
+        let place = Place::at(from);
         let big = self.shape.big;
         let mut sizes = [0; 8];
         self.file.read_at(from, &mut sizes)?;
@@ -250,12 +241,8 @@ impl Merge {
         self.packed.resize(packed as usize, 0);
         self.file.read_at(from + 8, &mut self.packed)?;
         let stream = &mut self.streams[at];
-        let place = Place {
-            part: None,
-            at: from + 8,
-        };
-        self.packing
-            .fill(&self.packed, &mut stream.held, &mut self.decoder, place)?;
+        let place = Place::at(from + 8);
+        self.packing.fill(&self.packed, &mut stream.held, place)?;
         stream.held_at = from + 8;
         stream.next = next;
         Ok(())
@@ -266,10 +253,7 @@ impl Merge {
         let stream = &mut self.streams[at];
         let others = self.held - stream.held.capacity();
         if others + size > HELD_MOST {
-            let place = Place {
-                part: None,
-                at: stream.next,
-            };
+            let place = Place::at(stream.next);
             let why = format_args!(
                 "{size} bytes for CPU {} would make more than {HELD_MOST} for all CPUs",
                 stream.cpu
@@ -289,10 +273,7 @@ impl Stream {
     fn wrong(&self, (byte, why): (usize, &'static str)) -> io::Error {
         let byte = (self.from + byte) as u64;
         let place = match self.chunks {
-            None => Place {
-                part: None,
-                at: self.held_at + byte,
-            },
+            None => Place::at(self.held_at + byte),
             Some(_) => Place {
                 part: Some(self.held_at),
                 at: byte,

@@ -17,9 +17,9 @@
 //! **Buffers.** A recording may have several, the first one and those of instances; all are read and merged.
 //!
 //! **Memory.** One page, or one chunk where data is compressed, for each CPU of each buffer, all of them
-//! within `HELD_MOST` (32 MiB); symbols and formats, within 24 and 16 MiB; one zstd window of at most 32 MiB.
-//! A file that asks for more is refused. An ordinary one takes about 12 MB: kallsyms and formats of a whole
-//! kernel.
+//! within `HELD_MOST` (32 MiB); symbols and formats, within 24 and 16 MiB, twice while they are read; one
+//! zstd window of at most 100 MiB. A file that asks for more is refused. An ordinary one takes about 12 MB:
+//! kallsyms and formats of a whole kernel.
 //!
 //! **Lost events** are written where the pages report them, and at the end those that only the statistics of
 //! the CPUs report.

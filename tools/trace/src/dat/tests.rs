@@ -30,14 +30,14 @@ fn said(reader: &mut Reader<impl crate::Source>) -> Vec<String> {
 }
 
 const EXPECTED: [&str; 7] = [
-    "<idle> 0 0 Flags(\"d.s2.\") 105 sched_switch \
+    "<idle> 0 0 Flags(\"d.s\") 105 sched_switch \
      Ok(Switch { prev: \"swapper/0\", prev_pid: 0, state: \"R+\", next: \"rcu_preempt\", next_pid: 15 })",
-    "rcu_preempt 15 1 Flags(\".....\") 107 softirq_entry Ok(Softirq { vec: 9 })",
-    "rcu_preempt 15 0 Flags(\".....\") 109 softirq_entry Ok(Softirq { vec: 11 })",
-    "<...> 77 0 Flags(\".....\") 134217840 workqueue_execute_start Ok(Work { function: \"do_it\" })",
-    "<...> 77 0 Flags(\".....\") 134217841 kernel_stack Ok(Stack { frames: \"=> do_it\\n => 0x2e\" })",
-    "<...> 77 0 Flags(\".....\") 134217842 unknown Ok(Other)",
-    "<...> 77 1 Flags(\".....\") 268435456 tracing_mark_write Ok(Mark { text: \"hello there\" })",
+    "rcu_preempt 15 1 Flags(\"...\") 107 softirq_entry Ok(Softirq { vec: 9 })",
+    "rcu_preempt 15 0 Flags(\"...\") 109 softirq_entry Ok(Softirq { vec: 11 })",
+    "<...> 77 0 Flags(\"...\") 134217840 workqueue_execute_start Ok(Work { function: \"do_it\" })",
+    "<...> 77 0 Flags(\"...\") 134217841 kernel_stack Ok(Stack { frames: \"=> do_it\\n => 0x2e\" })",
+    "<...> 77 0 Flags(\"...\") 134217842 unknown Ok(Other)",
+    "<...> 77 1 Flags(\"...\") 268435456 tracing_mark_write Ok(Mark { text: \"hello there\" })",
 ];
 
 #[test]

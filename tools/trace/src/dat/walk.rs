@@ -31,6 +31,13 @@ pub(super) struct Place {
     pub(super) at: u64,
 }
 
+impl Place {
+    /// A byte of the file.
+    pub(super) fn at(at: u64) -> Self {
+        Place { part: None, at }
+    }
+}
+
 impl Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.part {
@@ -73,7 +80,7 @@ impl File {
 
     /// A walk over `size` bytes from `at`.
     pub(super) fn walk(&mut self, at: u64, size: u64, big: bool) -> io::Result<Walk<Part<'_>>> {
-        let place = Place { part: None, at };
+        let place = Place::at(at);
         if at.checked_add(size).is_none_or(|end| end > self.length) {
             let length = self.length;
             let what = format_args!("a part of {size} bytes, and the file ends at {length}");
@@ -147,7 +154,12 @@ impl<R: Read> Walk<R> {
     }
 
     /// So many bytes, of at most `most`. Memory is taken as they come, so that a stated size costs nothing.
-    pub(super) fn bytes(&mut self, size: u64, most: u64, what: &str) -> io::Result<Vec<u8>> {
+    pub(super) fn bytes(
+        &mut self,
+        size: u64,
+        most: u64,
+        what: impl Display,
+    ) -> io::Result<Vec<u8>> {
         let place = self.place;
         if size > most {
             let why = format_args!("{what} of {size} bytes, and {most} is the most that is read");
@@ -181,15 +193,6 @@ impl<R: Read> Walk<R> {
                 return Err(damaged(place, why));
             }
         }
-    }
-
-    /// The next `size` bytes as a reader of their own; [`Walk::passed`] says that they were read.
-    pub(super) fn part(&mut self, size: u64) -> impl Read + '_ {
-        self.reader.by_ref().take(size)
-    }
-
-    pub(super) fn passed(&mut self, size: u64) {
-        self.place.at += size;
     }
 }
 

@@ -35,34 +35,7 @@ impl<'a> Event<'a> {
                 function: KVFREE,
             },
             Event::InvokeBulk { records } => Move::Bulk { blocks: records },
-            Event::Wakeup { .. }
-            | Event::Waking { .. }
-            | Event::Switch { .. }
-            | Event::IdleEntry { .. }
-            | Event::IdleExit { .. }
-            | Event::Tick { .. }
-            | Event::Hrtimer { .. }
-            | Event::Timer { .. }
-            | Event::Softirq { .. }
-            | Event::SoftirqExit { .. }
-            | Event::TickStop { .. }
-            | Event::SysEnter { .. }
-            | Event::SysExit
-            | Event::GracePeriod { .. }
-            | Event::FutureGp { .. }
-            | Event::Expedited { .. }
-            | Event::Barrier { .. }
-            | Event::NodeInit { .. }
-            | Event::Report { .. }
-            | Event::Scan { .. }
-            | Event::BatchStart { .. }
-            | Event::BatchEnd { .. }
-            | Event::NocbWake { .. }
-            | Event::Synchronize { .. }
-            | Event::Work { .. }
-            | Event::Stack { .. }
-            | Event::Mark { .. }
-            | Event::Other => return None,
+            _ => return None,
         })
     }
 }

@@ -3,9 +3,7 @@
 use super::table::{Number, Source, Text};
 use super::words::{first_word, function_of, hex, number, pointed, task};
 use crate::Fault;
-
-/// One in each byte.
-const ONES: u64 = u64::from_ne_bytes([1; 8]);
+use crate::base::bytes::{self, ONES, first};
 
 /// The text as the tracefs file has it, of which this is left: every field at its place.
 ///
@@ -86,7 +84,7 @@ impl<'a> Source<'a> for Exact<'a> {
 fn word(text: &str) -> Option<(&str, &str)> {
     // The least byte that is no blank of any kind: an exclamation mark.
     let below = |eight: u64| eight.wrapping_sub(ONES * 0x21) & !eight;
-    let end = first(text.as_bytes(), below, |b| b < 0x21);
+    let end = first(text.as_bytes(), 0, below, |b| b < 0x21);
     let (word, rest) = text.split_at(end);
     (end > 0 && ends(rest).is_some()).then_some((word, rest))
 }
@@ -104,7 +102,7 @@ fn task_before<'a>(text: &'a str, field: &str) -> Option<(&'a str, &'a str)> {
         let sign = eight ^ (ONES * 0x3d);
         sign.wrapping_sub(ONES) & !sign
     };
-    let (name, rest) = text.split_at(first(text.as_bytes(), signs, |b| b == b'='));
+    let (name, rest) = text.split_at(first(text.as_bytes(), 0, signs, |b| b == b'='));
     Some((name.strip_suffix(field)?.trim_ascii(), rest))
 }
 
@@ -116,50 +114,22 @@ fn letters(text: &str) -> Option<(&str, &str)> {
     text.split_at_checked(end)
 }
 
-/// Where the first byte of a kind is, or the end. Eight at a time: `marks` has the highest bit of each that
-/// is of the kind, and is right for the lowest one, as a subtraction carries upwards.
-#[inline(always)]
-fn first(bytes: &[u8], marks: impl Fn(u64) -> u64, is: impl Fn(u8) -> bool) -> usize {
-    let mut at = 0;
-    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        let marks = marks(u64::from_le_bytes(*eight)) & (ONES << 7);
-        if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while bytes.get(at).is_some_and(|b| !is(*b)) {
-        at += 1;
-    }
-    at
-}
-
-/// A decimal number of at most 18 digits, and what follows it.
+/// A decimal number at the start, and the rest.
 #[inline(always)]
 fn digits(text: &str) -> Option<(u64, &str)> {
-    let (bytes, mut value, mut at) = (text.as_bytes(), 0u64, 0);
-    while let Some(byte) = bytes.get(at) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value * 10 + u64::from(digit);
-        at += 1;
-        if at > 18 {
-            return None;
-        }
-    }
-    match at {
-        0 => None,
-        _ => Some((value, text.get(at..)?)),
-    }
+    let (value, end) = bytes::digits(text.as_bytes(), 0)?;
+    Some((value, text.get(end..)?))
 }
 
 /// A hexadecimal number of at most sixteen digits, and what follows it.
 #[inline(always)]
 fn hex_digits(text: &str) -> Option<(u64, &str)> {
-    let (bytes, mut value, mut at) = (text.as_bytes(), 0u64, 0);
-    while let Some(digit) = bytes.get(at).and_then(|b| char::from(*b).to_digit(16)) {
+    let (mut value, mut at) = (0u64, 0);
+    while let Some(digit) = text
+        .as_bytes()
+        .get(at)
+        .and_then(|b| char::from(*b).to_digit(16))
+    {
         value = value << 4 | u64::from(digit);
         at += 1;
         if at > 16 {

@@ -55,12 +55,6 @@ pub(super) fn task<'a>(text: &'a str, name: &'static str, next: &str) -> Result<
 /// A decimal number, or a hexadecimal one after `0x`.
 #[inline]
 pub(super) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
-    let bytes = word.as_bytes();
-    // Nearly all: few digits and nothing else.
-    if (1..=18).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit) {
-        let fold = |n: u64, b: &u8| n * 10 + u64::from(b - b'0');
-        return T::try_from(bytes.iter().fold(0, fold).into()).ok();
-    }
     let (negative, digits) = match word.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, word),
@@ -74,19 +68,7 @@ pub(super) fn number<T: TryFrom<i128>>(word: &str) -> Option<T> {
 
 /// A hexadecimal number without `0x`.
 pub(super) fn hex(word: &str) -> Option<u64> {
-    // Nearly all: sixteen digits at most and nothing else.
-    let bytes = word.as_bytes();
-    if !(1..=16).contains(&bytes.len()) {
-        return u64::from_str_radix(word, 16).ok();
-    }
-    let mut value = 0;
-    for byte in bytes {
-        match char::from(*byte).to_digit(16) {
-            Some(digit) => value = value << 4 | u64::from(digit),
-            None => return u64::from_str_radix(word, 16).ok(),
-        }
-    }
-    Some(value)
+    u64::from_str_radix(word, 16).ok()
 }
 
 /// A function's name without offset, size and module.

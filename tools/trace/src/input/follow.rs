@@ -6,8 +6,8 @@ use crate::line::{Input, Reader, Record, Summary};
 /// Records between two questions whether to go on.
 const TURN: u32 = 4096;
 
-/// Reads a trace to its end, with a thread that reads ahead if `ahead` ([`Reader::ahead`]), and gives each
-/// record to `see`. After each 4096 records `goes_on` gets their number; `false` ends it there. `name` is for
+/// Reads a trace to its end, with a thread that reads ahead ([`Reader::ahead`]), and gives each record to
+/// `see`. After each 4096 records `goes_on` gets their number; `false` ends it there. `name` is for
 /// messages.
 ///
 /// A program whose own code is not optimised reads as fast: all but `see` is compiled here.
@@ -19,7 +19,7 @@ const TURN: u32 = 4096;
 ///     turns += 1;
 ///     true
 /// };
-/// let summary = quiescent_trace::follow("a trace", input, true, &mut |_| records += 1, &mut goes_on)?;
+/// let summary = quiescent_trace::follow("a trace", input, &mut |_| records += 1, &mut goes_on)?;
 /// assert_eq!((records, turns), (summary.records, summary.records / 4096));
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
@@ -29,14 +29,10 @@ const TURN: u32 = 4096;
 pub fn follow(
     name: &str,
     input: Input,
-    ahead: bool,
     see: &mut dyn FnMut(&Record<'_>),
     goes_on: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Summary, Error> {
-    let mut reader = match ahead {
-        true => Reader::ahead(name, input),
-        false => Reader::new(name, input),
-    };
+    let mut reader = Reader::ahead(name, input);
     let mut records = 0;
     // Without `?`, which would copy each record.
     loop {

@@ -3,7 +3,7 @@
 //!
 //! The kind is recognized by the first bytes and never by the name, so that a pipe may be compressed too. A
 //! format that is recognized but not supported is refused by name, and the error says what to do instead. A
-//! decompressor may use as much memory as [`DICTIONARY_KB`] says, and 32 MiB for zstd: a file that asks for
+//! decompressor may use as much memory as [`DICTIONARY_KB`] says, and 100 MiB for zstd: a file that asks for
 //! more is refused before anything is allocated.
 //!
 //! A `trace.dat` is read at many places of the file at once, so it cannot come out of a pipe
@@ -12,6 +12,7 @@
 pub use follow::follow;
 
 use crate::Error;
+use crate::base::CUT;
 use crate::dat::{Dat, Frames, MAGIC, Source};
 use crate::line::Input;
 use crate::perfetto::{Perfetto, is_perfetto};
@@ -20,6 +21,8 @@ use lzma_rust2::XzReader;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Memory for decompression, KiB. `xz -9` needs 64 MiB.
 const DICTIONARY_KB: u32 = 80 * 1024;
@@ -78,10 +81,20 @@ const START: usize = 64;
 const DAT: &str =
     "if `trace-cmd report -t FILE` can read it, give that text; else copy or record it again";
 
+/// An open trace, and what is known of its file.
+#[derive(Debug)]
+pub struct Opened {
+    /// For a [`Reader`](crate::Reader).
+    pub input: Input,
+    /// What it is: `ftrace text, xz`, `Perfetto trace`, `trace.dat`, `a pipe`, `standard input`.
+    pub kind: String,
+    /// Bytes of the file; 0 if it is none that is read once from its start to its end.
+    pub length: u64,
+    /// Bytes of it that were read so far.
+    pub read: Arc<AtomicU64>,
+}
+
 /// Opens a trace by name; `-` is standard input.
-///
-/// A thread of its own reads and decompresses it, at most ten blocks of 128 KiB ahead; not a `trace.dat`,
-/// which is read at many places at once.
 ///
 /// # Errors
 /// [`Error::Input`] when it cannot be opened or read, [`Error::Kind`] when it is recognised as something
@@ -101,86 +114,98 @@ const DAT: &str =
 /// # Ok::<(), quiescent_trace::Error>(())
 /// ```
 pub fn open(name: impl AsRef<Path>) -> Result<Input, Error> {
-    let path = name.as_ref();
-    if path.as_os_str() == "-" {
-        return opened("standard input", io::stdin(), ahead::ahead).map(|it| it.0);
-    }
-    let name = &path.display().to_string();
-    let file = File::open(path).map_err(|source| Error::Input {
-        name: name.clone(),
-        source,
-        remedy: "give a file of ftrace text or Perfetto (plain, .xz, .gz or .zst), a trace.dat, or `-` for \
-         standard input",
-    })?;
-    // A named pipe is a file by name and a pipe by nature.
-    match file.metadata() {
-        Ok(about) if !about.is_file() => opened(name, file, ahead::ahead).map(|it| it.0),
-        _ => seekable(name, file, ahead::ahead),
-    }
+    opened(name).map(|it| it.input)
 }
 
-/// What is done with a stream of bytes before it is looked at.
-type Through = fn(Box<dyn BufRead + Send>) -> Box<dyn BufRead + Send>;
+/// As [`open`], with what is known of the file.
+///
+/// # Errors
+/// As [`open`].
+pub fn opened(name: impl AsRef<Path>) -> Result<Opened, Error> {
+    let path = name.as_ref();
+    let read = Arc::new(AtomicU64::new(0));
+    let piped = |input, kind: &str| Opened {
+        input,
+        kind: kind.to_owned(),
+        length: 0,
+        read: Arc::clone(&read),
+    };
+    if path.as_os_str() == "-" {
+        let input = from_read("standard input", io::stdin())?;
+        return Ok(piped(input, "standard input"));
+    }
+    let name = &path.display().to_string();
+    let mut file = File::open(path).map_err(wrong(
+        name,
+        "give a file of ftrace text or Perfetto (plain, .xz, .gz or .zst), a trace.dat, or `-` for \
+         standard input",
+    ))?;
+    let about = file.metadata();
+    // A named pipe is a file by name and a pipe by nature.
+    if about.as_ref().is_ok_and(|about| !about.is_file()) {
+        return Ok(piped(from_read(name, file)?, "a pipe"));
+    }
+    let start = start_of(name, &mut file)?;
+    if start.starts_with(MAGIC) {
+        return Ok(piped(from_dat(name, file)?, "trace.dat"));
+    }
+    let counted = Counted {
+        file,
+        read: Arc::clone(&read),
+    };
+    let (input, kind) = by_kind(name, start, Box::new(counted))?;
+    let length = about.map_or(0, |about| about.len());
+    Ok(Opened {
+        input,
+        kind,
+        length,
+        read,
+    })
+}
+
+/// Counts the bytes read.
+struct Counted {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(bytes)?;
+        self.read.fetch_add(n as u64, Relaxed);
+        Ok(n)
+    }
+}
 
 /// A trace out of anything that can be read at any place; `name` is for messages. Reading starts at the first
 /// byte.
 ///
 /// Of a `trace.dat` all buffers are read and merged by time. It takes a page of the ring buffer for each CPU
 /// of each buffer (or a chunk, where data is compressed; together at most 32 MiB), the names of the kernel's
-/// functions and the formats of its events (at most 24 and 16 MiB, in fact about 12 MB together), and a
-/// window of at most 32 MiB for zstd. A file that asks for more is refused.
+/// functions and the formats of its events (at most 24 and 16 MiB, in fact about 12 MB together; twice while
+/// they are read), and a window of at most 100 MiB for zstd. A file that asks for more is refused.
 ///
 /// # Errors
 /// As [`open`].
-pub fn from_seek(name: &str, input: impl Read + Seek + Send + 'static) -> Result<Input, Error> {
-    seekable(name, input, |it| it)
+pub fn from_seek(name: &str, mut input: impl Read + Seek + Send + 'static) -> Result<Input, Error> {
+    input.rewind().map_err(wrong(name, "give a regular file"))?;
+    let start = start_of(name, &mut input)?;
+    match start.starts_with(MAGIC) {
+        true => from_dat(name, input),
+        false => by_kind(name, start, Box::new(input)).map(|it| it.0),
+    }
 }
 
-fn seekable(
-    name: &str,
-    mut input: impl Read + Seek + Send + 'static,
-    through: Through,
-) -> Result<Input, Error> {
-    let wrong = |remedy| {
-        move |source| Error::Input {
-            name: name.to_owned(),
-            source,
-            remedy,
-        }
-    };
-    input.rewind().map_err(wrong("give a regular file"))?;
-    let start = start_of(name, &mut input)?;
-    if !start.starts_with(MAGIC) {
-        return by_kind(name, start, Box::new(input), through).map(|(input, _)| input);
-    }
+fn from_dat(name: &str, input: impl Read + Seek + Send + 'static) -> Result<Input, Error> {
     let source: Box<dyn Source> = Box::new(input);
-    Dat::open(source).map(Input::made).map_err(wrong(DAT))
+    Dat::open(source).map(Input::made).map_err(wrong(name, DAT))
 }
 
 /// A trace out of any reader, but no `trace.dat`; `name` is for messages.
 ///
 /// # Errors
 /// As [`open`]; [`Error::Kind`] for a `trace.dat`.
-pub fn from_read(name: &str, input: impl Read + Send + 'static) -> Result<Input, Error> {
-    identified(name, input).map(|(input, _)| input)
-}
-
-/// The same, and what it is: `ftrace text, xz`, `Perfetto trace`.
-///
-/// # Errors
-/// As [`from_read`].
-pub fn identified(
-    name: &str,
-    input: impl Read + Send + 'static,
-) -> Result<(Input, &'static str), Error> {
-    opened(name, input, |it| it)
-}
-
-fn opened(
-    name: &str,
-    mut input: impl Read + Send + 'static,
-    through: Through,
-) -> Result<(Input, &'static str), Error> {
+pub fn from_read(name: &str, mut input: impl Read + Send + 'static) -> Result<Input, Error> {
     let start = start_of(name, &mut input)?;
     if start.starts_with(MAGIC) {
         return Err(Error::Kind {
@@ -189,80 +214,54 @@ fn opened(
             remedy: "save it to a file and name that, or pipe the text of `trace-cmd report -t FILE`",
         });
     }
-    by_kind(name, start, Box::new(input), through)
+    by_kind(name, start, Box::new(input)).map(|it| it.0)
 }
 
-/// Whether a file that starts like this is a `trace.dat`, which [`open`] reads and [`from_read`] does not.
-pub fn is_dat(start: &[u8]) -> bool {
-    start.starts_with(MAGIC)
+fn wrong(name: &str, remedy: &'static str) -> impl FnOnce(io::Error) -> Error {
+    let name = name.to_owned();
+    move |source| Error::Input {
+        name,
+        source,
+        remedy,
+    }
 }
 
 fn start_of(name: &str, input: &mut impl Read) -> Result<Vec<u8>, Error> {
     let mut start = Vec::with_capacity(START);
     let read = input.take(START as u64).read_to_end(&mut start);
-    read.map_err(|source| Error::Input {
-        name: name.to_owned(),
-        source,
-        remedy: "give a regular file, or `-` for standard input",
-    })?;
+    read.map_err(wrong(
+        name,
+        "give a regular file, or `-` for standard input",
+    ))?;
     Ok(start)
 }
 
-/// By its first bytes, which have been read. Readers are made here, and not for each kind of input.
+/// By its first bytes, which have been read, and then by those of what is not compressed, or no longer.
+/// Readers are made here, and not for each kind of input.
 fn by_kind(
     name: &str,
     start: Vec<u8>,
     input: Box<dyn Read + Send>,
-    through: Through,
-) -> Result<(Input, &'static str), Error> {
-    let (xz, gzip, zstd) = (
-        start.starts_with(XZ),
-        start.starts_with(GZIP),
-        start.starts_with(ZSTD),
-    );
+) -> Result<(Input, String), Error> {
+    let kinds = [(XZ, ", xz"), (GZIP, ", gzip"), (ZSTD, ", zstd")];
+    let packed = kinds.iter().find(|(magic, _)| start.starts_with(magic));
+    let packed = packed.map_or("", |it| it.1);
     let whole = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(input));
-    let (plain, kinds): (Box<dyn BufRead + Send>, _) = if xz {
-        let plain = XzReader::new_mem_limit(whole, true, DICTIONARY_KB);
-        let plain = BufReader::with_capacity(BUFFER, plain);
-        (Box::new(plain), ["ftrace text, xz", "Perfetto trace, xz"])
-    } else if gzip {
-        let plain = BufReader::with_capacity(BUFFER, MultiGzDecoder::new(whole));
-        (
-            Box::new(plain),
-            ["ftrace text, gzip", "Perfetto trace, gzip"],
-        )
-    } else if zstd {
-        let plain = Frames::new(whole).map_err(|source| Error::Input {
-            name: name.to_owned(),
-            source,
-            remedy: "decompress it: `zstdcat FILE | ... -`",
-        })?;
-        let plain = BufReader::with_capacity(BUFFER, plain);
-        (
-            Box::new(plain),
-            ["ftrace text, zstd", "Perfetto trace, zstd"],
-        )
-    } else {
-        (Box::new(whole), ["ftrace text", "Perfetto trace"])
+    let read: Box<dyn Read + Send> = match packed {
+        ", xz" => Box::new(XzReader::new_mem_limit(whole, true, DICTIONARY_KB)),
+        ", gzip" => Box::new(MultiGzDecoder::new(whole)),
+        ", zstd" => Box::new(Frames::new(whole)),
+        _ => Box::new(whole),
     };
-    by_content(name, through(plain), kinds)
-}
-
-/// By the first bytes of what is not compressed, or no longer.
-fn by_content(
-    name: &str,
-    mut plain: Box<dyn BufRead + Send>,
-    [text, perfetto]: [&'static str; 2],
-) -> Result<(Input, &'static str), Error> {
+    let mut plain = BufReader::with_capacity(BUFFER, read);
     let start = loop {
         match plain.fill_buf() {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // The reader reports it, with the line.
-            Err(e) => {
-                let broken: Box<dyn BufRead + Send> = Box::new(BufReader::new(Broken(Some(e))));
-                return Ok((broken.into(), text));
+            Err(e) if packed == ", zstd" => {
+                return Err(wrong(name, "decompress it: `zstdcat FILE | ... -`")(e));
             }
-            Ok(_) => break plain.fill_buf().unwrap_or_default(),
+            Err(e) => return Err(wrong(&format!("{name}, after line 0"), CUT)(e)),
+            Ok(_) => break plain.buffer(),
         }
     };
     let start = &start[..start.len().min(START)];
@@ -276,20 +275,15 @@ fn by_content(
             remedy,
         });
     }
-    Ok(match is_perfetto(start) {
-        true => (Input::made(Perfetto::open(plain)), perfetto),
-        false => (plain.into(), text),
+    let is_perfetto = is_perfetto(start);
+    let plain: Box<dyn BufRead + Send> = Box::new(plain);
+    Ok(match is_perfetto {
+        true => (
+            Input::made(Perfetto::open(plain)),
+            format!("Perfetto trace{packed}"),
+        ),
+        false => (plain.into(), format!("ftrace text{packed}")),
     })
-}
-
-/// An input of which nothing could be read.
-struct Broken(Option<io::Error>);
-
-impl Read for Broken {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        let gone = || io::Error::other("the input could not be read");
-        Err(self.0.take().unwrap_or_else(gone))
-    }
 }
 
 /// Text of two bytes a letter: every second one is zero, and no other.
@@ -303,7 +297,6 @@ fn is_utf_16(start: &[u8]) -> bool {
     pairs >= 4 && ((even == pairs && odd == 0) || (odd == pairs && even == 0))
 }
 
-mod ahead;
 mod follow;
 #[cfg(test)]
 mod tests;

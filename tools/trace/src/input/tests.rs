@@ -75,24 +75,21 @@ fn zstd_of_several_frames_with_one_to_be_skipped() {
 fn a_frame_that_wants_too_much_memory_is_refused() {
     let bomb = b"\x28\xb5\x2f\xfd\x00\xa0\x01\x00\x00".to_vec();
     let refused = from_read("bomb.zst", Cursor::new(bomb)).expect_err("is refused");
-    assert!(refused.to_string().contains("window of 1073741824 bytes"));
+    assert!(refused.to_string().contains("1073741824"));
 }
 
 #[test]
 fn a_cut_frame_is_an_error() {
     let mut packed = frame("some text\n");
     packed.truncate(packed.len() - 3);
-    let mut input = from_read("cut.zst", Cursor::new(packed))
-        .expect("opens")
-        .text();
-    assert!(input.read_to_end(&mut Vec::new()).is_err());
+    let error = from_read("cut.zst", Cursor::new(packed)).expect_err("is cut");
+    assert!(error.to_string().starts_with("cut.zst: "));
 }
 
 #[test]
 fn the_kind_is_known_by_what_is_in_the_file() {
     let kind = |bytes: &[u8]| {
-        let input = Cursor::new(bytes.to_vec());
-        identified("x", input)
+        by_kind("x", bytes.to_vec(), Box::new(io::empty()))
             .map(|(_, kind)| kind)
             .map_err(|e| e.to_string())
     };

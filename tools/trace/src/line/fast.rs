@@ -9,12 +9,10 @@
 //! made at ASCII bytes, so that no piece can be half a character. The numbers of [`Places`] are cut out once,
 //! by the thread that has the line: this is where nearly all the time of reading goes, about 40 ns a line.
 
-use super::{CPUS_MOST, Places, Unit};
-
-const BLANKS: u64 = u64::from_ne_bytes([b' '; 8]);
+use super::{Places, Unit};
+use crate::base::bytes::{ONES, digits, first};
 
 /// One in each byte.
-const ONES: u64 = u64::from_ne_bytes([1; 8]);
 const ONES_16: u128 = u128::from_ne_bytes([1; 16]);
 
 /// Task, CPU, and the start of the rest.
@@ -51,36 +49,25 @@ pub(crate) fn start(bytes: &[u8], before: &mut Before) -> Option<Places> {
     behind(bytes, head, before)
 }
 
-/// A line.
-pub(super) fn parse(line: &[u8]) -> Option<Places> {
-    if line.first() != Some(&b' ') {
-        return None;
-    }
-    let before = &mut Before::default();
-    let head = match columns(line, before) {
-        Some(head) => head,
-        None => anywhere(line)?,
-    };
-    Some(behind(line, head, before)?.until(line))
-}
-
 /// What stands behind the head: its end, where the text starts, is that of a piece.
 #[inline(always)]
 fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
     let (time_ns, at) = match column_of_time(bytes, head.rest, before) {
         Some(time) => time,
-        None => time(bytes, blanks(bytes, head.rest))?,
+        None => match time(bytes, blanks(bytes, head.rest))? {
+            (ns, end) if bytes.get(end) == Some(&b':') => (ns, end + 1),
+            _ => return None,
+        },
     };
     let start = blanks(bytes, at);
     if start == at {
         return None;
     }
     let at = letters(bytes, start);
-    // Nearly always letters, a colon and a blank.
-    let (name, end) = match bytes.get(at..at + 2) {
-        Some(b": ") if at > start => (start, at + 1),
-        _ => name(bytes, start)?,
-    };
+    // Letters, a colon and a blank.
+    if at == start || bytes.get(at..at + 2) != Some(b": ") {
+        return None;
+    }
     Some(Places {
         pid: head.pid,
         cpu: head.cpu,
@@ -88,8 +75,8 @@ fn behind(bytes: &[u8], head: Head, before: &mut Before) -> Option<Places> {
         unit: Unit::Seconds,
         task: cut(head.task),
         flags: cut(head.flags),
-        event: cut((name, end - 1)),
-        text: cut((end, end)),
+        event: cut((start, at)),
+        text: cut((at + 1, at + 1)),
     })
 }
 
@@ -117,26 +104,16 @@ fn cut((start, end): (usize, usize)) -> (u32, u32) {
 /// the digits (a blank, a bracket, a dash), or at what is no ASCII. Eight bytes at a time, by the carry of a
 /// subtraction: the lowest mark is right, and no other is looked at.
 #[inline(always)]
-fn letters(bytes: &[u8], mut at: usize) -> usize {
-    const HIGH: u64 = ONES << 7;
-    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
-        let eight = u64::from_le_bytes(*eight);
+fn letters(bytes: &[u8], at: usize) -> usize {
+    let marks = |eight: u64| {
         let below = eight.wrapping_sub(ONES * 0x30) & !eight;
         let colon = eight ^ (ONES * 0x3a);
         let colon = colon.wrapping_sub(ONES) & !colon;
-        let marks = (below | colon | eight) & HIGH;
-        if marks != 0 {
-            return at + marks.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    while bytes
-        .get(at)
-        .is_some_and(|b| (0x30..0x80).contains(b) && *b != b':')
-    {
-        at += 1;
-    }
-    at
+        below | colon | eight
+    };
+    first(bytes, at, marks, |b| {
+        !(0x30..0x80).contains(&b) || b == b':'
+    })
 }
 
 /// The columns that the kernel's `%16s-%-7d [%03d] %5s` gives: no search is needed.
@@ -264,92 +241,6 @@ fn eight_digits(eight: u64) -> Option<u32> {
     Some((first.wrapping_add(second) >> 32) as u32)
 }
 
-/// The same wherever the bracket is.
-fn anywhere(bytes: &[u8]) -> Option<Head> {
-    let open = memchr::memchr(b'[', bytes)?;
-    let (first, last, pid) = who(bytes, open)?;
-    let (cpu, at) = number(bytes, open + 1)?;
-    if cpu >= u64::from(CPUS_MOST) || bytes.get(at) != Some(&b']') {
-        return None;
-    }
-    let start = blanks(bytes, at + 1);
-    let end = word_end(bytes, start);
-    // Without irq-info the time follows at once.
-    let (flags, rest) = if bytes[end - 1] == b':' {
-        ((start, start), start)
-    } else {
-        let next = blanks(bytes, end);
-        if next == end {
-            return None;
-        }
-        ((start, end), next)
-    };
-    Some(Head {
-        task: (first, last),
-        pid,
-        cpu: cpu as u32,
-        flags,
-        rest,
-    })
-}
-
-/// Where the name of an event starts, behind its subsystem, and where its colon ends. The name has no bracket
-/// in it: that would be a system call, or a difference of times.
-#[cold]
-fn name(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
-    let rest = &bytes[start..];
-    let length = memchr::memchr(b' ', rest).unwrap_or(rest.len());
-    let (colon, name) = rest[..length].split_last()?;
-    // No early end, so that it is done for many bytes at once.
-    let odd = |b: &u8| !b.is_ascii_graphic() | (*b == b'(') | (*b == b':');
-    let any = name.iter().fold(false, |any, b| any | odd(b));
-    if *colon != b':' || name.is_empty() {
-        return None;
-    }
-    let mut from = 0;
-    if any {
-        let bad = |b: &u8| !b.is_ascii_graphic() || *b == b'(';
-        if name.iter().any(bad) {
-            return None;
-        }
-        from = memchr::memrchr(b':', name)? + 1;
-    }
-    Some((start + from, start + length))
-}
-
-/// `task-pid`, in front of the bracket: where the task starts and ends, and the id.
-fn who(bytes: &[u8], open: usize) -> Option<(usize, usize, u32)> {
-    let mut first = 0;
-    while let Some(eight) = bytes.get(first..first + 8) {
-        if u64::from_ne_bytes(eight.try_into().ok()?) != BLANKS {
-            break;
-        }
-        first += 8;
-    }
-    while bytes[first] == b' ' {
-        first += 1;
-    }
-    let mut end = open;
-    while end > first && bytes[end - 1] == b' ' {
-        end -= 1;
-    }
-    let (mut at, mut pid, mut unit) = (end, 0u64, 1u64);
-    while at > first && bytes[at - 1].is_ascii_digit() && end - at < 10 {
-        at -= 1;
-        pid += unit * u64::from(bytes[at] - b'0');
-        unit *= 10;
-    }
-    if at == end || at == first || bytes[at - 1] != b'-' {
-        return None;
-    }
-    let mut last = at - 1;
-    while last > first && bytes[last - 1] == b' ' {
-        last -= 1;
-    }
-    task_is_plain(&bytes[first..last])?;
-    Some((first, last, u32::try_from(pid).ok()?))
-}
-
 /// All other blanks, and what may not be a field at all, are left to the reader of all layouts.
 #[inline(always)]
 fn task_is_plain(task: &[u8]) -> Option<()> {
@@ -366,63 +257,23 @@ fn special(task: &[u8]) -> bool {
     starts.iter().any(|start| task.starts_with(start))
 }
 
-/// `sec.fraction:`, as nanoseconds, and the place behind it.
+/// `sec.fraction`, as nanoseconds, and the place behind it.
 #[inline(always)]
-fn time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
-    let (seconds, dot) = number(bytes, start)?;
+pub(super) fn time(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    let (seconds, dot) = digits(bytes, start)?;
     if bytes.get(dot) != Some(&b'.') || dot - start > 9 {
         return None;
     }
     let ns = seconds * 1_000_000_000;
-    // Microseconds, nearly always: six digits at once.
-    if let Some([a, b, c, d, e, f, b':']) = bytes.get(dot + 1..dot + 8) {
-        let digits = [*a, *b, *c, *d, *e, *f].map(|b| u32::from(b.wrapping_sub(b'0')));
-        if digits.iter().all(|d| *d < 10) {
-            let [a, b, c, d, e, f] = digits;
-            let us = a * 100_000 + b * 10_000 + c * 1000 + d * 100 + e * 10 + f;
-            return Some((ns + u64::from(us) * 1000, dot + 8));
-        }
-    }
-    let (fraction, end) = number(bytes, dot + 1)?;
-    let digits = end - dot - 1;
-    if bytes.get(end) != Some(&b':') || digits > 9 {
-        return None;
-    }
-    let scale = 10u64.pow(9 - digits as u32);
-    Some((ns + fraction * scale, end + 1))
-}
-
-/// A decimal number of at most ten digits, and the place behind it.
-#[inline(always)]
-fn number(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
-    let (mut at, mut value) = (start, 0u64);
-    while let Some(&byte) = bytes.get(at) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value * 10 + u64::from(digit);
-        at += 1;
-        if at - start > 10 {
-            return None;
-        }
-    }
-    (at > start).then_some((value, at))
+    let (fraction, end) = digits(bytes, dot + 1)?;
+    let count = end - dot - 1;
+    let scale = 10u64.pow(9u32.checked_sub(count as u32)?);
+    Some((ns + fraction * scale, end))
 }
 
 #[inline(always)]
 fn blanks(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at) == Some(&b' ') {
-        at += 1;
-    }
-    at
-}
-
-/// Where the word ends. Only a blank ends it here; a word with another one in it has none of the endings
-/// looked for.
-#[inline(always)]
-fn word_end(bytes: &[u8], mut at: usize) -> usize {
-    while bytes.get(at).is_some_and(|b| b.is_ascii_graphic()) {
         at += 1;
     }
     at

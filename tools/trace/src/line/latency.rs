@@ -1,48 +1,44 @@
-//! Layouts in which the CPU is glued to the flags: the kernel's latency layout, and that of `trace-cmd report
-//! -l`.
+//! Layouts that are known by their time: in seconds, or the kernel's latency layout.
 
-use super::{CPUS_MOST, Record, Unit, record, time_of, who, word};
+use super::{
+    Record, Unit, column_of_cpu, is_flags, is_number, is_time, last_word, record, time_of, who,
+};
 use crate::Fault;
 
-/// The latency layout of `trace-cmd report -l`: `comm-pid  1d..2. 14991.202563: event: text`.
-pub(super) fn glued(line: &str) -> Option<Result<Record<'_>, Fault>> {
-    let mut before = "";
-    let mut rest = line;
-    loop {
-        let (found, after) = word(rest);
-        if found.is_empty() {
-            return None;
+/// Layouts with a time in seconds and `[cpu]`, with flags or without, or CPU and flags in one word, as
+/// `trace-cmd report -l` has them: `comm-pid  1d..2. 14991.202563: event: text`.
+pub(super) fn timed(line: &str) -> Option<Result<Record<'_>, Fault>> {
+    // The first word that is a time decides; a name may look like columns.
+    let from = column_of_cpu(line.as_bytes()).unwrap_or(0);
+    let (left, time, after) =
+        memchr::memchr_iter(b':', &line.as_bytes()[from..]).find_map(|at| {
+            let (left, after) = line.split_at(from + at);
+            let after = &after[1..];
+            let ends = after.bytes().next().is_none_or(|b| b.is_ascii_whitespace());
+            let (left, time) = last_word(left);
+            (ends && is_time(time)).then_some((left, time, after))
+        })?;
+    let (before, word) = last_word(left.trim_ascii_end());
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (cpu, flags) = word.split_at(digits);
+    let (left, cpu, flags) = match (digits, in_brackets(word)) {
+        (0, Some(cpu)) => (before, cpu, ""),
+        (0, None) => {
+            let (left, cpu) = last_word(before.trim_ascii_end());
+            (left, in_brackets(cpu)?, word)
         }
-        let time = found.strip_suffix(':').filter(|t| is_time(t));
-        let Some(time) = time else {
-            (before, rest) = (found, after);
-            continue;
-        };
-        // The first word that is a time decides.
-        let digits = before.bytes().take_while(u8::is_ascii_digit).count();
-        let (cpu, flags) = before.split_at(digits);
-        let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
-        let column = (4..=8).contains(&flags.len()) && flags.bytes().all(letters);
-        if digits == 0 || !(column || flags.starts_with("-0x")) {
-            return None;
-        }
-        let start = before.as_ptr() as usize - line.as_ptr() as usize;
-        let (task, pid) = who(&line[..start])?;
-        let cpu = match cpu.parse::<u32>() {
-            Ok(cpu) if cpu < CPUS_MOST => cpu,
-            _ => return Some(Err(Fault::Cpu)),
-        };
-        let flags = if flags.starts_with("-0x") { "" } else { flags };
-        let made = time_of(time).and_then(|when| record((task, pid, cpu), flags, when, after));
-        return Some(made);
-    }
+        _ if flags.starts_with("-0x") => (before, cpu, ""),
+        _ if is_flags(flags) => (before, cpu, flags),
+        _ => return None,
+    };
+    let (task, pid) = who(left)?;
+    Some(record((task, pid, cpu), flags, time_of(time), after))
 }
 
-/// `digits.digits`.
-pub(super) fn is_time(word: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    word.split_once('.')
-        .is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
+/// The number in `[003]`.
+fn in_brackets(word: &str) -> Option<&str> {
+    let number = word.strip_prefix('[')?.strip_suffix(']')?;
+    is_number(number).then_some(number)
 }
 
 /// The latency layout: CPU and flags in one word, microseconds with a mark.
@@ -60,19 +56,17 @@ pub(super) fn latency(line: &str) -> Option<Result<Record<'_>, Fault>> {
     let head = &line[..at];
     let digits = head.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (head, time) = head.split_at(head.len() - digits);
-    let head = head.trim_end();
-    let column = head.rfind(char::is_whitespace)? + 1;
+    let head = head.trim_ascii_end();
+    let column = head.rfind(|c: char| c.is_ascii_whitespace())? + 1;
     let (left, column) = head.split_at(column);
     let digits = column.bytes().take_while(u8::is_ascii_digit).count();
     let (cpu, flags) = column.split_at(digits);
     let (task, pid) = who(left)?;
-    let cpu = match cpu.parse::<u32>() {
-        Ok(cpu) if cpu < CPUS_MOST => cpu,
-        Ok(_) => return Some(Err(Fault::Cpu)),
-        Err(_) => return None,
-    };
+    if digits == 0 {
+        return None;
+    }
     let us = time.parse::<u64>().ok().and_then(|us| us.checked_mul(1000));
     let rest = line[at..].split_once(':').map_or("", |(_, rest)| rest);
     let when = us.ok_or(Fault::Time).map(|ns| (ns, Unit::Seconds));
-    Some(when.and_then(|when| record((task, pid, cpu), flags, when, rest)))
+    Some(record((task, pid, cpu), flags, when, rest))
 }

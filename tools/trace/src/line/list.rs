@@ -8,8 +8,7 @@
 //! task is what stands between the time and the first pid, flags and event in a row, so its name may have
 //! blanks.
 
-use super::latency::is_time;
-use super::{CPUS_MOST, Record, record_of, time_of, word};
+use super::{Record, is_flags, is_number, is_time, record_of, time_of, word};
 use crate::Fault;
 
 /// A row; `None` for anything else.
@@ -31,43 +30,19 @@ pub(super) fn listed(line: &str) -> Option<Result<Record<'_>, Fault>> {
         if found.is_empty() {
             return None;
         }
-        if is_number(pid) && is_flags(flags) && is_event(found) {
+        if is_number(pid) && (flags == "-" || is_flags(flags)) && is_event(found) {
             let end = pid.as_ptr() as usize - task.as_ptr() as usize;
+            let task = task[..end].trim_ascii();
             let event = found.rsplit('/').next().unwrap_or(found);
-            let who = (task[..end].trim(), pid, cpu);
-            return Some(made(who, flags, time, (event, after.trim())));
+            let (Ok(pid), false) = (pid.parse(), task.is_empty()) else {
+                return Some(Err(Fault::Shape));
+            };
+            let flags = flags.trim_matches('-');
+            let event = Some((event, after));
+            return Some(record_of((task, pid, cpu), flags, time_of(time), event));
         }
         (pid, flags, rest) = (flags, found, after);
     }
-}
-
-fn made<'a>(
-    (task, pid, cpu): (&'a str, &str, &str),
-    flags: &'a str,
-    time: &str,
-    event: (&'a str, &'a str),
-) -> Result<Record<'a>, Fault> {
-    let cpu = cpu
-        .parse()
-        .ok()
-        .filter(|it| *it < CPUS_MOST)
-        .ok_or(Fault::Cpu)?;
-    let pid = pid.parse().map_err(|_| Fault::Shape)?;
-    if task.is_empty() {
-        return Err(Fault::Shape);
-    }
-    let flags = if flags == "-" { "" } else { flags };
-    Ok(record_of((task, pid, cpu), flags, time_of(time)?, event))
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// The irq-info column, or a dash.
-fn is_flags(text: &str) -> bool {
-    let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
-    text == "-" || (4..=8).contains(&text.len()) && text.bytes().all(letters)
 }
 
 /// `system/event`.

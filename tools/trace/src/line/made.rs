@@ -32,8 +32,8 @@ pub(crate) struct Columns<'a> {
     pub(crate) task: &'a [u8],
     pub(crate) pid: u32,
     pub(crate) cpu: u32,
-    /// The irq-info column, and how deep preemption is off.
-    pub(crate) flags: Option<(u8, u8)>,
+    /// The irq-info column.
+    pub(crate) flags: Option<u8>,
     pub(crate) time: u64,
     /// Whether the time is nanoseconds.
     pub(crate) seconds: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Draft {
     pub(super) met: Summary,
     /// The last task, and where its name stands; and the last flags.
     task: (u32, Span),
-    flags: (Option<(u8, u8)>, Span),
+    flags: (Option<u8>, Span),
 }
 
 impl Draft {
@@ -117,7 +117,7 @@ impl Draft {
         if self.flags.0 != columns.flags {
             let span = match columns.flags {
                 None => Span(0, 0),
-                Some((flags, depth)) => self.span_of(|out| push_flags(out, flags, depth)),
+                Some(flags) => self.span_of(|out| push_flags(out, flags)),
             };
             self.flags = (columns.flags, span);
         }

@@ -39,7 +39,7 @@ use crate::event::{Event, Fields, of_fields, of_text};
 
 use columns::column_of_cpu;
 pub(crate) use fast::{Before, start};
-use latency::{glued, latency};
+use latency::{latency, timed};
 use list::listed;
 pub(crate) use made::{Columns, Draft, Made, Maker};
 use other::{is_bare, is_raw, lost, special};
@@ -49,7 +49,8 @@ pub use source::{Input, Source};
 /// CPU numbers from here on are taken for damage: tables by CPU must not grow without bound.
 const CPUS_MOST: u32 = 1 << 16;
 
-/// The irq-info column of a record: five letters, four on old kernels, up to eight on new ones.
+/// The irq-info column of a record: five letters, four on old kernels, up to eight on new ones; three of a
+/// trace that is no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags<'a>(pub &'a str);
 
@@ -162,32 +163,6 @@ pub(crate) enum Line<'a> {
     Nothing,
 }
 
-/// A line: a record as places in it, or anything else.
-pub(crate) enum Met<'a> {
-    Record(Places),
-    Other(Line<'a>),
-}
-
-/// Reads a line, without its end.
-#[inline(never)]
-pub(crate) fn places(line: &str) -> Result<Met<'_>, Fault> {
-    if let Some(places) = fast::parse(line.as_bytes()) {
-        return Ok(Met::Record(places));
-    }
-    // Of an instance: the rest is as any other.
-    let rest = without_instance(line);
-    if rest.len() != line.len()
-        && let Some(places) = fast::parse(rest.as_bytes())
-    {
-        let record = places.on(rest, 0, 0);
-        return Ok(Met::Record(Places::of(line, &record)));
-    }
-    Ok(match any(line)? {
-        Line::Record(record) => Met::Record(Places::of(line, &record)),
-        other => Met::Other(other),
-    })
-}
-
 /// Where the pieces of a record stand in its line: what is kept while the line may not be borrowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
@@ -226,7 +201,7 @@ impl Places {
     }
 
     /// All pieces of `record` are pieces of `line`, or empty.
-    fn of(line: &str, record: &Record<'_>) -> Self {
+    pub(crate) fn of(line: &str, record: &Record<'_>) -> Self {
         let place = |piece: &str| {
             let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize) as u32;
             (start, start.wrapping_add(piece.len() as u32))
@@ -266,10 +241,14 @@ impl Places {
     }
 }
 
-/// Reads a line of any layout.
-fn any(line: &str) -> Result<Line<'_>, Fault> {
+/// Reads a line of any layout, without its end.
+#[inline(never)]
+pub(crate) fn any(line: &str) -> Result<Line<'_>, Fault> {
+    if line.len() > crate::LINE_MOST {
+        return Err(Fault::Long);
+    }
     let line = without_grep(line);
-    let start = line.trim_start();
+    let start = line.trim_ascii_start();
     if let Some(line) = special(start) {
         return line;
     }
@@ -279,7 +258,7 @@ fn any(line: &str) -> Result<Line<'_>, Fault> {
     {
         return Ok(Line::Lost(lost));
     }
-    let found = glued(after)
+    let found = timed(after)
         .or_else(|| bracketed(after))
         .or_else(|| latency(after))
         .or_else(|| listed(after));
@@ -323,18 +302,13 @@ fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
         }
         let length = line[open..].find(']')?;
         let number = &line[open + 1..open + length];
-        if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        if !is_number(number) {
             continue;
         }
         let Some((task, pid)) = who(&line[..open]) else {
             continue;
         };
-        let cpu = match number.parse::<u32>() {
-            Ok(cpu) if cpu < CPUS_MOST => cpu,
-            _ => return Some(Err(Fault::Cpu)),
-        };
-        let rest = line[open + length + 1..].trim_start();
-        let (first, after) = word(rest);
+        let (first, after) = word(&line[open + length + 1..]);
         let (flags, time, rest) = match first.strip_suffix(':') {
             Some(time) => ("", time, after),
             None => {
@@ -345,89 +319,92 @@ fn bracketed(line: &str) -> Option<Result<Record<'_>, Fault>> {
                 }
             }
         };
-        let made = time_of(time).and_then(|when| record((task, pid, cpu), flags, when, rest));
-        return Some(made);
+        return Some(record((task, pid, number), flags, time_of(time), rest));
     }
     None
 }
 
 /// The task and its id out of what stands before the CPU.
 fn who(text: &str) -> Option<(&str, u32)> {
-    let mut text = text.trim_end();
+    let mut text = text.trim_ascii_end();
     if text.ends_with(')') {
         // The thread group: not needed.
-        text = text[..text.rfind('(')?].trim_end();
+        text = text[..text.rfind('(')?].trim_ascii_end();
     }
-    let last = text
-        .bytes()
-        .rev()
-        .take_while(|b| !b.is_ascii_whitespace())
-        .count();
-    let (before, last) = text.split_at(text.len() - last);
-    let (task, pid) = if last.bytes().all(|b| b.is_ascii_digit()) {
+    let (before, last) = last_word(text);
+    let (task, pid) = if is_number(last) {
         (before, last)
     } else if let Some(thread) = of_process(last) {
         (before, thread)
     } else {
-        let dash = text.rfind('-')?;
+        let dash = memchr::memrchr(b'-', text.as_bytes())?;
         (&text[..dash], &text[dash + 1..])
     };
-    let task = task.trim();
+    let task = task.trim_ascii();
     let pid = pid.parse().ok()?;
     (!task.is_empty()).then_some((task, pid))
 }
 
 /// The thread of `pid/tid`.
 fn of_process(word: &str) -> Option<&str> {
-    let (process, thread) = word.split_once('/')?;
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    (digits(process) && digits(thread)).then_some(thread)
+    let (process, thread) = word.split_at(memchr::memchr(b'/', word.as_bytes())?);
+    let thread = &thread[1..];
+    (is_number(process) && is_number(thread)).then_some(thread)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `digits.digits`.
+fn is_time(word: &str) -> bool {
+    fast::time(word.as_bytes(), 0).is_some_and(|(_, end)| end == word.len())
+}
+
+/// The irq-info column.
+fn is_flags(text: &str) -> bool {
+    let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'.';
+    (4..=8).contains(&text.len()) && text.bytes().all(letters)
 }
 
 /// Nanoseconds out of `sec.fraction`, or the number itself when it has no fraction.
 fn time_of(text: &str) -> Result<(u64, Unit), Fault> {
-    let Some((whole, fraction)) = text.split_once('.') else {
+    if is_number(text) {
         let number = text.parse().map_err(|_| Fault::Time)?;
         return Ok((number, Unit::None));
-    };
-    let digits = fraction.len();
-    if !(1..=9).contains(&digits) || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Fault::Time);
     }
-    let scale = 10u64.pow(9 - digits as u32);
-    let fraction = fraction.parse::<u64>().map_err(|_| Fault::Time)? * scale;
-    let whole = whole.parse::<u64>().map_err(|_| Fault::Time)?;
-    let ns = whole
-        .checked_mul(1_000_000_000)
-        .and_then(|ns| ns.checked_add(fraction));
-    Ok((ns.ok_or(Fault::Time)?, Unit::Seconds))
+    match fast::time(text.as_bytes(), 0) {
+        Some((ns, end)) if end == text.len() => Ok((ns, Unit::Seconds)),
+        _ => Err(Fault::Time),
+    }
 }
 
-/// `event: text`, after a difference of times if there is one.
+/// A record whose event follows, after a difference of times if there is one.
 fn record<'a>(
-    (task, pid, cpu): (&'a str, u32, u32),
+    who: (&'a str, u32, &str),
     flags: &'a str,
-    (time_ns, unit): (u64, Unit),
+    time: Result<(u64, Unit), Fault>,
     rest: &'a str,
 ) -> Result<Record<'a>, Fault> {
-    let mut rest = rest.trim_start();
+    let mut rest = rest.trim_ascii_start();
     if rest.starts_with("(+") {
-        rest = rest
-            .split_once(')')
-            .map_or(rest, |(_, after)| after.trim_start());
+        rest = rest.split_once(')').map_or(rest, |(_, after)| after);
     }
-    let event = event_of(rest).ok_or(Fault::Shape)?;
-    Ok(record_of((task, pid, cpu), flags, (time_ns, unit), event))
+    record_of(who, flags, time, event_of(rest))
 }
 
-/// A record of its parts.
+/// A record of its parts: the task, its id and the CPU; the event and its text.
 fn record_of<'a>(
-    (task, pid, cpu): (&'a str, u32, u32),
+    (task, pid, cpu): (&'a str, u32, &str),
     flags: &'a str,
-    (time_ns, unit): (u64, Unit),
-    (event, text): (&'a str, &'a str),
-) -> Record<'a> {
-    Record {
+    time: Result<(u64, Unit), Fault>,
+    event: Option<(&'a str, &'a str)>,
+) -> Result<Record<'a>, Fault> {
+    let cpu = cpu.parse().ok().filter(|cpu| *cpu < CPUS_MOST);
+    let cpu = cpu.ok_or(Fault::Cpu)?;
+    let (time_ns, unit) = time?;
+    let (event, text) = event.ok_or(Fault::Shape)?;
+    Ok(Record {
         line: 0,
         task,
         pid,
@@ -438,34 +415,43 @@ fn record_of<'a>(
         event,
         text: text.trim_ascii(),
         fields: None,
-    }
+    })
 }
 
 /// The event's name, and its text.
 fn event_of(rest: &str) -> Option<(&str, &str)> {
     let (name, text) = word(rest);
-    if let Some(open) = name.find('(')
-        && name.starts_with("sys_")
+    let rest = rest.trim_ascii_start();
+    if name.starts_with("sys_")
+        && let Some(open) = name.find('(')
     {
         return Some(rest.split_at(open));
     }
     if let Some(name) = name.strip_suffix(':') {
-        return Some((name.rsplit(':').next().unwrap_or(name), text));
+        let subsystem = memchr::memrchr(b':', name.as_bytes());
+        return Some((&name[subsystem.map_or(0, |at| at + 1)..], text));
     }
     let stack = "<stack trace>";
     if rest.starts_with(stack) {
         return Some(rest.split_at(stack.len()));
     }
     // The function tracer, `callee <-caller`, and the end of a system call, `sys_openat -> 0x3`.
-    let text = text.trim_start();
+    let text = text.trim_ascii_start();
     let known = text.starts_with("<-") || text.starts_with("-> ");
     (known && !name.is_empty()).then_some((name, text))
 }
 
+/// What stands before the last word, and that word; the text does not end with a blank.
+fn last_word(text: &str) -> (&str, &str) {
+    let before = text.bytes().rposition(|b| b.is_ascii_whitespace());
+    text.split_at(before.map_or(0, |at| at + 1))
+}
+
 /// The first word, and what follows it.
 fn word(text: &str) -> (&str, &str) {
-    let text = text.trim_start();
-    text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
+    let text = text.trim_ascii_start();
+    let end = text.bytes().position(|b| b.is_ascii_whitespace());
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 #[cfg(test)]

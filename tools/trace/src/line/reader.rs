@@ -169,7 +169,7 @@ impl<R: Source> Reader<R> {
 impl<R: Source + Send + 'static> Reader<R> {
     /// As [`Reader::new`], and a thread of its own reads and parses lines ahead, at most six blocks of 128
     /// KiB: of two cores one reads and one looks at what was read. Records, their order, and the summary at
-    /// the end are the same. Without a thread to be had it is [`Reader::new`].
+    /// the end are the same. Without a thread to be had the first record is an error.
     ///
     /// ```
     /// use quiescent_trace::Reader;
@@ -184,11 +184,10 @@ impl<R: Source + Send + 'static> Reader<R> {
     /// # Ok::<(), quiescent_trace::Error>(())
     /// ```
     pub fn ahead(name: &str, input: R) -> Self {
-        let source = match Ahead::start(Lines::new(name, input)) {
-            Ok(ahead) => LineSource::Ahead(ahead),
-            Err(lines) => LineSource::Here(lines),
-        };
-        Reader::with(name, source)
+        Reader::with(
+            name,
+            LineSource::Ahead(Ahead::start(Lines::new(name, input))),
+        )
     }
 }
 

@@ -5,7 +5,6 @@
 //! it is unpacked here, and its events are sorted in. What has no time, and rows of different lengths, are
 //! damage: they are counted, and the rest is kept.
 
-use super::names::Tasks;
 use crate::base::wire::{Fields, Packed, Torn, Value};
 
 /// CPU numbers from here on are taken for damage.
@@ -16,10 +15,9 @@ const CPUS_MOST: u64 = 1 << 16;
 pub(super) struct Compact {
     /// `sched_switch`, or `sched_waking`.
     pub(super) switch: bool,
-    /// The state of the previous task; the CPU that the woken one will run on.
-    pub(super) about: u64,
+    /// Of the previous task; if one was woken the CPU that it will run on, which nothing asks for.
+    pub(super) state: u64,
     pub(super) pid: u32,
-    pub(super) prio: u64,
     /// Where its name is in the packet.
     pub(super) comm: (u32, u32),
     pub(super) flags: Option<u8>,
@@ -129,11 +127,6 @@ impl Bundle {
     pub(super) fn piece(&self, (from, to): (u32, u32)) -> &[u8] {
         &self.bytes[from as usize..to as usize]
     }
-
-    /// Names that its compact events have for tasks are learned where they happen.
-    pub(super) fn learn(&self, it: &Compact, tasks: &mut Tasks) {
-        tasks.is(it.pid, self.piece(it.comm));
-    }
 }
 
 fn order(entry: &Entry, compact: &[Compact]) -> u8 {
@@ -192,7 +185,7 @@ fn unpack(
 /// One kind of event, up to the first that is not whole.
 fn rows_of(
     switch: bool,
-    [mut times, mut about, mut pids, mut prios, mut comms]: [Packed<'_>; 5],
+    [mut times, mut states, mut pids, mut prios, mut comms]: [Packed<'_>; 5],
     mut flags: Packed<'_>,
     names: &[(u32, u32)],
     entries: &mut Vec<Entry>,
@@ -202,24 +195,24 @@ fn rows_of(
     loop {
         let next = [
             times.next(),
-            about.next(),
+            states.next(),
             pids.next(),
             prios.next(),
             comms.next(),
         ];
-        let [Some(passed), Some(about), Some(pid), Some(prio), Some(comm)] = next else {
+        let [Some(passed), Some(state), Some(pid), Some(prio), Some(comm)] = next else {
             return match next {
                 [None, None, None, None, None] => Ok(()),
                 _ => Err(Torn),
             };
         };
         time = time.wrapping_add(passed?);
+        prio?;
         let name = usize::try_from(comm?).ok().and_then(|at| names.get(at));
         compact.push(Compact {
             switch,
-            about: about?,
+            state: state?,
             pid: u32::try_from(pid?).map_err(|_| Torn)?,
-            prio: prio?,
             comm: *name.ok_or(Torn)?,
             flags: flags.next().transpose()?.map(|it| it as u8),
         });

@@ -9,15 +9,12 @@ use crate::base::made::push_line;
 use crate::base::map::Map;
 use crate::base::wire::{Fields, Torn, Value};
 use crate::event::{self, Text, needs, push_text};
-use crate::line::{Columns, Draft};
+use crate::line::Draft;
 use known::TYPED;
 
 mod known;
 
 pub(super) use known::{SWITCH, WAKING};
-
-/// Fields of an event that are looked at.
-const FIELDS_MOST: usize = 12;
 
 /// Formats that are kept: a damaged trace may have any number of names.
 const FORMATS_MOST: usize = 4096;
@@ -35,59 +32,50 @@ const GENERIC: u32 = 327;
 #[derive(Debug)]
 pub(super) struct Format {
     name: Vec<u8>,
-    /// The fields that are looked at: by number (0: by name only), by name.
-    fields: Vec<(u32, String)>,
-    /// What its event is made of, and the place of each field that it has.
-    needs: Vec<(Option<Text>, Option<usize>)>,
+    /// What its event is made of: a field's name, what text it is, and its number in a message (0: none).
+    needs: Vec<(&'static str, Option<Text>, u32)>,
 }
 
-/// The values of an event, by place in [`Format::fields`].
-pub(super) type Values<'a> = [Option<Value<'a>>; FIELDS_MOST];
+/// The name of an event, and what is stored of it.
+pub(super) type Said<'a> = (&'a [u8], event::Fields);
 
 impl Format {
     /// By what is known of the event's name; `fields` are the numbers and names of what it has.
-    fn new(name: &str, mut fields: Vec<(u32, String)>) -> Self {
-        fields.truncate(FIELDS_MOST);
-        let place = |name| fields.iter().position(|(_, it)| it == name);
+    fn new(name: &str, fields: &[(u32, &str)]) -> Self {
+        let number = |name| {
+            fields
+                .iter()
+                .find(|(_, it)| *it == name)
+                .map_or(0, |it| it.0)
+        };
         let needs = needs(name).into_iter();
+        let mut clean = Vec::new();
+        push_line(&mut clean, name.as_bytes());
         Format {
-            needs: needs.map(|(name, how)| (how, place(name))).collect(),
-            name: clean(name),
-            fields,
+            needs: needs.map(|(name, how)| (name, how, number(name))).collect(),
+            name: clean,
         }
     }
 
-    /// The place of a field of a message; nearly always its number's.
+    /// Stores the value of what is needed at this place.
     #[inline]
-    fn place(&self, number: u32) -> Option<usize> {
-        let likely = (number as usize).wrapping_sub(1);
-        if self.fields.get(likely).is_some_and(|(it, _)| *it == number) {
-            return Some(likely);
-        }
-        self.fields.iter().position(|(it, _)| *it == number)
-    }
-
-    /// The record of an event with these values.
-    pub(super) fn write(
+    fn set(
         &self,
-        values: &Values<'_>,
+        at: usize,
+        value: Value<'_>,
         symbols: &Symbols,
-        columns: &Columns<'_>,
+        fields: &mut event::Fields,
         out: &mut Draft,
     ) {
-        let mut fields = event::Fields::default();
-        for (at, (how, place)) in self.needs.iter().enumerate() {
-            match (how, place.and_then(|place| values[place])) {
-                (_, None) | (None, Some(Value::Bytes(_))) => {}
-                (None, Some(Value::Number(it))) => fields.number(at, it),
-                (Some(_), Some(Value::Bytes(it))) => fields.text(at, out.span(it)),
-                (Some(how), Some(Value::Number(it))) => {
-                    let write = |out: &mut Vec<u8>| push_text(out, *how, it, symbols.get(it));
-                    fields.text(at, out.span_of(write));
-                }
+        match (self.needs[at].1, value) {
+            (None, Value::Bytes(_)) => {}
+            (None, Value::Number(it)) => fields.number(at, it),
+            (Some(_), Value::Bytes(it)) => fields.text(at, out.span(it)),
+            (Some(how), Value::Number(it)) => {
+                let write = |out: &mut Vec<u8>| push_text(out, how, it, symbols.get(it));
+                fields.text(at, out.span_of(write));
             }
         }
-        out.record(columns, &self.name, fields);
     }
 }
 
@@ -97,7 +85,9 @@ pub(super) struct Formats {
     typed: Vec<Format>,
     /// The place of a number's, as [`index`] counts; 0: there is none.
     places: Vec<u16>,
-    generic: Map<String, Format>,
+    generic: Vec<Format>,
+    /// The place of a name's.
+    names: Map<Vec<u8>, usize>,
 }
 
 /// Numbers of known messages, and then of those with descriptors; others are not kept.
@@ -116,14 +106,13 @@ impl Default for Formats {
         let mut formats = Formats {
             typed: Vec::new(),
             places: Vec::new(),
-            generic: Map::default(),
+            generic: Vec::new(),
+            names: Map::default(),
         };
         for (number, name, fields) in &TYPED {
             let fields = fields.iter().enumerate();
-            let fields: Vec<_> = fields
-                .map(|(at, it)| (at as u32 + 1, (*it).to_owned()))
-                .collect();
-            formats.keep(*number, || Format::new(name, fields));
+            let fields: Vec<_> = fields.map(|(at, it)| (at as u32 + 1, *it)).collect();
+            formats.keep(*number, || Format::new(name, &fields));
         }
         formats
     }
@@ -132,17 +121,15 @@ impl Default for Formats {
 impl Formats {
     /// A descriptor: `GenericEventDescriptor` of a bundle.
     pub(super) fn describe(&mut self, message: &[u8]) -> Result<(), Torn> {
-        let (mut number, mut name, mut fields) = (0, String::new(), Vec::new());
+        let (mut number, mut name, mut fields) = (0, "", Vec::new());
         for field in Fields(message) {
             match field? {
                 (1, Value::Number(it)) => number = it as u32,
                 (2, Value::Bytes(descriptor)) => {
                     for field in Fields(descriptor) {
                         match field? {
-                            (1, Value::Bytes(it)) => name = lossy(it),
-                            (2, Value::Bytes(it)) if fields.len() < FIELDS_MOST => {
-                                fields.push(described(it)?)
-                            }
+                            (1, Value::Bytes(it)) => name = text(it)?,
+                            (2, Value::Bytes(it)) => fields.push(described(it)?),
                             _ => {}
                         }
                     }
@@ -153,7 +140,7 @@ impl Formats {
         if number < DESCRIBED_FROM || name.is_empty() {
             return Err(Torn);
         }
-        self.keep(number, || Format::new(&name, fields));
+        self.keep(number, || Format::new(name, &fields));
         Ok(())
     }
 
@@ -170,86 +157,98 @@ impl Formats {
     }
 
     /// The format of an event of a number; none of one that is not known.
-    pub(super) fn typed(&self, number: u32) -> Option<&Format> {
+    fn typed(&self, number: u32) -> Option<&Format> {
         let place = *self.places.get(index(number)?)?;
         self.typed.get(usize::from(place).checked_sub(1)?)
     }
 
-    /// The values of the event that this field of a `FtraceEvent` is, and its format if it is known.
+    /// What the event says that this field of a `FtraceEvent` is.
     #[inline]
-    pub(super) fn read<'a>(
+    pub(super) fn read(
         &mut self,
         number: u32,
-        message: &'a [u8],
-        values: &mut Values<'a>,
-    ) -> Result<Option<&Format>, Torn> {
+        message: &[u8],
+        symbols: &Symbols,
+        out: &mut Draft,
+    ) -> Result<Said<'_>, Torn> {
+        let mut fields = event::Fields::default();
         if number == GENERIC {
-            return self.read_generic(message, values).map(Some);
+            let format = self.generic(message)?;
+            for field in Fields(message) {
+                let (2, Value::Bytes(it)) = field? else {
+                    continue;
+                };
+                let (name, value) = named(it)?;
+                let at = format.needs.iter().position(|it| it.0.as_bytes() == name);
+                if let (Some(at), Some(value)) = (at, value) {
+                    format.set(at, value, symbols, &mut fields, out);
+                }
+            }
+            return Ok((&format.name, fields));
         }
         let Some(format) = self.typed(number) else {
-            return Ok(None);
+            // An analysis needs to know that there was one, and no more.
+            return Ok((b"perfetto_event", fields));
         };
         for field in Fields(message) {
-            let (number, value) = field?;
-            if let Some(place) = format.place(number) {
-                values[place] = Some(value);
+            let (field, value) = field?;
+            if let Some(at) = format.needs.iter().position(|it| it.2 == field) {
+                format.set(at, value, symbols, &mut fields, out);
             }
         }
-        Ok(Some(format))
+        Ok((&format.name, fields))
     }
 
-    fn read_generic<'a>(
-        &mut self,
-        message: &'a [u8],
-        values: &mut Values<'a>,
-    ) -> Result<&Format, Torn> {
+    /// What an event says that has these values, in the order of its needs.
+    pub(super) fn with(
+        &self,
+        number: u32,
+        values: &[Value<'_>],
+        out: &mut Draft,
+    ) -> Option<Said<'_>> {
+        let mut fields = event::Fields::default();
+        let format = self.typed(number)?;
+        for (at, value) in values.iter().enumerate() {
+            format.set(at, *value, &Symbols::default(), &mut fields, out);
+        }
+        Some((&format.name, fields))
+    }
+
+    /// The format of a generic event, by its name.
+    fn generic(&mut self, message: &[u8]) -> Result<&Format, Torn> {
         let mut name: &[u8] = b"";
-        let mut found: [(&[u8], Option<Value<'_>>); FIELDS_MOST] = [(b"", None); FIELDS_MOST];
-        let mut count = 0;
         for field in Fields(message) {
-            match field? {
-                (1, Value::Bytes(it)) => name = it,
-                (2, Value::Bytes(it)) if count < FIELDS_MOST => {
-                    found[count] = named(it)?;
-                    count += 1;
+            if let (1, Value::Bytes(it)) = field? {
+                name = it;
+                break;
+            }
+        }
+        let at = match self.names.get(name) {
+            Some(at) => *at,
+            None => {
+                let known = Format::new(text(name)?, &[]);
+                if name.is_empty() {
+                    return Err(Torn);
                 }
-                _ => {}
+                if self.generic.len() == FORMATS_MOST {
+                    self.generic.clear();
+                    self.names.clear();
+                }
+                self.generic.push(known);
+                self.names.insert(name.to_owned(), self.generic.len() - 1);
+                self.generic.len() - 1
             }
-        }
-        let name = std::str::from_utf8(name).map_err(|_| Torn)?;
-        if name.is_empty() {
-            return Err(Torn);
-        }
-        if !self.generic.contains_key(name) {
-            if self.generic.len() == FORMATS_MOST {
-                self.generic.clear();
-            }
-            let fields = found[..count].iter().map(|(name, _)| (0, lossy(name)));
-            let format = Format::new(name, fields.collect());
-            self.generic.insert(name.to_owned(), format);
-        }
-        let format = &self.generic[name];
-        for (at, (name, value)) in found[..count].iter().enumerate() {
-            // Nearly always in the order of the first one.
-            let is = |(_, it): &(u32, String)| it.as_bytes() == *name;
-            let place = match format.fields.get(at).is_some_and(is) {
-                true => Some(at),
-                false => format.fields.iter().position(is),
-            };
-            if let Some(place) = place {
-                values[place] = *value;
-            }
-        }
-        Ok(format)
+        };
+        Ok(&self.generic[at])
     }
 }
 
 /// A field of a descriptor: its number and its name.
-fn described(message: &[u8]) -> Result<(u32, String), Torn> {
-    let (mut number, mut name) = (0, String::new());
+fn described(message: &[u8]) -> Result<(u32, &str), Torn> {
+    let (mut number, mut name) = (0, "");
     for field in Fields(message) {
         match field? {
-            (1, Value::Bytes(it)) => name = lossy(it),
+            (1, Value::Bytes(it)) => name = text(it)?,
             (3, Value::Number(it)) => number = it as u32,
             _ => {}
         }
@@ -270,13 +269,6 @@ fn named(message: &[u8]) -> Result<(&[u8], Option<Value<'_>>), Torn> {
     Ok((name, found))
 }
 
-/// Without what would end a line.
-fn clean(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    push_line(&mut out, text.as_bytes());
-    out
-}
-
-pub(super) fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn text(bytes: &[u8]) -> Result<&str, Torn> {
+    std::str::from_utf8(bytes).map_err(|_| Torn)
 }

@@ -4,9 +4,9 @@
 //! Lines that are no events: the clock, the number of CPUs, losses, and damage with the byte of its packet.
 
 use super::bundle::{Bundle, Compact, Entry, What, clock};
-use super::formats::{Formats, SWITCH, Values, WAKING};
+use super::formats::{Formats, SWITCH, WAKING};
 use super::merge::Merge;
-use super::names::{Symbols, Tables, Tasks};
+use super::names::{Tables, Tasks};
 use super::packets::{Next, Packets, unpacked};
 use crate::base::wire::{Fields, Torn, Value};
 use crate::dat::Packing;
@@ -244,7 +244,7 @@ impl Lines {
         for field in Fields(bundle.piece(place)) {
             match field? {
                 (2, Value::Number(it)) => pid = Some(it as u32),
-                (5, Value::Number(it)) => flags = Some((it as u8, 0)),
+                (5, Value::Number(it)) => flags = Some(it as u8),
                 (number, Value::Bytes(it)) => event = Some((number, it)),
                 _ => {}
             }
@@ -252,86 +252,52 @@ impl Lines {
         let (Some(pid), Some((number, event))) = (pid, event) else {
             return Err(Torn);
         };
-        let mut runs = pid;
-        let mut values = Values::default();
-        let format = self.formats.read(number, event, &mut values)?;
-        if number == SWITCH {
-            // The names of the two tasks, and who runs now.
-            for (name, pid) in [(0, 1), (4, 5)] {
-                if let (Some(Value::Bytes(name)), Some(Value::Number(pid))) =
-                    (values[name], values[pid])
-                {
-                    self.tasks.is(pid as u32, name);
-                }
-            }
-            if let Some(Value::Number(next)) = values[5] {
-                runs = next as u32;
-            }
-        }
-        set_running(&mut self.running, bundle.cpu, runs);
-        let columns = columns(&self.tasks, (bundle.cpu, pid), flags, time);
+        let next = match number {
+            SWITCH => self.tasks.switched(event)?,
+            _ => None,
+        };
+        set_running(&mut self.running, bundle.cpu, next.unwrap_or(pid));
         let symbols = self.tables.table(bundle.symbols);
-        match format {
-            Some(format) => format.write(&values, symbols, &columns, out),
-            // An analysis needs to know that there was one, and no more.
-            None => {
-                let event = format!("perfetto_event_{number}");
-                out.record(&columns, event.as_bytes(), event::Fields::default());
-            }
-        }
+        let (name, fields) = self.formats.read(number, event, symbols, out)?;
+        let columns = columns(&self.tasks, (bundle.cpu, pid), flags, time);
+        out.record(&columns, name, fields);
         Ok(())
     }
 
     fn compact(&mut self, bundle: &Bundle, time: u64, it: &Compact, out: &mut Draft) {
         let cpu = bundle.cpu;
         let before = self.running.get(cpu as usize).copied().flatten();
-        bundle.learn(it, &mut self.tasks);
+        let comm = bundle.piece(it.comm);
+        self.tasks.is(it.pid, comm);
         // Who writes the event: not known at a CPU's first one.
         let pid = before.unwrap_or(0);
-        let flags = it.flags.map(|flags| (flags, 0));
-        let columns = columns(&self.tasks, (cpu, pid), flags, time);
-        let comm = bundle.piece(it.comm);
-        if it.switch {
-            set_running(&mut self.running, cpu, it.pid);
-        }
+        let columns = columns(&self.tasks, (cpu, pid), it.flags, time);
         let mut idle = Vec::new();
-        let prev = match before {
-            Some(0) if it.switch => {
-                let _always = write!(idle, "swapper/{cpu}");
-                Some(&idle[..])
-            }
-            Some(pid) => Some(self.tasks.comm(pid).unwrap_or(b"<...>")),
-            None => None,
+        let said = if !it.switch {
+            let values = [Value::Bytes(comm), Value::Number(it.pid.into())];
+            self.formats.with(WAKING, &values, out)
+        } else {
+            set_running(&mut self.running, cpu, it.pid);
+            let prev = match pid {
+                0 => {
+                    let _always = write!(idle, "swapper/{cpu}");
+                    &idle
+                }
+                _ => columns.task,
+            };
+            let values = [
+                Value::Bytes(prev),
+                Value::Number(pid.into()),
+                Value::Number(it.state),
+                Value::Bytes(comm),
+                Value::Number(it.pid.into()),
+            ];
+            self.formats
+                .with(SWITCH, &values, out)
+                .filter(|_| before.is_some())
         };
-        let number = |it: u64| Some(Value::Number(it));
-        let mut values = Values::default();
-        let event = match (it.switch, prev) {
-            (true, Some(prev)) => {
-                values[0] = Some(Value::Bytes(prev));
-                values[1] = number(pid.into());
-                values[3] = number(it.about);
-                values[4] = Some(Value::Bytes(comm));
-                values[5] = number(it.pid.into());
-                values[6] = number(it.prio);
-                // The form has no priority of the previous task, and nothing here asks for it.
-                values[2] = number(0);
-                SWITCH
-            }
-            (true, None) => {
-                let event = b"sched_switch_to";
-                return out.record(&columns, event, event::Fields::default());
-            }
-            (false, _) => {
-                values[0] = Some(Value::Bytes(comm));
-                values[1] = number(it.pid.into());
-                values[2] = number(it.prio);
-                values[4] = number(it.about);
-                WAKING
-            }
-        };
-        if let Some(format) = self.formats.typed(event) {
-            format.write(&values, &Symbols::default(), &columns, out);
-        }
+        let (name, fields) = said.unwrap_or((b"sched_switch_to", event::Fields::default()));
+        out.record(&columns, name, fields);
     }
 }
 
@@ -344,12 +310,7 @@ fn set_running(running: &mut Vec<Option<u32>>, cpu: u32, pid: u32) {
     running[place] = Some(pid);
 }
 
-fn columns(
-    tasks: &Tasks,
-    (cpu, pid): (u32, u32),
-    flags: Option<(u8, u8)>,
-    time: u64,
-) -> Columns<'_> {
+fn columns(tasks: &Tasks, (cpu, pid): (u32, u32), flags: Option<u8>, time: u64) -> Columns<'_> {
     Columns {
         task: tasks.name(pid),
         pid,

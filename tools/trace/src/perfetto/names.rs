@@ -44,9 +44,26 @@ impl Tasks {
         }
     }
 
-    /// The same, of one whose CPU says what the idle loop is called.
-    pub(super) fn comm(&self, pid: u32) -> Option<&[u8]> {
-        self.0.get(&pid).map(|name| &**name)
+    /// Learns the names of the two tasks of a `sched_switch`; gives who runs now.
+    pub(super) fn switched(&mut self, message: &[u8]) -> Result<Option<u32>, Torn> {
+        let mut values = [None; 8];
+        for field in Fields(message) {
+            let (number, value) = field?;
+            if let Some(slot) = values.get_mut(number as usize) {
+                *slot = Some(value);
+            }
+        }
+        for (name, pid) in [(1, 2), (5, 6)] {
+            if let (Some(Value::Bytes(name)), Some(Value::Number(pid))) =
+                (values[name], values[pid])
+            {
+                self.is(pid as u32, name);
+            }
+        }
+        Ok(match values[6] {
+            Some(Value::Number(next)) => Some(next as u32),
+            _ => None,
+        })
     }
 
     /// A list of processes and threads; names that are known stay.

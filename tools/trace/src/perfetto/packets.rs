@@ -127,8 +127,8 @@ impl Packets {
 /// The packets in a compressed one; none if it is damaged, or larger than what is read.
 pub(super) fn unpacked(packing: Packing, packed: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut plain = Vec::new();
-    let stream = packing.stream(packed).ok()?;
-    stream
+    packing
+        .stream(packed)
         .take(PACKET_MOST as u64 + 1)
         .read_to_end(&mut plain)
         .ok()?;

@@ -1,7 +1,6 @@
 //! The results of an analysis as text: the quality of the trace, the tables, the notes.
 
 use crate::arguments::trace::Trace;
-use clap::ValueEnum;
 use quiescent_report::text::{Table, folded, shortened};
 use quiescent_trace::{About, Bounds, Findings, Table as Found};
 
@@ -37,14 +36,6 @@ pub fn text(
         text += "\nstopped: the trace was not read to its end\n";
     }
     text
-}
-
-/// The name of the analysis.
-pub fn name(options: &Trace) -> String {
-    let value = options.analysis.to_possible_value();
-    value
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
 }
 
 /// The number of rows shown.

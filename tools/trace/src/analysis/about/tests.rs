@@ -1,7 +1,9 @@
 //! Each missing event is one doubt, and what is there is none.
 
 use super::About;
+use super::Present;
 use crate::analysis::tests::run;
+use crate::{Bounds, Summary, Window};
 use crate::{Faults, Kind};
 
 /// One line of each event without which something is not known, and the doubt that its absence is.
@@ -132,9 +134,19 @@ fn lines_and_fields_that_could_not_be_read_are_doubts_with_the_first_of_them() {
     assert_eq!(found.about.unparsed, Faults::default());
 }
 
+/// About an empty trace.
+pub(crate) fn nothing() -> About {
+    let window = Window {
+        start_ns: 0,
+        end_ns: 0,
+    };
+    let (summary, present) = (Summary::default(), Present::default());
+    About::new(&summary, Faults::default(), window, Bounds::Whole, &present)
+}
+
 #[test]
 fn what_is_not_there_is_not_in_the_json() {
-    let about = About::default();
+    let about = nothing();
     let json = serde_json::to_value(&about).expect("JSON");
     assert!(json.get("lost_untold").is_none() && json.get("buffers").is_none());
     let lost = About {

@@ -4,6 +4,15 @@ use super::{Findings, Table, count};
 use crate::analysis::DISTINCT_MOST;
 use crate::analysis::spread::{Room, Spread};
 
+/// Of an empty trace.
+fn nothing() -> Findings {
+    Findings {
+        about: super::super::about::tests::nothing(),
+        tables: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
 #[test]
 fn rows_are_sorted_by_a_column_the_unknown_ones_last_and_equal_ones_by_words() {
     let columns = [("n", "n", "count"), ("m", "m", "count")];
@@ -43,7 +52,7 @@ fn each_loss_is_a_note_of_its_own_with_its_number() {
         spread(2, &mut Room::none()),
     ];
     let notes = |spreads: &[Spread]| {
-        let mut findings = Findings::default();
+        let mut findings = nothing();
         findings.about_spreads("delays", spreads.iter());
         findings.notes
     };
@@ -58,7 +67,7 @@ fn each_loss_is_a_note_of_its_own_with_its_number() {
     }
     assert_eq!(notes(&all[..1]), [""; 0]);
 
-    let mut findings = Findings::default();
+    let mut findings = nothing();
     findings.about_evicted("callbacks that waited", 0);
     findings.about_cpus(0);
     findings.about_names(0);

@@ -179,24 +179,15 @@ impl Waits {
         let counts = &self.counts;
         let open = self.open.values();
         let unfinished = open.filter(|it| it.by.is_some() && it.inside).count();
-        let mut say = |n: u64, words: &str| {
-            if n > 0 {
-                findings.notes.push(format!("{n} {words}"));
-            }
-        };
-        say(
-            unfinished as u64,
-            "waits began in the window and were not over at its end",
-        );
-        say(
+        let what = "waits began in the window and were not over at its end";
+        findings.say(unfinished as u64, what);
+        findings.say(
             counts.lost,
             "waits have no end in the trace and were left out",
         );
-        say(counts.refused, "waits had no room in the table of tasks");
-        say(
-            self.stacks.refused,
-            "stacks beyond the first 512 different ones were left out",
-        );
+        findings.say(counts.refused, "waits had no room in the table of tasks");
+        let what = "stacks beyond the first 512 different ones were left out";
+        findings.say(self.stacks.refused, what);
         if counts.all.is_empty() {
             let events = "no wait was found: record rcu_callback, rcu_sr_normal, rcu_exp_grace_period, \
                           rcu_barrier";

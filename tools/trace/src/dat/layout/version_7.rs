@@ -10,10 +10,7 @@ impl Layout {
         let (mut next, mut read, mut seen) = (first, 0u32, Vec::new());
         let mut bytes = 0;
         while next != 0 {
-            let place = Place {
-                part: None,
-                at: next,
-            };
+            let place = Place::at(next);
             if seen.contains(&next) {
                 return Err(damaged(place, "the chain of options comes back here"));
             }
@@ -137,10 +134,7 @@ fn with_section<T>(
     big: bool,
     read: impl FnOnce(&mut Walk<Box<dyn Read + '_>>) -> io::Result<T>,
 ) -> io::Result<T> {
-    let place = Place {
-        part: None,
-        at: offset,
-    };
+    let place = Place::at(offset);
     let mut header = file.walk(offset, 16, big)?;
     let (found, flags) = (header.u16()?, header.u16()?);
     header.u32()?;
@@ -160,9 +154,7 @@ fn with_section<T>(
         part: Some(place.at),
         at: 0,
     };
-    let stream = packing
-        .stream(walk.into_reader().take(packed.into()))
-        .map_err(|e| io::Error::new(e.kind(), format!("{place}: {e}")))?;
+    let stream = packing.stream(walk.into_reader().take(packed.into()));
     let stream: Box<dyn Read + '_> = Box::new(stream.take(plain.into()));
     read(&mut Walk::new(stream, part, big))
 }

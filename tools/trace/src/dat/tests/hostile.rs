@@ -176,12 +176,11 @@ proptest! {
 
     #[test]
     fn formats_of_any_text(text in "[ -~\n\t]{0,400}") {
-        if let Some(format) = crate::dat::format::Format::parse(&text) {
-            for field in &format.fields {
-                let event = [7u8; 40];
-                let _number = field.number(&event, true);
-                let _text = field.text(&event, false);
-            }
+        let _any = crate::dat::format::Format::parse(&text);
+        for field in crate::dat::format::fields(&text) {
+            let event = [7u8; 40];
+            let _number = field.number(&event, true);
+            let _text = field.text(&event, false);
         }
     }
 }

@@ -22,16 +22,11 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Starts the thread; gives the input back if there can be none.
-    pub(super) fn start<R: Source + Send + 'static>(lines: Lines<R>) -> Result<Self, Lines<R>> {
+    /// Starts the thread; without one the first block is an error.
+    pub(super) fn start<R: Source + Send + 'static>(mut lines: Lines<R>) -> Self {
         let (send, full) = sync_channel(BLOCKS);
         let (done, again) = channel::<Block>();
-        // The input goes over when the thread is there, so that it is not lost with one that is not.
-        let (hand, take) = channel::<Lines<R>>();
         let reading = move || {
-            let Ok(mut lines) = take.recv() else {
-                return;
-            };
             loop {
                 let mut block = again.try_recv().unwrap_or_default();
                 let met = block.read(&mut lines).map(|()| block);
@@ -42,21 +37,16 @@ impl Ahead {
             }
         };
         let thread = thread::Builder::new().name("trace lines".to_owned());
-        if thread.spawn(reading).is_err() {
-            return Err(lines);
-        }
-        match hand.send(lines) {
-            Ok(()) => Ok(Ahead { full, done }),
-            Err(back) => Err(back.0),
-        }
+        let _without = thread.spawn(reading);
+        Ahead { full, done }
     }
 
     /// The next block in the place of one that has been looked at.
     pub(super) fn next_block(&mut self, block: &mut Block) -> Result<(), Error> {
         let gone = || Error::Input {
             name: "the thread that reads lines".to_owned(),
-            source: std::io::Error::other("is gone"),
-            remedy: "this is a mistake of quiescent: report it",
+            source: std::io::Error::other("is not there"),
+            remedy: "is there room for a thread? if so, report it as a mistake of quiescent",
         };
         let next = self.full.recv().map_err(|_| gone())??;
         // There is no thread to fill it again: it was the last.

@@ -9,8 +9,8 @@ use super::{Summary, lines::Lines};
 use crate::event::Fields;
 use crate::line::made::Draft;
 use crate::line::source::{Kind, Source};
-use crate::line::{self, Before, Line, Met, Places};
-use crate::{Error, Fault, Record};
+use crate::line::{self, Before, Line, Places};
+use crate::{Error, Record};
 use std::mem;
 
 /// Whole lines, read.
@@ -79,26 +79,34 @@ impl Block {
             let length = length.map_or(rest.len(), |at| known + at);
             let end = start + length;
             self.met.lines += 1;
-            let met = match begun {
-                _ if length > super::LINE_MOST => Err(Fault::Long),
-                Some(places) => Ok(Met::Record(places.until(&rest[..length]))),
-                None => line::places(&self.text[start..end]),
+            let places = match begun {
+                Some(places) if length <= super::LINE_MOST => Some(places.until(&rest[..length])),
+                _ => match line::any(&self.text[start..end]) {
+                    Ok(Line::Record(record)) => Some(Places::of(&self.text[start..], &record)),
+                    // It is a part of the record before it.
+                    Ok(Line::Frame) => {
+                        if let Some(PlacedRecord { start, places, .. }) = self.entries.last_mut() {
+                            let start = *start as usize;
+                            places.extend(&self.text[start..], end - start);
+                        }
+                        None
+                    }
+                    Ok(other) => {
+                        self.met.note_header(other);
+                        None
+                    }
+                    Err(fault) => {
+                        self.met.malformed.add(self.met.lines, fault);
+                        None
+                    }
+                },
             };
-            match met {
-                Ok(Met::Record(places)) => self.entries.push(PlacedRecord {
+            if let Some(places) = places {
+                self.entries.push(PlacedRecord {
                     start: start as u32,
                     line: self.met.lines as u32,
                     places,
-                }),
-                // It is a part of the record before it.
-                Ok(Met::Other(Line::Frame)) => {
-                    if let Some(PlacedRecord { start, places, .. }) = self.entries.last_mut() {
-                        let start = *start as usize;
-                        places.extend(&self.text[start..], end - start);
-                    }
-                }
-                Ok(Met::Other(other)) => self.met.note_header(other),
-                Err(fault) => self.met.malformed.add(self.met.lines, fault),
+                });
             }
             start = end + 1;
         }

@@ -5,6 +5,7 @@
 //! there is handed out: a pipe that has a line now is not waited for until a block is full.
 
 use super::{LINE_MOST, Summary};
+use crate::base::CUT;
 use crate::line::STACKS;
 use crate::line::source::{Kind, Source};
 use crate::{Error, Fault};
@@ -98,7 +99,7 @@ impl<R: Source> Lines<R> {
         Error::Input {
             name: format!("{}, after line {}", self.name, self.read + lines),
             source,
-            remedy: "the file is cut short or damaged: copy or record it again",
+            remedy: CUT,
         }
     }
 

@@ -1,20 +1,17 @@
 use super::lines::BLOCK;
 use super::*;
-use crate::{Fault, Measure, Options, Recorder, from_read};
+use crate::{Fault, Options, Recorder, from_read};
 use proptest::prelude::*;
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 
 /// Reads everything, through every consumer, and gives what was met.
 fn consume(bytes: &[u8]) -> Result<Summary, Error> {
     let mut reader = Reader::new("bytes", bytes);
-    let mut measure = Measure::new(None);
     let mut recorder = Recorder::new(Options::default());
     while let Some(record) = reader.next_record()? {
-        measure.feed(&record);
         recorder.feed(&record);
     }
     // Whether there are figures is not the question here; that nothing panics is.
-    let _figures = measure.finish(reader.summary()).is_ok();
     let _recorded = recorder.finish(reader.summary()).is_ok();
     Ok(reader.summary().clone())
 }
@@ -147,7 +144,7 @@ fn a_thread_that_reads_ahead_changes_nothing() {
 
 #[test]
 fn an_error_ends_both_ways_of_reading_alike() {
-    let cut = || from_read("cut", Cursor::new(&IDLE[..4000])).expect("opens");
+    let cut = || from_read("cut", Cursor::new(idle()).chain(Fails)).expect("opens");
     let readers = [Reader::new("cut", cut()), Reader::ahead("cut", cut())];
     let [here, ahead] = readers.map(|mut reader| {
         let mut records = 0;
@@ -159,7 +156,20 @@ fn an_error_ends_both_ways_of_reading_alike() {
             }
         }
     });
+    assert!(
+        here.0 > 1000 && here.1.starts_with("cut, after line "),
+        "{here:?}"
+    );
     assert_eq!(here, ahead);
+}
+
+/// What breaks off.
+struct Fails;
+
+impl Read for Fails {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::Error::other("broken"))
+    }
 }
 
 /// A whole trace as text, decompressed once.
@@ -177,15 +187,8 @@ const IDLE: &[u8] = include_bytes!("../../../../../data/traces/classic-idle.txt.
 
 #[test]
 fn a_cut_xz_file_is_an_error_with_the_line_and_a_remedy() {
-    let input = from_read("cut", Cursor::new(&IDLE[..4000])).expect("opens");
-    let mut reader = Reader::new("cut", input);
-    let error = loop {
-        match reader.next_record() {
-            Ok(Some(_)) => {}
-            Ok(None) => panic!("it is cut"),
-            Err(e) => break e.to_string(),
-        }
-    };
+    let error = from_read("cut", Cursor::new(&IDLE[..4000])).expect_err("is cut");
+    let error = error.to_string();
     assert!(error.starts_with("cut, after line ") && error.contains("copy or record it again"));
 }
 
