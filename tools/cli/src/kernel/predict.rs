@@ -99,7 +99,7 @@ pub struct CallPattern {
     pub pause_ns: u64,
     /// Computing time of the caller between two calls, in ns.
     pub gap_ns: u64,
-    /// The machine's number of the CPU that made most of them.
+    /// The machine's number of the CPU that made the last one.
     pub cpu: Option<u32>,
     /// The seed of the model.
     pub seed: u64,
