@@ -12,14 +12,12 @@ use super::facts::{self, Facts};
 use super::load;
 use super::place::{self, GpThread};
 use super::predict::{self, CallPattern, Prediction};
-use super::standing;
 use super::verdict::{self, Group, Verdict};
 use quiescent_live::Machine;
 use quiescent_report::rows::stats;
 use quiescent_report::{Control, Error, Report, Row};
 use quiescent_sim::{batch, settings};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A kernel, measured and predicted.
@@ -38,7 +36,7 @@ pub struct Beside {
     /// None if nothing was measured or predicted, or the call does not wait for a grace period here.
     pub verdict: Option<Verdict>,
     /// The reason, if it does not wait.
-    pub at_once: Option<String>,
+    pub at_once: Option<&'static str>,
 }
 
 /// Reads, measures and predicts. When stopped, returns what was measured until then.
@@ -56,25 +54,25 @@ pub fn beside(
     let sets = sets.map_err(|why| Error::Usage(why.to_string()))?;
     let machine = Machine::here();
     let facts = facts::read(&machine, batch::processors(), &sets)?;
-    let at_once = standing(&machine).map_err(|why| refused(&why))?;
+    let is_alone = machine.online.as_ref().is_some_and(|it| it.len() == 1);
+    let at_once = is_alone.then_some(AT_ONCE);
     options.cpu.map_or(Ok(()), place::pin)?;
     let thread = GpThread::find(&machine);
     let before = load::times(&machine.root);
     let runs = calls::measure(options, (runs, budget), thread.as_ref(), control)
-        .map_err(|why| refused(&why.to_string()))?;
+        .map_err(|why| Error::failed("the kernel's grace periods cannot be timed", why, REFUSED))?;
     let after = load::times(&machine.root);
     let all: Vec<Call> = runs.iter().flatten().copied().collect();
     let gaps: Vec<f64> = all.iter().map(|it| it.gap_us).collect();
-    let gap = stats::summary(&gaps).map_or(0.0, |it| it.median);
-    let how = CallPattern {
+    let pattern = CallPattern {
         pause_ns: options.pause.as_nanos() as u64,
-        gap_ns: (gap * 1e3) as u64,
-        cpu: most(all.iter().map(|it| it.cpu)),
+        gap_ns: stats::summary(&gaps).map_or(0, |it| (it.median * 1e3) as u64),
+        cpu: all.last().map(|it| it.cpu),
         seed: options.seed,
     };
     let busiest = before.zip(after);
     let busiest = busiest.and_then(|(before, after)| load::busiest(&before, &after));
-    let predictions = predict::predict(&facts, &how, control);
+    let predictions = predict::predict(&facts, &pattern, control);
     let groups = verdict::groups(&all);
     let verdict = verdict::verdict(&groups, &predictions, busiest, &facts.options);
     Ok(Beside {
@@ -88,31 +86,17 @@ pub fn beside(
     })
 }
 
-fn refused(why: &str) -> Error {
-    let remedy = "allow membarrier(2) where seccomp or a container's profile forbids it, or run this on the \
-                  host; `quiescent sim sync` shows what the model predicts without measuring";
-    Error::failed("the kernel's grace periods cannot be timed", why, remedy)
-}
+const AT_ONCE: &str =
+    "only one CPU is on line, so the kernel returns without waiting for a grace period";
 
-/// The most frequent value.
-fn most(all: impl Iterator<Item = u32>) -> Option<u32> {
-    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-    for it in all {
-        *counts.entry(it).or_insert(0) += 1;
-    }
-    let most = counts.into_iter().max_by_key(|it| it.1);
-    most.map(|it| it.0)
-}
+const REFUSED: &str = "membarrier(2) does it: allow it where seccomp or a container's profile forbids it, \
+                       boot without nohz_full, or run this on the host; `quiescent sim sync` shows what the \
+                       model predicts without measuring";
 
 impl Beside {
     /// The duration of each call, in µs.
     pub fn latencies(&self) -> Vec<f64> {
         self.runs.iter().flatten().map(|it| it.us).collect()
-    }
-
-    /// The number of calls with each duration in ticks.
-    pub fn ticks(&self) -> BTreeMap<u64, u64> {
-        predict::in_ticks(&self.latencies(), &self.facts.options)
     }
 
     /// Every figure; `what` is the start of the measured cases' names.
@@ -121,18 +105,17 @@ impl Beside {
         let mut add = |subject, case: &str, metric, unit, values: &[f64]| {
             rows.extend(Row::of(subject, case, metric, unit, values));
         };
-        let (all, us, mean) = (self.latencies(), "latency_us", "latency_us_pooled_mean");
+        let (us, mean, high) = (
+            "latency_us",
+            "latency_us_pooled_mean",
+            "latency_us_pooled_p99",
+        );
+        let all = self.latencies();
         let p99 = stats::percentile(&all, 99.0);
         add("kernel", what, us, "us", &all);
         add("kernel", what, mean, "us", stats::mean(&all).as_slice());
-        add(
-            "kernel",
-            what,
-            "latency_us_pooled_p99",
-            "us",
-            p99.as_slice(),
-        );
-        for (ticks, calls) in self.ticks() {
+        add("kernel", what, high, "us", p99.as_slice());
+        for (ticks, calls) in predict::in_ticks(&all, &self.facts.options) {
             let case = format!("{what}, {ticks} ticks");
             add("kernel", &case, "calls", "calls", &[calls as f64]);
         }

@@ -67,7 +67,9 @@ pub fn read(machine: &Machine, usable: usize, sets: &[(&str, &str)]) -> Result<F
         it.add(fact(name, it.default_of(name, cpus.len()), why).assumed());
     }
     it.readers();
-    it.execution();
+    let why = "hardware is parallel; a virtual machine's host decides";
+    let smp = fact("smp", "parallel or serial", why).assumed();
+    it.add(smp.shown_only());
     let mut options = Options::kernel_6_12(cpus.len() as u32, 1000);
     let read = it.list.iter().filter(|fact| fact.sets);
     let read = read.map(|fact| (fact.name, fact.value.as_str()));
@@ -288,18 +290,6 @@ impl Reader<'_> {
         let history = settings::HISTORY.iter().find(|it| it.key == name);
         let history = history.expect("the table has it");
         history.value(release, cpus as u32)
-    }
-
-    fn execution(&mut self) {
-        let cpuinfo = self.machine.root.text("/proc/cpuinfo").unwrap_or_default();
-        let flags = cpuinfo.lines().find(|it| it.starts_with("flags"));
-        let mut flags = flags.unwrap_or_default().split_ascii_whitespace();
-        let why = match flags.any(|it| it == "hypervisor") {
-            true => "a virtual machine: its host decides",
-            false => "hardware is parallel; a virtual machine's host decides",
-        };
-        let fact = fact("smp", "parallel or serial", why);
-        self.add(fact.assumed().shown_only());
     }
 
     fn readers(&mut self) {

@@ -78,14 +78,10 @@ pub struct Prediction {
 impl Prediction {
     /// The configuration as a text.
     pub fn case(&self) -> String {
-        let (place, load) = (self.place.words(), self.load);
-        format!("thread {place}, {load}, {}", self.ways())
-    }
-
-    /// The idle loops and ways of execution as a text.
-    pub fn ways(&self) -> String {
         let words = |at: usize| distinct(self.ways.iter().map(|it| it[at].clone()));
-        [0, 1].map(|at| words(at).join(" or ")).join(", ")
+        let [idle_loops, smps] = [0, 1].map(|at| words(at).join(" or "));
+        let (place, load) = (self.place.words(), self.load);
+        format!("thread {place}, {load}, {idle_loops}, {smps}")
     }
 
     /// The means differ by less than a two-hundredth, and the waits are the same.
@@ -103,7 +99,7 @@ pub struct CallPattern {
     pub pause_ns: u64,
     /// Computing time of the caller between two calls, in ns.
     pub gap_ns: u64,
-    /// The machine's number of the CPU that made most of them.
+    /// The machine's number of the CPU that made the last one.
     pub cpu: Option<u32>,
     /// The seed of the model.
     pub seed: u64,

@@ -187,7 +187,7 @@ mod tests {
         };
         Reproduced {
             report,
-            benchmark: None,
+            tables: Vec::new(),
             modelled: Modelled::of(vec![part]),
             targets: targets.chain([target(31, None)]).collect(),
             notes: vec!["valgrind is not installed: apt-get install valgrind".into(); 3],
@@ -242,7 +242,7 @@ mod tests {
     fn what_was_stopped_has_no_sentence_and_no_miss() {
         let empty = Reproduced {
             report: Report::new("reproduce", 1),
-            benchmark: None,
+            tables: Vec::new(),
             modelled: Modelled::default(),
             targets: Vec::new(),
             notes: vec!["stopped: the rest was not measured".into()],

@@ -15,18 +15,10 @@ mod published;
 mod sentences;
 mod steps;
 
-use self::benchmark::Benchmark;
-use quiescent_bench::cases::hold::HOLD;
-use quiescent_bench::cases::idle::IDLE;
-use quiescent_bench::cases::mixed::MIXED;
-use quiescent_bench::cases::read::READ;
-use quiescent_bench::cases::retire::RETIRE;
-use quiescent_bench::cases::sync::{SYNC, SyncCase};
-use quiescent_bench::cases::trickle::TRICKLE;
-use quiescent_bench::{instructions, subjects, targets};
-use quiescent_report::OURS;
+use quiescent_bench::cases::sync::SyncCase;
+use quiescent_bench::{subjects, targets};
 use quiescent_report::verdict::{self, Target};
-use quiescent_report::{Control, Error, Report};
+use quiescent_report::{Control, Error, OURS, Report};
 use quiescent_sim::experiments::{Modelled, show};
 use std::path::PathBuf;
 
@@ -46,8 +38,8 @@ pub struct ReproduceOptions {
 pub struct Reproduced {
     /// All rows.
     pub report: Report,
-    /// The benchmark; `None` when stopped before it.
-    pub benchmark: Option<Benchmark>,
+    /// The tables of the measured parts.
+    pub tables: Vec<String>,
     /// The experiments on the machine model.
     pub modelled: Modelled,
     /// The targets.
@@ -63,7 +55,7 @@ pub struct Reproduced {
 pub fn run(options: &ReproduceOptions, control: Control<'_>) -> Result<Reproduced, Error> {
     let mut found = Reproduced {
         report: Report::new("reproduce", options.seed),
-        benchmark: None,
+        tables: Vec::new(),
         modelled: Modelled::default(),
         targets: Vec::new(),
         notes: Vec::new(),
@@ -99,21 +91,8 @@ fn note_missing(found: &mut Reproduced) {
 /// The results as text.
 pub fn text(found: &Reproduced) -> String {
     let report = &found.report;
-    let measured = |metric| report.rows.iter().any(|row| row.metric == metric);
     let mut parts = vec![report.host.line() + "\n"];
-    for bench in [&READ, &SYNC, &IDLE, &RETIRE, &MIXED, &HOLD] {
-        if report.options.contains_key(&bench.command()) {
-            parts.push(bench.figures(report));
-        }
-    }
-    if measured(instructions::METRIC) {
-        parts.push(instructions::text(report));
-    }
-    let benchmark = found.benchmark.as_ref();
-    parts.extend(benchmark.map(|it| benchmark::text(it, report)));
-    if report.options.contains_key(&TRICKLE.command()) {
-        parts.push(TRICKLE.figures(report));
-    }
+    parts.extend(found.tables.iter().cloned());
     if !found.modelled.is_empty() {
         parts.push(show::text(&found.modelled));
     }

@@ -158,14 +158,19 @@ impl Run<'_> {
 
     fn bench(&mut self, bench: &'static Bench, values: Values) -> Result<(), Error> {
         let given = self.compared(bench, values);
-        self.absorb(bench.measure(&given, self.control)?)
+        self.measure(bench, &given)
+    }
+
+    fn measure(&mut self, bench: &'static Bench, given: &Given) -> Result<(), Error> {
+        let part = bench.measure(given, self.control)?;
+        self.absorb(bench.figures(&part), part)
     }
 
     /// Nothing was ever queued.
     fn idle(&mut self) -> Result<(), Error> {
         let mut given = self.given(&IDLE, &[("ms", 300, 300)]);
         given.only = vec![OURS.into()];
-        self.absorb(IDLE.measure(&given, self.control)?)
+        self.measure(&IDLE, &given)
     }
 
     fn retire(&mut self) -> Result<(), Error> {
@@ -175,7 +180,7 @@ impl Run<'_> {
             // Processes at rest are watched during the trickle.
             given.cases.retain(|it| *it != RetireCase::AtRest.name());
         }
-        self.absorb(RETIRE.measure(&given, self.control)?)
+        self.measure(&RETIRE, &given)
     }
 
     /// `bench retire` again, with many objects for the peak memory.
@@ -197,7 +202,7 @@ impl Run<'_> {
                 let case = cases.iter().find(|case| case.name() == row.case);
                 row.case = case.map_or(row.case.clone(), |case| case.peak_name());
             }
-            self.absorb(peak)?;
+            self.absorb(RETIRE.figures(&peak), peak)?;
         }
         Ok(())
     }
@@ -211,8 +216,9 @@ impl Run<'_> {
             report.option("kernel bench", kernel.json());
         }
         report.rows.extend(benchmark.rows.iter().cloned());
-        self.found.notes.extend(benchmark.notes.iter().cloned());
-        self.found.benchmark = Some(benchmark);
+        let tables = benchmark::text(&benchmark, report);
+        self.found.tables.push(tables);
+        self.found.notes.extend(benchmark.notes);
         Ok(())
     }
 
@@ -230,7 +236,8 @@ impl Run<'_> {
                 .map(String::from)
                 .to_vec(),
         };
-        self.absorb(instructions::run(&counted, self.control)?)
+        let counted = instructions::run(&counted, self.control)?;
+        self.absorb(instructions::text(&counted), counted)
     }
 
     fn trickle(&mut self) -> Result<(), Error> {
@@ -262,9 +269,9 @@ impl Run<'_> {
             let [trickle, rest] = [measured, rest].map(|it| it.join().expect("it does not panic"));
             Ok::<_, Error>((trickle?, rest?))
         })?;
-        self.absorb(trickle)?;
+        self.absorb(TRICKLE.figures(&trickle), trickle)?;
         rest.command += " at rest";
-        self.absorb(rest)
+        self.absorb(RETIRE.figures(&rest), rest)
     }
 
     fn model(&mut self) -> Result<(), Error> {
@@ -279,8 +286,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the rows of a part; its options under the part's name.
-    fn absorb(&mut self, part: Report) -> Result<(), Error> {
+    /// Adds the tables and the rows of a part; its options under the part's name.
+    fn absorb(&mut self, tables: String, part: Report) -> Result<(), Error> {
+        self.found.tables.push(tables);
         let report = &mut self.found.report;
         report.rows.extend(part.rows);
         report.host.more.extend(part.host.more);

@@ -63,7 +63,7 @@ fn nonsense_is_a_usage_error_with_a_remedy() {
         ),
         (
             &["internal", "instructions", "--subject", "unknown"],
-            "which has",
+            "possible values",
         ),
         (&[], "Usage"),
     ]);

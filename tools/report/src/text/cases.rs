@@ -54,7 +54,8 @@ pub fn of_metrics(report: &Report, wanted: impl Fn(&str) -> bool, columns: &[Col
 }
 
 /// Units of things that are counted one by one.
-const COUNTS: [&str; 9] = [
+const COUNTS: [&str; 10] = [
+    "calls",
     "wake-ups",
     "timers",
     "threads",

@@ -111,7 +111,7 @@ fn show(options: &Top, sort: Order, origin: &Origin, source: &mut dyn Source) ->
     let stop = stop_flag()?;
     let most = options.intervals.or(options.json.then_some(1));
     let mut figures = Figures::default();
-    let report = |figures: &Figures| Printed::json(&figures.report(options, sort, origin));
+    let mut failed = None;
     let mut before = source.read().map_err(unreadable)?;
     let mut count = 0;
     while most.is_none_or(|most| count < most)
@@ -119,12 +119,10 @@ fn show(options: &Top, sort: Order, origin: &Origin, source: &mut dyn Source) ->
     {
         let now = match source.read() {
             Ok(now) => now,
-            // When the source has ended, the figures counted so far are printed first.
-            Err(why) if options.json && count > 0 => {
-                output::print(&report(&figures))?;
-                return Err(unreadable(why));
+            Err(why) => {
+                failed = Some(unreadable(why));
+                break;
             }
-            Err(why) => return Err(unreadable(why)),
         };
         let interval = Interval::between(&before, &now);
         if options.json {
@@ -140,10 +138,12 @@ fn show(options: &Top, sort: Order, origin: &Origin, source: &mut dyn Source) ->
         before = now;
         count += 1;
     }
-    if options.json {
-        output::print(&report(&figures))?;
+    // When the source has ended, the figures counted so far are printed first.
+    if options.json && (failed.is_none() || count > 0) {
+        let report = figures.report(options, sort, origin);
+        output::print(&Printed::json(&report))?;
     }
-    Ok(code(&stop))
+    failed.map_or_else(|| Ok(code(&stop)), Err)
 }
 
 /// The machine of a workload, with all settings.
